@@ -1,0 +1,383 @@
+"""Options: a process-wide value, a default from the environment, and an override for the current thread.
+
+An option is read as `enable_x64.value`, set for the process by `config.update("enable_x64", True)`, and
+overridden in one thread for the length of a block by `with enable_x64(True):`.
+"""
+
+from __future__ import annotations
+
+import functools
+import numbers
+import os
+import threading
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from primax.core._jaxlib import Config as _Cell
+from primax.core._jaxlib import config_unset as _unset
+from primax.core._jaxlib import trace_context
+
+__all__ = [
+    "MATMUL_PRECISIONS",
+    "Config",
+    "Option",
+    "compilation_cache_dir",
+    "config",
+    "debug_infs",
+    "debug_nans",
+    "default_matmul_precision",
+    "disable_jit",
+    "enable_x64",
+    "log_compiles",
+    "numpy_dtype_promotion",
+    "persistent_cache_min_compile_time_secs",
+    "strict_plugins",
+    "trace_context",
+]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_PREFIX = "primax_"
+_TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
+_FALSE = frozenset({"0", "false", "f", "no", "n", "off"})
+_REQUIRED = object()
+
+MATMUL_PRECISIONS = (
+    "default",
+    "high",
+    "highest",
+    "bfloat16",
+    "tensorfloat32",
+    "float32",
+    "ANY_F8_ANY_F8_F32",
+    "ANY_F8_ANY_F8_F32_FAST_ACCUM",
+    "ANY_F8_ANY_F8_ANY",
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    "F16_F16_F16",
+    "F16_F16_F32",
+    "BF16_BF16_BF16",
+    "BF16_BF16_F32",
+    "BF16_BF16_F32_X3",
+    "BF16_BF16_F32_X6",
+    "BF16_BF16_F32_X9",
+    "TF32_TF32_F32",
+    "TF32_TF32_F32_X3",
+    "F32_F32_F32",
+    "F64_F64_F64",
+)
+
+
+class Kind:
+    """What values an option takes: `check` tests one given in Python, `parse` reads one from the environment."""
+
+    def __init__(self, allowed: str, check: Callable[[Any], Any], parse: Callable[[str], Any]):
+        self.allowed = allowed
+        self.check = check
+        self.parse = parse
+
+
+def _check_bool(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise ValueError
+
+
+def _parse_bool(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered in _TRUE:
+        return True
+    if lowered in _FALSE:
+        return False
+    raise ValueError
+
+
+def _check_seconds(value: Any) -> float:
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise ValueError
+
+
+def _check_path(value: Any) -> str | None:
+    return None if value is None else os.fspath(value)
+
+
+def _check_choice(choices: tuple[str | None, ...], value: Any) -> Any:
+    if (value is None or isinstance(value, str)) and value in choices:
+        return value
+    raise ValueError
+
+
+def _choice(*choices: str | None) -> Kind:
+    check = functools.partial(_check_choice, choices)
+    return Kind(f"one of {', '.join(repr(c) for c in choices)}", check, lambda text: check(text or None))
+
+
+BOOL = Kind("True or False", _check_bool, _parse_bool)
+SECONDS = Kind("a number of seconds, zero or more", _check_seconds, lambda text: _check_seconds(float(text)))
+PATH = Kind("a path or None", _check_path, lambda text: text or None)
+
+
+class Option(_Cell):  # type: ignore[misc]
+    """One option; calling it gives a context manager that overrides its value in the current thread.
+
+    Args:
+        name: the name, without the prefix `primax_`.
+        default: the value when neither the environment nor the program sets one.
+        kind: the values allowed.
+        doc: one or two sentences for the listing.
+        jit_key: True if a compiled program depends on the value.
+        tracing: True if a trace depends on the value.
+        shorthand: the value of `option()` with no argument; an option without one requires the argument.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        default: Any,
+        kind: Kind,
+        doc: str,
+        *,
+        jit_key: bool = False,
+        tracing: bool = False,
+        shorthand: Any = _REQUIRED,
+    ):
+        self.short_name = name
+        self.default = default
+        self.kind = kind
+        self.env = f"{_PREFIX}{name}".upper()
+        self.doc = doc
+        self.__doc__ = doc
+        self.__name__ = name
+        self._shorthand = shorthand
+        super().__init__(
+            f"{_PREFIX}{name}",
+            self._from_environment(),
+            include_in_jit_key=jit_key,
+            include_in_trace_context=tracing,
+        )
+
+    def __call__(self, new: Any = _REQUIRED) -> _Override:
+        if new is _REQUIRED:
+            new = self._shorthand
+            if new is _REQUIRED:
+                raise TypeError(f"{self.short_name}: the new value must be given; it is {self.kind.allowed}")
+        return _Override(self, self.validate(new))
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self.short_name}: an option has no truth value; read {self.short_name}.value")
+
+    def __repr__(self) -> str:
+        return f"<option {self.short_name}={self.value!r}>"
+
+    def __reduce__(self) -> str:
+        return self.short_name
+
+    def validate(self, value: Any) -> Any:
+        """Return the value in its stored form, or raise an error that says what is allowed."""
+        try:
+            return self.kind.check(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"{self.short_name}: value must be {self.kind.allowed}, got {value!r}") from None
+
+    def update(self, value: Any) -> None:
+        """Set the value for the process; an override in effect in some thread still wins there."""
+        self.set_global(self.validate(value))
+
+    def _from_environment(self) -> Any:
+        text = os.environ.get(self.env)
+        if text is None:
+            return self.default
+        try:
+            return self.kind.parse(text)
+        except ValueError:
+            allowed = self.kind.allowed
+            raise ValueError(f"environment variable {self.env} must be {allowed}, got {text!r}") from None
+
+
+class _Override:
+    """Sets an option in the current thread from enter to exit; also a decorator. May be entered again."""
+
+    __slots__ = ("_option", "_previous", "_value")
+
+    def __init__(self, option: Option, value: Any):
+        self._option = option
+        self._value = value
+        self._previous: dict[int, list[Any]] = {}
+
+    def __enter__(self) -> None:
+        previous = self._option.swap_local(self._value)
+        self._previous.setdefault(threading.get_ident(), []).append(previous)
+
+    def __exit__(self, *exc_info: object) -> None:
+        thread = threading.get_ident()
+        stack = self._previous[thread]
+        self._option.set_local(stack.pop())
+        if not stack:
+            del self._previous[thread]
+
+    def __call__(self, fun: _F) -> _F:
+        @functools.wraps(fun)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return fun(*args, **kwargs)
+
+        return wrapped  # type: ignore[return-value]
+
+
+enable_x64 = Option(
+    "enable_x64",
+    False,
+    BOOL,
+    "Make 64-bit ints and floats the default; otherwise they are 32-bit and 64-bit inputs are narrowed.",
+    jit_key=True,
+    tracing=True,
+    shorthand=True,
+)
+disable_jit = Option(
+    "disable_jit",
+    False,
+    BOOL,
+    "Run jitted functions, and the bodies of control flow, as ordinary Python.",
+    tracing=True,
+    shorthand=True,
+)
+strict_plugins = Option(
+    "strict_plugins",
+    False,
+    BOOL,
+    "Raise when a plugin fails to load, rather than warn and go on without it.",
+    shorthand=True,
+)
+compilation_cache_dir = Option(
+    "compilation_cache_dir",
+    None,
+    PATH,
+    "The directory that keeps compiled programs between processes; None keeps nothing.",
+)
+persistent_cache_min_compile_time_secs = Option(
+    "persistent_cache_min_compile_time_secs",
+    1.0,
+    SECONDS,
+    "Programs that compile faster than this are not written to the compilation cache directory.",
+)
+debug_nans = Option(
+    "debug_nans",
+    False,
+    BOOL,
+    "Check every result for NaN, and name the operation that made the first one.",
+    jit_key=True,
+    tracing=True,
+    shorthand=True,
+)
+debug_infs = Option(
+    "debug_infs",
+    False,
+    BOOL,
+    "Check every result for infinity, and name the operation that made the first one.",
+    jit_key=True,
+    tracing=True,
+    shorthand=True,
+)
+numpy_dtype_promotion = Option(
+    "numpy_dtype_promotion",
+    "standard",
+    _choice("standard", "strict"),
+    "'standard' promotes operands of different dtypes; 'strict' raises unless one of them is weakly typed.",
+    jit_key=True,
+    tracing=True,
+)
+default_matmul_precision = Option(
+    "default_matmul_precision",
+    None,
+    _choice(None, *MATMUL_PRECISIONS),
+    "The precision of products and convolutions that do not ask for one; None leaves it to the platform.",
+    jit_key=True,
+    tracing=True,
+)
+log_compiles = Option(
+    "log_compiles",
+    False,
+    BOOL,
+    "Log each compilation as a warning, rather than at debug level.",
+    shorthand=True,
+)
+
+
+class Config:
+    """All options by name: attributes read them, `update` sets them, iteration lists them.
+
+    A name may be given with or without the prefix `primax_`.
+
+    >>> config.numpy_dtype_promotion
+    'standard'
+    """
+
+    __slots__ = ("_options",)
+    _options: Mapping[str, Option]
+
+    def __init__(self, *options: Option):
+        by_name = {option.short_name: option for option in options}
+        object.__setattr__(self, "_options", types.MappingProxyType(by_name))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._find(name).value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"config: {name} must be set by config.update({name!r}, {value!r})")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._options]
+
+    def __iter__(self) -> Iterator[Option]:
+        return iter(self._options.values())
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{option.short_name} = {option.value!r}\n"
+            f"    {option.doc}\n"
+            f"    {option.kind.allowed}; default {option.default!r}; environment {option.env}"
+            for option in self
+        )
+
+    def update(self, name: str, value: Any) -> None:
+        """Set an option for the process.
+
+        Args:
+            name: the option's name, such as "enable_x64" or "primax_enable_x64".
+            value: the new value.
+
+        Raises:
+            AttributeError: there is no such option.
+            ValueError: the option does not allow this value.
+        """
+        self._find(name).update(value)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The value of each option in the current thread."""
+        return {option.short_name: option.value for option in self}
+
+    def _find(self, name: str) -> Option:
+        option = self._options.get(name.removeprefix(_PREFIX))
+        if option is None:
+            known = ", ".join(sorted(self._options))
+            raise AttributeError(f"config: name must be one of {known}, got {name!r}")
+        return option
+
+
+config = Config(
+    enable_x64,
+    disable_jit,
+    strict_plugins,
+    compilation_cache_dir,
+    persistent_cache_min_compile_time_secs,
+    debug_nans,
+    debug_infs,
+    numpy_dtype_promotion,
+    default_matmul_precision,
+    log_compiles,
+)
