@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from primax.core._jaxlib import Config as _Cell
-from primax.core._jaxlib import config_unset as _unset
 from primax.core._jaxlib import trace_context
 
 __all__ = [
@@ -94,13 +93,13 @@ def _parse_bool(text: str) -> bool:
 
 
 def _check_seconds(value: Any) -> float:
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value) >= 0:
         return float(value)
     raise ValueError
 
 
 def _check_path(value: Any) -> str | None:
-    return None if value is None else os.fspath(value)
+    return None if value is None else os.fsdecode(value)
 
 
 def _check_choice(choices: tuple[str | None, ...], value: Any) -> Any:
