@@ -1,0 +1,87 @@
+# Every target sets up what it needs in .venv, given Python 3.11, 3.12 or 3.13 (name one with PYTHON=...).
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := $(sort $(shell find api core extend interpreters plugins -name '*.py' -o -name py.typed))
+JOBS ?= auto
+
+.PHONY: help setup demo test test-suite test-x64 test-slow doctest lint format bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo       run examples/demo.py with the example plugin installed"
+	@echo "make test       tests and doctests, then the tests again in 64 bits"
+	@echo "make test-slow  the tests that need a package index or more than 20 seconds"
+	@echo "make lint       ruff and mypy          make format   apply ruff's fixes and format"
+	@echo "make bench      the workloads of benchmarks/ on primax and on jax, in turn"
+	@echo "make clean      remove all that was built, .venv too"
+
+setup: $(VENV)/.dev
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+test: test-suite
+	@$(MAKE) --no-print-directory test-x64
+
+test-suite: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" --doctest-modules --pyargs tests primax
+
+test-x64: $(VENV)/.dev
+	PRIMAX_ENABLE_X64=1 $(BIN)/python -m pytest -n $(JOBS) -m "not slow" --ignore tests/house
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) -m slow
+
+doctest: $(VENV)/.dev
+	$(BIN)/python -m pytest --doctest-modules --pyargs primax
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/compare.py --a primax --b jax
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A python may be on the path and yet not run (a version manager's shim), or lack ensurepip: try before choosing.
+$(VENV)/.python:
+	@for python in $(or $(PYTHON),python3.13 python3.12 python3.11 python3 python); do \
+	  if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; then \
+	    echo "$(VENV): $$($$python --version)"; \
+	    $$python -m venv --clear $(VENV) 2>/dev/null \
+	      || { $$python -m venv --clear --without-pip $(VENV) \
+	           && $$python -m pip --quiet --python $(BIN)/python install pip; } \
+	      || exit 1; \
+	    $(PIP) install "setuptools>=77" && touch $@; exit; \
+	  fi; \
+	done; \
+	echo "primax needs Python 3.11, 3.12 or 3.13; none was found. Name one: make PYTHON=/path/to/python" >&2; exit 1
+
+# Changes only when a source file comes or goes: the editable install is a tree of links to the files it found.
+$(VENV)/.sources: $(VENV)/.python force
+	@echo '$(SOURCES)' | cmp -s - $@ || echo '$(SOURCES)' > $@
+
+.PHONY: force
+force:
+
+$(VENV)/.base: $(VENV)/.sources pyproject.toml
+	$(PIP) install --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.sources pyproject.toml
+	$(PIP) install --no-build-isolation --editable ".[test,oracle,lint]"
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.base $(wildcard examples/primax-kepler/pyproject.toml)
+	$(PIP) install --no-build-isolation --editable examples/primax-kepler
+	@touch $@

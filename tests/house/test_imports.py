@@ -1,0 +1,221 @@
+"""The five rooms import each other one way only, and each imports from outside only what it may."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from checkout import ROOMS, module_name, python_files, relative
+
+ALLOWED_OUTSIDE = {
+    "core": {"numpy", "ml_dtypes", "pluggy"},
+    "interpreters": {"numpy", "ml_dtypes", "jaxlib"},
+    "extend": {"numpy", "ml_dtypes", "jaxlib", "pluggy"},
+    "plugins": {"numpy", "ml_dtypes"},
+    "api": {"numpy"},
+}
+JAXLIB_MODULE = "core/_jaxlib.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One imported name: `from module import name`, or `import module` when the name is empty."""
+
+    file: str
+    line: int
+    module: str
+    name: str
+    level: int
+    in_function: bool
+    typing_only: bool
+
+    @property
+    def dotted(self) -> str:
+        return f"{self.module}.{self.name}" if self.name else self.module
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} imports {self.dotted}"
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return ast.unparse(test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def _imports_below(node: ast.AST, file: str, in_function: bool, typing_only: bool) -> Iterator[Import]:
+    where = (in_function, typing_only)
+    match node:
+        case ast.Import():
+            for alias in node.names:
+                yield Import(file, node.lineno, alias.name, "", 0, *where)
+        case ast.ImportFrom():
+            for alias in node.names:
+                yield Import(file, node.lineno, node.module or "", alias.name, node.level, *where)
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+            in_function = True
+        case ast.If() if _is_type_checking(node.test):
+            for child in node.body:
+                yield from _imports_below(child, file, in_function, True)
+            for child in node.orelse:
+                yield from _imports_below(child, file, in_function, typing_only)
+            return
+        case ast.Call(args=[ast.Constant(value=str(module)), *_]) if ast.unparse(node.func) in (
+            "__import__",
+            "import_module",
+            "importlib.import_module",
+        ):
+            yield Import(file, node.lineno, module, "", 0, False, typing_only)
+    for child in ast.iter_child_nodes(node):
+        yield from _imports_below(child, file, in_function, typing_only)
+
+
+def imports_of(source: str, file: str) -> list[Import]:
+    """Every import in the source; `import_module` of a literal is one, and counts as at module level."""
+    return list(_imports_below(ast.parse(source), file, False, False))
+
+
+@cache
+def all_imports() -> tuple[Import, ...]:
+    files = {relative(path): path.read_text(encoding="utf-8") for path in python_files()}
+    assert files
+    return tuple(found for file, source in files.items() for found in imports_of(source, file))
+
+
+def _room(module: str) -> str:
+    top = module.split(".")[1] if "." in module else ""
+    return top if top in ROOMS[:-1] else "api"
+
+
+def _upward(imports: tuple[Import, ...] | list[Import]) -> list[str]:
+    return [
+        str(found)
+        for found in imports
+        if found.module.split(".")[0] == "primax"
+        and ROOMS.index(_room(found.dotted)) > ROOMS.index(found.file.split("/")[0])
+    ]
+
+
+def _cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Modules that reach each other, and modules that name themselves (Tarjan's algorithm)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for target in sorted(graph[module]):
+            if target not in index:
+                visit(target)
+                low[module] = min(low[module], low[target])
+            elif target in stack:
+                low[module] = min(low[module], index[target])
+        if low[module] == index[module]:
+            component = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(component) > 1 or module in graph[module]:
+                found.append(sorted(component))
+
+    for module in sorted(graph):
+        if module not in index:
+            visit(module)
+    return sorted(found)
+
+
+def _graph(imports: tuple[Import, ...] | list[Import], files: list[str]) -> dict[str, set[str]]:
+    """Who names whom at run time; what Python loads on the way (parent packages) does not count."""
+    graph: dict[str, set[str]] = {module_name(file): set() for file in files}
+    for found in imports:
+        if not found.typing_only and found.level == 0:
+            target = found.dotted if found.dotted in graph else found.module
+            if target in graph:
+                graph[module_name(found.file)].add(target)
+    return graph
+
+
+def test_imports_follow_the_arrows() -> None:
+    assert _upward(all_imports()) == []
+
+
+def test_imports_are_absolute() -> None:
+    assert [str(found) for found in all_imports() if found.level] == []
+
+
+def test_no_function_imports_anything() -> None:
+    assert [str(found) for found in all_imports() if found.in_function] == []
+
+
+def test_no_module_is_part_of_an_import_cycle() -> None:
+    assert _cycles(_graph(all_imports(), [relative(path) for path in python_files()])) == []
+
+
+def test_nothing_imports_jax() -> None:
+    assert [str(found) for found in all_imports() if found.module.split(".")[0] == "jax"] == []
+
+
+def test_each_room_imports_only_what_it_may_from_outside() -> None:
+    refused = []
+    for found in all_imports():
+        top = found.module.split(".")[0]
+        allowed = {"primax"} | ALLOWED_OUTSIDE[found.file.split("/")[0]] | sys.stdlibmodule_names
+        if found.file == JAXLIB_MODULE:
+            allowed = allowed | {"jaxlib"}
+        if found.level == 0 and top not in allowed:
+            refused.append(str(found))
+    assert refused == []
+
+
+def test_private_jaxlib_names_stand_behind_one_module() -> None:
+    assert [
+        str(found)
+        for found in all_imports()
+        if found.module.split(".")[0] == "jaxlib"
+        and found.file != JAXLIB_MODULE
+        and any(part.startswith("_") for part in found.dotted.split("."))
+    ] == []
+
+
+def test_plugins_import_only_the_extension_surface_and_each_other() -> None:
+    assert [
+        str(found)
+        for found in all_imports()
+        if found.file.startswith("plugins/")
+        and found.module.split(".")[0] == "primax"
+        and _room(found.dotted) not in ("extend", "plugins")
+    ] == []
+
+
+def test_an_import_against_the_arrows_is_found_wherever_it_hides() -> None:
+    source = """
+from typing import TYPE_CHECKING
+import importlib
+from primax import extend
+if TYPE_CHECKING:
+    from primax.plugins.elementwise import sin
+def f():
+    import primax.api_name
+    return importlib.import_module("primax.plugins.random")
+"""
+    found = imports_of(source, "core/made_up.py")
+    assert [line.split()[-1] for line in _upward(found)] == [
+        "primax.extend",
+        "primax.plugins.elementwise.sin",
+        "primax.api_name",
+        "primax.plugins.random",
+    ]
+    assert [each.dotted for each in found if each.in_function] == ["primax.api_name"]
+    assert [each.dotted for each in found if each.typing_only] == ["primax.plugins.elementwise.sin"]
+
+
+def test_a_cycle_is_found_through_names_and_packages() -> None:
+    files = ["core/__init__.py", "core/a.py", "core/b.py", "core/c.py"]
+    imports = [
+        *imports_of("from primax.core import b", "core/a.py"),
+        *imports_of("from primax.core.c import name", "core/b.py"),
+        *imports_of("import primax.core.a", "core/c.py"),
+        *imports_of("from primax.core.a import name", "core/__init__.py"),
+    ]
+    assert _cycles(_graph(imports, files)) == [["primax.core.a", "primax.core.b", "primax.core.c"]]

@@ -1,0 +1,92 @@
+"""What every file of the project must look like, whatever it says."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checkout import ROOMS, ROOT, module_name, python_files, relative
+
+FOLDERS = (*ROOMS, ".ci", "benchmarks", "docs", "examples", "tests")
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:root|work|home/\w+|Users/\w+|tmp/w)/|\.\./shared")
+
+
+def _literal_all(path: Path) -> list[str] | None:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return list(ast.literal_eval(node.value))
+    return None
+
+
+def test_every_all_is_sorted_and_without_repeats() -> None:
+    unsorted = []
+    for path in python_files():
+        names = _literal_all(path)
+        if names is not None and names != sorted(set(names)):
+            unsorted.append(relative(path))
+    assert unsorted == []
+
+
+@pytest.mark.parametrize("room", ["extend", "api"])
+def test_every_public_module_says_what_it_offers_and_has_it(room: str) -> None:
+    wrong = []
+    for path in (ROOT / room).rglob("*.py"):
+        if path.stat().st_size == 0 or (path.name != "__init__.py" and path.name.startswith("_")):
+            continue
+        names = _literal_all(path)
+        if names is None:
+            wrong.append(f"{relative(path)} has no __all__")
+            continue
+        module = importlib.import_module(module_name(relative(path)))
+        wrong += [f"{module.__name__}.{name} is missing" for name in names if not hasattr(module, name)]
+    assert wrong == []
+
+
+def test_every_source_file_opens_with_a_docstring() -> None:
+    bare = []
+    for path in python_files():
+        text = path.read_text(encoding="utf-8")
+        if text.strip() and not ast.get_docstring(ast.parse(text)):
+            bare.append(relative(path))
+    assert bare == []
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    files = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
+    for folder in FOLDERS:
+        for parent, folders, names in os.walk(ROOT / folder):
+            folders[:] = [
+                name for name in folders if name != "__pycache__" and not name.endswith(".egg-info")
+            ]
+            files += [Path(parent, name) for name in names]
+    found = []
+    for path in files:
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        found += [
+            f"{relative(path)}:{number}: {line.strip()}"
+            for number, line in enumerate(lines, 1)
+            if MACHINE_PATH.search(line)
+        ]
+    assert found == []
+
+
+def test_nothing_at_the_root_shadows_a_real_module() -> None:
+    names = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert names <= set(ROOMS)
+
+
+def test_importing_primax_does_not_import_jax() -> None:
+    program = "import sys, primax; print([name for name in sys.modules if name.split('.')[0] == 'jax'])"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

@@ -1,0 +1,39 @@
+"""Where the sources are, and under what name each of them is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# A room imports from those before it, never from those after it.
+ROOMS = ("core", "interpreters", "extend", "plugins", "api")
+
+
+def relative(path: Path) -> str:
+    """The path as one says it: from the root of the checkout, with forward slashes."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def source_files() -> list[Path]:
+    """Every file that an installed primax has, and nothing that Python left beside it."""
+    return sorted(
+        path
+        for room in ROOMS
+        for path in (ROOT / room).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    )
+
+
+def python_files() -> list[Path]:
+    return [path for path in source_files() if path.suffix == ".py"]
+
+
+def installed_path(file: str) -> str:
+    """`api/lax.py` becomes `primax/lax.py`, `core/tree.py` becomes `primax/core/tree.py`."""
+    room, _, rest = file.partition("/")
+    return f"primax/{rest}" if room == "api" else f"primax/{file}"
+
+
+def module_name(file: str) -> str:
+    """`api/lax.py` becomes `primax.lax`, `core/__init__.py` becomes `primax.core`."""
+    return installed_path(file).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
