@@ -1,0 +1,700 @@
+"""Pytrees: nested containers, taken apart into leaves and a structure, and put together again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from primax.core._jaxlib import pytree
+from primax.core.tree_paths import (
+    TreeMismatch,
+    equality_errors,
+    equality_errors_treedef,
+    keystr,
+    mismatch_message,
+    prefix_errors,
+)
+from primax.core.tree_registry import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyPath,
+    PyTreeDef,
+    SequenceKey,
+    dispatch_registry,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+    registry,
+    static,
+)
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyPath",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "TreeMismatch",
+    "all_leaves",
+    "broadcast_prefix",
+    "build_tree",
+    "dispatch_registry",
+    "equality_errors",
+    "equality_errors_treedef",
+    "flatten",
+    "flatten_axes",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
+    "keystr",
+    "mismatch_message",
+    "prefix_errors",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "registry",
+    "static",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_reduce_associative",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+    "unflatten",
+]
+
+IsLeaf = Callable[[Any], bool] | None
+
+# For the kernel, which calls them on every dispatch: `flatten(tree)` and `unflatten(treedef, leaves)`.
+flatten = registry.flatten
+unflatten = PyTreeDef.unflatten
+
+_MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<no value>"})()
+
+
+def _check_treedef(who: str, argument: str, treedef: Any) -> None:
+    if not isinstance(treedef, pytree.PyTreeDef):
+        raise TypeError(
+            f"{who}: {argument} must be a PyTreeDef, got {treedef!r}; tree.structure(x) makes one"
+        )
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """Take a tree apart into its leaves and its structure.
+
+    Lists, tuples, namedtuples, dicts, OrderedDicts, defaultdicts, None (which has no leaves) and
+    registered classes are nodes; all else is a leaf. Dicts are taken in the order of their sorted keys.
+
+    Args:
+        tree: any object.
+        is_leaf: called on every node; where it is true, the node is taken as a leaf.
+
+    Returns:
+        The list of leaves and a PyTreeDef, from which `tree.unflatten` makes the tree again.
+
+    Raises:
+        ValueError: the keys of a dict cannot be sorted.
+
+    >>> from primax import tree
+    >>> tree.flatten({"b": [1, None], "a": (2, 3)})
+    ([2, 3, 1], PyTreeDef({'a': (*, *), 'b': [*, None]}))
+    >>> tree.flatten([1, None], is_leaf=lambda x: x is None)[0]
+    [1, None]
+    """
+    return flatten(tree, is_leaf)  # type: ignore[no-any-return]
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of a tree.
+
+    Args:
+        tree: any object.
+        is_leaf: what more to take as a leaf.
+
+    Returns:
+        The list of leaves, in the order of `tree.flatten`.
+
+    >>> from primax import tree
+    >>> tree.leaves({"b": [1, None], "a": (2, 3)})
+    [2, 3, 1]
+    """
+    return flatten(tree, is_leaf)[0]  # type: ignore[no-any-return]
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The structure of a tree: what is left when its leaves are taken out.
+
+    Args:
+        tree: any object.
+        is_leaf: what more to take as a leaf.
+
+    Returns:
+        A PyTreeDef: hashable, compared by `==`, and picklable.
+
+    >>> from primax import tree
+    >>> tree.structure([1, (2, None)])
+    PyTreeDef([*, (*, None)])
+    """
+    return flatten(tree, is_leaf)[1]
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """Make a tree from its structure and its leaves.
+
+    Args:
+        treedef: the structure.
+        leaves: as many leaves as it has places for, in order.
+
+    Returns:
+        The tree.
+
+    Raises:
+        TypeError: `treedef` is not a PyTreeDef.
+        ValueError: there are too few or too many leaves.
+
+    >>> from primax import tree
+    >>> tree.unflatten(tree.structure({"a": 0, "b": (0, 0)}), [1, 2, 3])
+    {'a': 1, 'b': (2, 3)}
+    """
+    _check_treedef("tree.unflatten", "treedef", treedef)
+    leaves = list(leaves)
+    if len(leaves) != treedef.num_leaves:
+        raise ValueError(
+            f"tree.unflatten: leaves must have one item for each leaf of treedef, "
+            f"got {len(leaves)} for the {treedef.num_leaves} of {treedef}"
+        )
+    return treedef.unflatten(leaves)
+
+
+def _flatten_up_to(who: str, treedef: PyTreeDef, full: Any, which: str) -> list[Any]:
+    """`treedef.flatten_up_to(full)`, with an error that names the path."""
+    try:
+        return treedef.flatten_up_to(full)  # type: ignore[no-any-return]
+    except ValueError as error:
+        found = prefix_errors(treedef, full, name="tree")
+        reason = found[0] if found else str(error)
+        more = f"\nand {len(found) - 1} more" if len(found) > 1 else ""
+        raise ValueError(
+            f"{who}: {which} must have the structure of the first tree; {reason}{more}"
+        ) from None
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Apply a function to every leaf of a tree, and make a tree of the same structure from the results.
+
+    Args:
+        f: takes one leaf of `tree` and, of each of `rest`, what is in the same place.
+        tree: the tree that gives the structure.
+        *rest: trees of which `tree` is a prefix.
+        is_leaf: what more to take as a leaf of `tree`.
+
+    Returns:
+        A tree with the structure of `tree`.
+
+    Raises:
+        TypeError: `f` is not callable.
+        ValueError: `tree` is not a prefix of one of `rest`; the message names the path.
+
+    >>> from primax import tree
+    >>> tree.map(lambda x, y: x + y, {"a": 1, "b": [2, 3]}, {"a": 10, "b": [20, 30]})
+    {'a': 11, 'b': [22, 33]}
+    """
+    if not callable(f):
+        raise TypeError(f"tree.map: f must be callable, got {f!r}; the function comes before the trees")
+    leaves, treedef = flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten([f(leaf) for leaf in leaves])
+    columns = [_flatten_up_to("tree.map", treedef, other, f"tree {i}") for i, other in enumerate(rest, 2)]
+    return treedef.unflatten([f(*row) for row in zip(leaves, *columns, strict=True)])
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether every leaf of a tree is true; so for a tree without leaves.
+
+    Args:
+        tree: any object, the leaves of which can be converted to bool.
+        is_leaf: what more to take as a leaf.
+
+    Returns:
+        A bool.
+
+    >>> from primax import tree
+    >>> tree.all({"a": True, "b": [1, None]}), tree.all([True, 0])
+    (True, False)
+    """
+    return all(tree_leaves(tree, is_leaf))
+
+
+def tree_reduce(
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: IsLeaf = None
+) -> Any:
+    """Combine the leaves of a tree by a function of two arguments, from left to right.
+
+    Args:
+        function: takes what is combined so far and a leaf.
+        tree: any object.
+        initializer: what to begin with, in place of the first leaf.
+        is_leaf: what more to take as a leaf.
+
+    Returns:
+        The last result of `function`; `initializer` if there are no leaves.
+
+    Raises:
+        TypeError: there are no leaves and no `initializer`.
+
+    >>> from primax import tree
+    >>> tree.reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
+    6
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if initializer is not _MISSING:
+        return functools.reduce(function, leaves, initializer)
+    if not leaves:
+        raise TypeError(f"tree.reduce: initializer must be given for a tree without leaves, got {tree!r}")
+    return functools.reduce(function, leaves)
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: IsLeaf = None
+) -> Any:
+    """Combine the leaves of a tree by an associative function, in pairs, so that chains stay short.
+
+    Args:
+        operation: an associative function of two arguments.
+        tree: any object.
+        identity: the result for a tree without leaves.
+        is_leaf: what more to take as a leaf.
+
+    Returns:
+        The leaves combined, in order.
+
+    Raises:
+        TypeError: there are no leaves and no `identity`.
+
+    >>> from primax import tree
+    >>> tree.reduce_associative(lambda x, y: f"({x}{y})", list("abcde"))
+    '(((ab)(cd))e)'
+    """
+    level = tree_leaves(tree, is_leaf)
+    if not level:
+        if identity is _MISSING:
+            raise TypeError(
+                f"tree.reduce_associative: identity must be given for a tree without leaves, got {tree!r}"
+            )
+        return identity
+    while len(level) > 1:
+        pairs = [operation(x, y) for x, y in zip(level[::2], level[1::2], strict=False)]
+        level = pairs + level[2 * len(pairs) :]
+    return level[0]
+
+
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """Turn an outer tree of inner trees inside out.
+
+    Args:
+        outer_treedef: the outer structure.
+        inner_treedef: the structure of each inner tree; if None, that of the first of them.
+        pytree_to_transpose: a tree of structure `outer_treedef` with trees of `inner_treedef` as leaves.
+
+    Returns:
+        A tree of structure `inner_treedef` with trees of `outer_treedef` as leaves.
+
+    Raises:
+        TypeError: a structure is not a PyTreeDef.
+        ValueError: the tree does not have those structures.
+
+    >>> from primax import tree
+    >>> pairs = [(1, 2), (3, 4), (5, 6)]
+    >>> tree.transpose(tree.structure([0, 0, 0]), tree.structure((0, 0)), pairs)
+    ([1, 3, 5], [2, 4, 6])
+    """
+    who = "tree.transpose"
+    _check_treedef(who, "outer_treedef", outer_treedef)
+    found = prefix_errors(outer_treedef, tree_structure(pytree_to_transpose), name="pytree_to_transpose")
+    if found:
+        raise ValueError(f"{who}: outer_treedef must be a prefix of pytree_to_transpose; {found[0]}")
+    inner_trees = outer_treedef.flatten_up_to(pytree_to_transpose)
+    if inner_treedef is None:
+        if not inner_trees:
+            raise ValueError(f"{who}: inner_treedef must be given where outer_treedef has no leaves")
+        inner_treedef = tree_structure(inner_trees[0])
+    _check_treedef(who, "inner_treedef", inner_treedef)
+    rows = []
+    for inner in inner_trees:
+        found = prefix_errors(inner_treedef, inner, name="inner tree")
+        if found:
+            raise ValueError(f"{who}: every inner tree must have the structure inner_treedef; {found[0]}")
+        rows.append(inner_treedef.flatten_up_to(inner))
+    columns = [[row[i] for row in rows] for i in range(inner_treedef.num_leaves)]
+    return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of `prefix_tree`, each as often as `full_tree` has leaves in its place."""
+    leaves, treedef = flatten(prefix_tree, is_leaf)
+    parts = _flatten_up_to("tree.broadcast", treedef, full_tree, "full_tree")
+    return [leaf for leaf, part in zip(leaves, parts, strict=True) for _ in flatten(part)[0]]
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """Expand a tree to the structure of another, by repeating its leaves.
+
+    Args:
+        prefix_tree: a tree with leaves where `full_tree` may have subtrees.
+        full_tree: the tree that gives the structure.
+        is_leaf: what more to take as a leaf of `prefix_tree`.
+
+    Returns:
+        A tree with the structure of `full_tree`.
+
+    Raises:
+        ValueError: `prefix_tree` is not a prefix of `full_tree`; the message names the path.
+
+    >>> from primax import tree
+    >>> tree.broadcast({"a": 0, "b": 1}, {"a": [5, 6], "b": 7})
+    {'a': [0, 0], 'b': 1}
+    """
+    leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    return tree_structure(full_tree).unflatten(leaves)
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
+    """Expand a tree of axes, in which None is a leaf, to one axis for each leaf of a structure.
+
+    Args:
+        name: what to call `axis_tree` in messages, as `vmap in_axes`.
+        treedef: the structure.
+        axis_tree: a prefix of it; an int or None is a prefix of any structure.
+
+    Returns:
+        As many axes as `treedef` has leaves.
+
+    Raises:
+        ValueError: `axis_tree` is not a prefix; the message names every path where it fails.
+    """
+    if axis_tree is None or isinstance(axis_tree, int):
+        return [axis_tree] * treedef.num_leaves
+    axes, axis_treedef = flatten(axis_tree, _is_none)
+    if axis_treedef == treedef:
+        return axes  # type: ignore[no-any-return]
+    found = prefix_errors(axis_treedef, treedef, name=name)
+    if found:
+        raise ValueError("\n".join(found))
+    counts: list[int] = []
+    _count_leaves_under(axis_treedef, treedef, counts)
+    return [axis for axis, count in zip(axes, counts, strict=True) for _ in range(count)]
+
+
+def _count_leaves_under(prefix: PyTreeDef, full: PyTreeDef, counts: list[int]) -> None:
+    if prefix.node_data() is None:
+        counts.append(full.num_leaves)
+        return
+    for a, b in zip(prefix.children(), full.children(), strict=True):
+        _count_leaves_under(a, b, counts)
+
+
+def _path_predicate(
+    is_leaf: Callable[..., bool] | None, takes_path: bool
+) -> Callable[[KeyPath, Any], bool] | None:
+    """C++ calls the predicate with path and node; the user's takes the path only on request."""
+    if is_leaf is None or takes_path:
+        return is_leaf
+    return lambda path, node: is_leaf(node)
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """As `tree.flatten`, with the key path of every leaf.
+
+    Args:
+        tree: any object.
+        is_leaf: what more to take as a leaf.
+        is_leaf_takes_path: call `is_leaf(path, node)`.
+
+    Returns:
+        A list of pairs of key path and leaf, and the structure.
+
+    >>> from primax import tree
+    >>> tree.flatten_with_path({"a": [1]})
+    ([((DictKey(key='a'), SequenceKey(idx=0)), 1)], PyTreeDef({'a': [*]}))
+    """
+    return registry.flatten_with_path(tree, _path_predicate(is_leaf, is_leaf_takes_path))  # type: ignore[no-any-return]
+
+
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """As `tree.leaves`, with the key path of every leaf.
+
+    Args:
+        tree: any object.
+        is_leaf: what more to take as a leaf.
+        is_leaf_takes_path: call `is_leaf(path, node)`.
+
+    Returns:
+        A list of pairs of key path and leaf.
+
+    >>> from primax import tree, tree_util
+    >>> [(tree_util.keystr(path), leaf) for path, leaf in tree.leaves_with_path({"a": [1, 2]})]
+    [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """As `tree.map`, where the function is also given the key path.
+
+    Args:
+        f: takes a key path, a leaf of `tree` and, of each of `rest`, what is in the same place.
+        tree: the tree that gives the structure.
+        *rest: trees of which `tree` is a prefix.
+        is_leaf: what more to take as a leaf of `tree`.
+        is_leaf_takes_path: call `is_leaf(path, node)`.
+
+    Returns:
+        A tree with the structure of `tree`.
+
+    Raises:
+        TypeError: `f` is not callable.
+        ValueError: `tree` is not a prefix of one of `rest`; the message names the path.
+
+    >>> from primax import tree, tree_util
+    >>> tree.map_with_path(lambda path, x: tree_util.keystr(path) + str(x), {"a": [1]})
+    {'a': ["['a'][0]1"]}
+    """
+    who = "tree.map_with_path"
+    if not callable(f):
+        raise TypeError(f"{who}: f must be callable, got {f!r}; the function comes before the trees")
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    columns = [_flatten_up_to(who, treedef, other, f"tree {i}") for i, other in enumerate(rest, 2)]
+    paths, leaves = [path for path, _ in pairs], [leaf for _, leaf in pairs]
+    return treedef.unflatten([f(*row) for row in zip(paths, leaves, *columns, strict=True)])
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees, from the structure of each.
+
+    Args:
+        treedefs: structures.
+
+    Returns:
+        A structure.
+
+    >>> from primax import tree, tree_util
+    >>> tree_util.treedef_tuple([tree.structure(1), tree.structure([1, 2])])
+    PyTreeDef((*, [*, *]))
+    """
+    return pytree.treedef_tuple(registry, list(treedefs))
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the children of a tree's root.
+
+    Args:
+        treedef: a structure.
+
+    Returns:
+        A list of structures; empty for a leaf.
+
+    >>> from primax import tree, tree_util
+    >>> tree_util.treedef_children(tree.structure([1, (2,)]))
+    [PyTreeDef(*), PyTreeDef((*,))]
+    """
+    return treedef.children()  # type: ignore[no-any-return]
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is that of a single leaf. An empty container, as None or `()`, is not a leaf.
+
+    Args:
+        treedef: a structure.
+
+    Returns:
+        A bool.
+
+    >>> from primax import tree, tree_util
+    >>> tree_util.treedef_is_leaf(tree.structure(1)), tree_util.treedef_is_leaf(tree.structure(None))
+    (True, False)
+    """
+    return treedef.node_data() is None
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Whether no item of an iterable is a node.
+
+    Args:
+        iterable: any objects.
+        is_leaf: what more to take as a leaf.
+
+    Returns:
+        A bool.
+
+    >>> from primax import tree_util
+    >>> tree_util.all_leaves([1, "a"]), tree_util.all_leaves([1, None])
+    (True, False)
+    """
+    if is_leaf is None:
+        return pytree.all_leaves(registry, iterable)  # type: ignore[no-any-return]
+    return all(is_leaf(item) or not registry.is_node(type(item)) for item in iterable)
+
+
+def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
+    """Make a tree from its structure and nested iterables of that shape.
+
+    Args:
+        treedef: the structure.
+        xs: an iterable with an item for each child of the root, themselves iterables, down to the leaves.
+
+    Returns:
+        The tree.
+
+    >>> from primax import tree, tree_util
+    >>> tree_util.build_tree(tree.structure({"a": 0, "b": (0, 0)}), [1, [2, 3]])
+    {'a': 1, 'b': (2, 3)}
+    """
+    _check_treedef("build_tree", "treedef", treedef)
+    return treedef.from_iterable_tree(xs)
+
+
+def is_tree_node(cls: type) -> bool:
+    """Whether instances of a class are nodes rather than leaves.
+
+    Args:
+        cls: a class.
+
+    Returns:
+        A bool.
+
+    >>> from primax import tree_util
+    >>> tree_util.is_tree_node(list), tree_util.is_tree_node(int)
+    (True, False)
+    """
+    return registry.is_node(cls)  # type: ignore[no-any-return]
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+    """The children and the static data of a tree's root.
+
+    Args:
+        tree: a node.
+
+    Returns:
+        The children and the static data.
+
+    Raises:
+        ValueError: `tree` is a leaf.
+
+    >>> from primax import tree_util
+    >>> tree_util.flatten_one_level([1, (2, 3)])
+    ([1, (2, 3)], None)
+    """
+    level = registry.flatten_one_level(tree)
+    if level is None:
+        raise ValueError(f"flatten_one_level: tree must be a pytree node, got a leaf of type {type(tree)}")
+    return level  # type: ignore[no-any-return]
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
+    """As `flatten_one_level`, with pairs of key and child.
+
+    Args:
+        tree: a node.
+
+    Returns:
+        The pairs and the static data.
+
+    Raises:
+        ValueError: `tree` is a leaf.
+
+    >>> from primax import tree_util
+    >>> tree_util.flatten_one_level_with_keys((5,))
+    ([(SequenceKey(idx=0), 5)], None)
+    """
+    children, aux = flatten_one_level(tree)
+    keyed, _ = registry.flatten_with_path(tree, lambda path, node: bool(path))
+    return [(path[0], child) for (path, child) in keyed], aux
+
+
+class _Opaque:
+    """A callable that `functools.partial` does not look into."""
+
+    __slots__ = ("func",)
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.func(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Opaque) and self.func == other.func
+
+    def __hash__(self) -> int:
+        return hash((_Opaque, self.func))
+
+    def __repr__(self) -> str:
+        return repr(self.func)
+
+
+class Partial(functools.partial[Any]):
+    """A `functools.partial` that is a pytree: the arguments are its children, the function is static data.
+
+    A `functools.partial` given as the function is not merged: its arguments stay static.
+
+    Args:
+        func: a hashable callable.
+        *args: the first arguments, pytrees.
+        **keywords: arguments by keyword, pytrees.
+
+    >>> from primax import tree, tree_util
+    >>> add_two = tree_util.Partial(lambda x, y: x + y, 2)
+    >>> add_two(3), tree.leaves(add_two), tree.map(lambda x: x * 10, add_two)(3)
+    (5, [2], 23)
+    """
+
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
+        """Bind the arguments, keeping a `functools.partial` whole."""
+        if isinstance(func, functools.partial):
+            func = _Opaque(func)
+        return super().__new__(cls, func, *args, **keywords)
+
+
+register_pytree_node(
+    Partial,
+    lambda node: ((node.args, node.keywords), node.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+    lambda node: (((GetAttrKey("args"), node.args), (GetAttrKey("keywords"), node.keywords)), node.func),
+)
