@@ -20,8 +20,8 @@ from primax.core._jaxlib import Config as _Cell
 from primax.core._jaxlib import trace_context
 
 __all__ = [
-    "MATMUL_PRECISIONS",
     "Config",
+    "MATMUL_PRECISIONS",
     "Option",
     "compilation_cache_dir",
     "config",
@@ -69,7 +69,7 @@ MATMUL_PRECISIONS = (
 
 
 class Kind:
-    """What values an option takes: `check` tests one given in Python, `parse` reads one from the environment."""
+    """The values an option takes: `check` tests one from Python, `parse` reads one from the environment."""
 
     def __init__(self, allowed: str, check: Callable[[Any], Any], parse: Callable[[str], Any]):
         self.allowed = allowed
@@ -93,9 +93,9 @@ def _parse_bool(text: str) -> bool:
 
 
 def _check_seconds(value: Any) -> float:
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value) >= 0:
-        return float(value)
-    raise ValueError
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not float(value) >= 0:
+        raise ValueError
+    return float(value)
 
 
 def _check_path(value: Any) -> str | None:

@@ -9,6 +9,7 @@ whatever they meet.
 from __future__ import annotations
 
 import abc
+import contextlib
 import functools
 import warnings
 from collections.abc import Iterator, Mapping
@@ -84,7 +85,7 @@ class TypePromotionError(ValueError):
     """Operands have no common dtype that they may be promoted to without a cast."""
 
 
-class extended(np.generic):  # noqa: N801
+class extended(np.generic):
     """The scalar type above every extended dtype's; an abstract class for `issubdtype`."""
 
 
@@ -189,16 +190,20 @@ _SCALARS_64 = dict(
 _SCALARS_32 = {scalar: _NARROWED.get(d, d) for scalar, d in _SCALARS_64.items()}
 
 
+_VALID_64 = {d: d for d in _VALID}
+_VALID_32 = {d: _NARROWED.get(d, d) for d in _VALID}
+
+
 def is_valid_dtype(dtype: DType) -> bool:
     """Return True if arrays may have this dtype."""
     return isinstance(dtype, ExtendedDType) or dtype in _VALID
 
 
 def canonicalize_dtype(dtype: Any) -> Any:
-    """Return the dtype that a dtype or scalar type stands for, narrowed to 32 bits unless `enable_x64` is set."""
-    if isinstance(dtype, ExtendedDType):
-        return dtype
+    """Return the dtype that x stands for, narrowed from 64 bits to 32 unless `enable_x64` is set."""
     if not isinstance(dtype, np.dtype):
+        if isinstance(dtype, ExtendedDType):
+            return dtype
         try:
             dtype = np.dtype(dtype)
         except TypeError:
@@ -210,7 +215,7 @@ def check_user_dtype(dtype: Any, argument: str, function: str, *, stacklevel: in
     """Return the canonical form of a dtype that a user asked for.
 
     Args:
-        dtype: a dtype, the name of one, or a scalar type; `int`, `float` and `complex` mean the default width.
+        dtype: a dtype, its name, or a scalar type; `int`, `float` and `complex` mean the default width.
         argument: the name of the argument, for errors.
         function: the name of the function that takes it, for errors.
         stacklevel: where the warning points; the default is the caller of the function that calls this one.
@@ -227,10 +232,8 @@ def check_user_dtype(dtype: Any, argument: str, function: str, *, stacklevel: in
         return python_scalar_dtypes[dtype]
     wanted = None
     if dtype is not None and not hasattr(dtype, "aval") and not isinstance(dtype, np.ndarray):
-        try:
+        with contextlib.suppress(TypeError):
             wanted = np.dtype(dtype)
-        except TypeError:
-            pass
     if wanted is None or wanted not in _VALID:
         raise TypeError(f"{function}: {argument} must be a bool, number or extended dtype, got {dtype!r}")
     given = canonicalize_dtype(wanted)
@@ -311,7 +314,8 @@ def _hashable_type(x: Any) -> Any:
 
 def _scalar_class(x: Any) -> type:
     if isinstance(x, ExtendedDType):
-        return x.type
+        scalar: type = x.type
+        return scalar
     if isinstance(x, type) and issubclass(x, np.generic):
         return x
     return np.dtype(x).type
@@ -386,11 +390,11 @@ def itemsize_bits(dtype: Any) -> int:
     if d == _BOOL:
         return 8
     if is_integer(d):
-        return int(iinfo(d).bits)
+        return int(iinfo(d).bits)  # type: ignore[no-untyped-call]
     if is_floating(d):
-        return int(finfo(d).bits)
+        return int(finfo(d).bits)  # type: ignore[no-untyped-call]
     if is_complex(d):
-        return 8 * d.itemsize
+        return int(8 * d.itemsize)
     raise ValueError(f"itemsize_bits: dtype must be bool or a number, got {dtype}")
 
 
@@ -425,8 +429,8 @@ def to_numeric_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def to_inexact_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return float64 for 64-bit integers, float32 for other integers and bool, and an inexact dtype unchanged."""
-    d = np.dtype(dtype)
+    """Return float64 for 64-bit integers, float32 for other integers and bool, and any other unchanged."""
+    d: np.dtype[Any] = np.dtype(dtype)
     if d == _BOOL or is_integer(d):
         return np.dtype(np.float64 if d.itemsize == 8 else np.float32)
     return d
@@ -481,7 +485,7 @@ def dtype(x: Any) -> Any:
 
 
 def is_weakly_typed(x: Any) -> bool:
-    """Return True for a Python int, float or complex, and for an array or tracer that stems from those alone."""
+    """Return True for a Python int, float or complex, and an array or tracer that stems from those alone."""
     scalar = type(x)
     if scalar is int or scalar is float or scalar is complex:
         return True
@@ -494,27 +498,29 @@ def weak_type_of(x: Any) -> tuple[Any, bool]:
 
 
 def _signature(x: Any) -> tuple[Any, bool]:
+    aval = getattr(x, "aval", None)
+    if aval is not None:
+        return aval.dtype, getattr(aval, "weak_type", False)
     scalar = type(x)
     if scalar in _SCALARS_64:
-        return python_scalar_dtypes[scalar], scalar is not bool
-    if isinstance(x, (np.ndarray, np.generic)):
-        return _checked(x.dtype, x), False
+        return (_SCALARS_64 if enable_x64.value else _SCALARS_32)[scalar], scalar is not bool
     if isinstance(x, np.dtype):
         return _checked(x, x), False
-    aval = getattr(x, "aval", x)
-    weak = getattr(aval, "weak_type", None)
-    if weak is not None and not isinstance(x, type):
-        return aval.dtype, weak
-    if aval is not x and hasattr(aval, "dtype"):
-        return aval.dtype, False
-    if isinstance(x, ExtendedDType):
-        return x, False
-    if isinstance(x, type) and x in _SCALARS_64:
-        return python_scalar_dtypes[x], x is not bool
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _checked(x.dtype, x), False
+    if isinstance(x, type):
+        if x in _SCALARS_64:
+            return python_scalar_dtypes[x], x is not bool
+        return _checked(_foreign_dtype(x), x), False
+    weak = getattr(x, "weak_type", None)
+    if weak is not None:
+        return x.dtype, weak
     return _checked(_foreign_dtype(x), x), False
 
 
 def _foreign_dtype(x: Any) -> Any:
+    if isinstance(x, ExtendedDType):
+        return x
     found = None if isinstance(x, type) else getattr(x, "dtype", None)
     if isinstance(found, (np.dtype, ExtendedDType)):
         return found
@@ -529,8 +535,9 @@ def _foreign_dtype(x: Any) -> Any:
 
 
 def _checked(found: Any, x: Any) -> Any:
-    if found in _VALID:
-        return found if enable_x64.value else _NARROWED.get(found, found)
+    canonical = (_VALID_64 if enable_x64.value else _VALID_32).get(found)
+    if canonical is not None:
+        return canonical
     if isinstance(found, ExtendedDType):
         return found
     raise TypeError(f"dtype: x must have a bool, number or extended dtype, got {found} for {x!r}")
@@ -546,7 +553,7 @@ def _edges(x64: bool) -> dict[_Node, tuple[_Node, ...]]:
     bf16, f16, f32, f64 = _FLOATS[-4:]
     c64, c128 = _COMPLEX
     return {
-        **{d: () for d in (*_NARROW_UNSIGNED, *_NARROW_SIGNED, *_NARROW_FLOATS)},
+        **dict.fromkeys((*_NARROW_UNSIGNED, *_NARROW_SIGNED, *_NARROW_FLOATS), ()),
         _BOOL: (int,),
         int: (*_NARROW_UNSIGNED, *_NARROW_SIGNED, u8, i8),
         u8: (u16, i16),
@@ -572,7 +579,7 @@ def _edges(x64: bool) -> dict[_Node, tuple[_Node, ...]]:
 def _strict_edges() -> dict[_Node, tuple[_Node, ...]]:
     """Return the lattice in which only weak scalar types promote, and only to dtypes that can hold them."""
     return {
-        **{d: () for d in (_BOOL, *_NUMBERS)},
+        **dict.fromkeys((_BOOL, *_NUMBERS), ()),
         int: (float, *_UNSIGNED, *_SIGNED),
         float: (complex, *_FLOATS),
         complex: _COMPLEX,
@@ -667,9 +674,17 @@ def result_type(*args: Any, return_weak_type: bool = False) -> Any:
     >>> result_type(np.int8(1), 2.0), result_type(np.float16(1), 2.0)
     (dtype('float32'), dtype('float16'))
     """
-    if not args:
+    if len(args) == 2:
+        x, y = args
+        a = _signature(default_float_dtype() if x is None else x)
+        b = _signature(default_float_dtype() if y is None else y)
+        if a[0] is b[0] and not (a[1] and b[1]):
+            return (a[0], False) if return_weak_type else a[0]
+        signature: tuple[tuple[Any, bool], ...] = (a, b)
+    elif args:
+        signature = tuple([_signature(default_float_dtype() if x is None else x) for x in args])
+    else:
         raise ValueError("result_type: args must have one operand or more, got none")
-    signature = tuple(_signature(default_float_dtype() if x is None else x) for x in args)
     found = _promote(numpy_dtype_promotion.value, enable_x64.value, signature)
     return found if return_weak_type else found[0]
 
