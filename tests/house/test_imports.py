@@ -160,7 +160,7 @@ def test_each_room_imports_only_what_it_may_from_outside() -> None:
     refused = []
     for found in all_imports():
         top = found.module.split(".")[0]
-        allowed = {"primax"} | ALLOWED_OUTSIDE[found.file.split("/")[0]] | sys.stdlibmodule_names
+        allowed = {"primax"} | ALLOWED_OUTSIDE[found.file.split("/")[0]] | sys.stdlib_module_names
         if found.file == JAXLIB_MODULE:
             allowed = allowed | {"jaxlib"}
         if found.level == 0 and top not in allowed:

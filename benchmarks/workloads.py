@@ -1,0 +1,382 @@
+"""Workloads that run unchanged on any module with JAX's public names.
+
+Usage: python workloads.py MODULE [NAME ...]
+Prints one JSON line per workload: {"name":..., "value": seconds-per-unit, "unit":...}
+Each figure is the minimum of several repetitions, taken inside one process.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import itertools
+import json
+import resource
+import sys
+import time
+
+T0 = time.perf_counter()
+M = importlib.import_module(sys.argv[1])
+IMPORT_S = time.perf_counter() - T0
+import numpy as np
+
+lax = importlib.import_module(sys.argv[1] + ".lax")
+jnp = importlib.import_module(sys.argv[1] + ".numpy")
+WL = {}
+
+
+def workload(f):
+    WL[f.__name__] = f
+    return f
+
+
+def best(fn, reps=5, inner=1):
+    fn()
+    out = []
+    for _ in range(reps):
+        gc.collect()
+        gc.disable()
+        t = time.perf_counter()
+        for _ in range(inner):
+            fn()
+        out.append((time.perf_counter() - t) / inner)
+        gc.enable()
+    return min(out)
+
+
+def sync(x):
+    return M.block_until_ready(x)
+
+
+def f32(*s):
+    return np.random.RandomState(0).randn(*s).astype(np.float32)
+
+
+def chain(n):
+    def f(x):
+        for _ in range(n // 4):
+            x = lax.sin(x)
+            x = lax.mul(x, x)
+            x = lax.add(x, x)
+            x = lax.neg(x)
+        return x
+
+    return f
+
+
+def mlp_params(sizes=(784, 512, 512, 10)):
+    r = np.random.RandomState(0)
+    return [
+        (jnp.asarray(r.randn(m, n).astype(np.float32) * 0.05), jnp.asarray(np.zeros(n, np.float32)))
+        for m, n in itertools.pairwise(sizes)
+    ]
+
+
+def mlp_loss(params, batch):
+    x, y = batch
+    for w, b in params[:-1]:
+        x = jnp.tanh(jnp.dot(x, w) + b)
+    w, b = params[-1]
+    logits = jnp.dot(x, w) + b
+    logits = logits - jnp.max(logits, axis=1, keepdims=True)
+    logp = logits - jnp.log(jnp.sum(jnp.exp(logits), axis=1, keepdims=True))
+    return -jnp.mean(jnp.sum(logp * y, axis=1))
+
+
+@workload
+def import_s():
+    return IMPORT_S, "s"
+
+
+@workload
+def first_result_s():
+    t = time.perf_counter()
+    sync(M.jit(lambda x: x + 1)(f32(8)))
+    return IMPORT_S + time.perf_counter() - t, "s since import began"
+
+
+@workload
+def jit_call_1arg():
+    f = M.jit(lambda x: x + 1)
+    x = jnp.asarray(f32(8))
+
+    def go():
+        for _ in range(2000):
+            y = f(x)
+        sync(y)
+
+    return best(go) / 2000, "s/call"
+
+
+@workload
+def jit_call_100args():
+    f = M.jit(lambda *a: a[0] + 1)
+    xs = [jnp.asarray(f32(8)) for _ in range(100)]
+
+    def go():
+        for _ in range(500):
+            y = f(*xs)
+        sync(y)
+
+    return best(go) / 500, "s/call"
+
+
+@workload
+def jit_call_pytree():
+    f = M.jit(lambda d: d["p"][0]["w"] + 1)
+    d = {
+        "p": [{"w": jnp.asarray(f32(8)), "b": jnp.asarray(f32(8))} for _ in range(10)],
+        "s": (jnp.asarray(f32(8)), None),
+    }
+
+    def go():
+        for _ in range(1000):
+            y = f(d)
+        sync(y)
+
+    return best(go) / 1000, "s/call"
+
+
+@workload
+def eager_add():
+    x, y = jnp.asarray(f32(8)), jnp.asarray(f32(8))
+
+    def go():
+        for _ in range(1000):
+            z = x + y
+        sync(z)
+
+    return best(go) / 1000, "s/op"
+
+
+@workload
+def eager_lax_sin():
+    x = jnp.asarray(f32(8))
+
+    def go():
+        for _ in range(1000):
+            z = lax.sin(x)
+        sync(z)
+
+    return best(go) / 1000, "s/op"
+
+
+@workload
+def eager_getitem():
+    x = jnp.asarray(f32(64, 8))
+
+    def go():
+        for i in range(200):
+            z = x[i % 64]
+        sync(z)
+
+    return best(go) / 200, "s/op"
+
+
+@workload
+def eager_grad_control_flow():
+    def f(x):
+        y = x
+        for _ in range(10):
+            if y > 0:
+                y = lax.sin(y) * x
+            else:
+                y = lax.cos(y) + x
+        return y
+
+    g = M.grad(f)
+    return best(lambda: sync(g(1.5)), inner=5), "s/grad of 20 eager ops"
+
+
+@workload
+def trace_4000():
+    f = chain(4000)
+    x = f32(8)
+    return best(lambda: M.make_jaxpr(lambda x: f(x))(x), 3) / 4000, "s/eqn"
+
+
+@workload
+def trace_jvp_2000():
+    f = chain(2000)
+    x = f32(8)
+    return best(lambda: M.make_jaxpr(lambda x: M.jvp(f, (x,), (x,)))(x), 3) / 2000, "s/primal eqn"
+
+
+@workload
+def trace_grad_2000():
+    f = chain(2000)
+    x = f32(8)
+    return best(lambda: M.make_jaxpr(M.grad(lambda x: jnp.sum(f(x))))(x), 3) / 2000, "s/primal eqn"
+
+
+@workload
+def trace_vmap_2000():
+    f = chain(2000)
+    x = f32(4, 8)
+    return best(lambda: M.make_jaxpr(M.vmap(lambda x: f(x)))(x), 3) / 2000, "s/primal eqn"
+
+
+@workload
+def trace_grad_vmap_jit():
+    x = f32(4, 8)
+
+    def go():
+        return M.make_jaxpr(M.grad(lambda x: jnp.sum(M.vmap(M.jit(chain(1000)))(x))))(x)
+
+    return best(go, 3) / 1000, "s/primal eqn"
+
+
+@workload
+def lower_2000():
+    f = chain(2000)
+    x = f32(8)
+    return best(lambda: M.jit(lambda x: f(x)).lower(x), 3) / 2000, "s/eqn (trace+lower)"
+
+
+@workload
+def mlp_first_step():
+    params, batch = mlp_params(), (f32(128, 784), np.eye(10, dtype=np.float32)[np.arange(128) % 10])
+
+    def go():
+        def step(p, b):
+            g = M.grad(mlp_loss)(p, b)
+            return [(w - 0.1 * dw, c - 0.1 * dc) for (w, c), (dw, dc) in zip(p, g, strict=True)]
+
+        sync(M.jit(step)(params, batch))
+
+    return best(go, 3), "s trace+lower+compile+run"
+
+
+@workload
+def mlp_trace_lower():
+    params, batch = mlp_params(), (f32(128, 784), np.eye(10, dtype=np.float32)[np.arange(128) % 10])
+
+    def go():
+        def step(p, b):
+            g = M.grad(mlp_loss)(p, b)
+            return [(w - 0.1 * dw, c - 0.1 * dc) for (w, c), (dw, dc) in zip(p, g, strict=True)]
+
+        M.jit(step).lower(params, batch)
+
+    return best(go, 5), "s trace+lower"
+
+
+@workload
+def mlp_step():
+    params, batch = (
+        mlp_params(),
+        (jnp.asarray(f32(128, 784)), jnp.asarray(np.eye(10, dtype=np.float32)[np.arange(128) % 10])),
+    )
+
+    @M.jit
+    def step(p, b):
+        g = M.grad(mlp_loss)(p, b)
+        return [(w - 0.1 * dw, c - 0.1 * dc) for (w, c), (dw, dc) in zip(p, g, strict=True)]
+
+    def go():
+        p = params
+        for _ in range(20):
+            p = step(p, batch)
+        sync(p)
+
+    return best(go) / 20, "s/step"
+
+
+def conv_loss(params, batch):
+    x, y = batch
+    for k in params[:-1]:
+        x = lax.conv_general_dilated(x, k, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        x = jnp.maximum(x, 0)
+    x = jnp.mean(x, axis=(1, 2))
+    logits = jnp.dot(x, params[-1])
+    return jnp.mean((logits - y) ** 2)
+
+
+@workload
+def convnet_step():
+    params = [
+        jnp.asarray(f32(3, 3, 3, 32) * 0.1),
+        jnp.asarray(f32(3, 3, 32, 64) * 0.1),
+        jnp.asarray(f32(64, 10) * 0.1),
+    ]
+    batch = (jnp.asarray(f32(32, 32, 32, 3)), jnp.asarray(f32(32, 10)))
+
+    @M.jit
+    def step(p, b):
+        return [w - 0.1 * d for w, d in zip(p, M.grad(conv_loss)(p, b), strict=True)]
+
+    def go():
+        p = params
+        for _ in range(10):
+            p = step(p, batch)
+        sync(p)
+
+    return best(go) / 10, "s/step"
+
+
+@workload
+def scan_rnn_grad_step():
+    W = jnp.asarray(f32(64, 64) * 0.05)
+    xs = jnp.asarray(f32(100, 16, 64))
+
+    def loss(W, xs):
+        def cell(h, x):
+            h = jnp.tanh(jnp.dot(h, W) + x)
+            return h, h
+
+        _, ys = lax.scan(cell, jnp.zeros((16, 64), np.float32), xs)
+        return jnp.sum(ys**2)
+
+    g = M.jit(M.grad(loss))
+    return best(lambda: sync(g(W, xs))), "s/step"
+
+
+@workload
+def scan_rnn_trace():
+    W = f32(64, 64)
+    xs = f32(100, 16, 64)
+
+    def loss(W, xs):
+        def cell(h, x):
+            h = jnp.tanh(jnp.dot(h, W) + x)
+            return h, h
+
+        _, ys = lax.scan(cell, jnp.zeros((16, 64), np.float32), xs)
+        return jnp.sum(ys**2)
+
+    return best(lambda: M.make_jaxpr(M.grad(lambda W, xs: loss(W, xs)))(W, xs), 5), "s/trace"
+
+
+@workload
+def hessian_trace():
+    def f(x):
+        return jnp.sum(jnp.tanh(jnp.dot(x, x)) * jnp.exp(-(x**2)))
+
+    x = f32(6)
+    return best(lambda: M.make_jaxpr(M.jacfwd(M.jacrev(lambda x: f(x))))(x), 5), "s/trace"
+
+
+@workload
+def growth_trace():
+    x = f32(8)
+    t = []
+    for n in (2000, 16000):
+        f = chain(n)
+        t.append(best(lambda f=f: M.make_jaxpr(lambda x: f(x))(x), 2) / n)
+    return t[1] / t[0], "per-eqn cost at 16k over 2k (1 = linear)"
+
+
+@workload
+def peak_rss():
+    f = chain(16000)
+    M.make_jaxpr(f)(f32(8))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "MiB peak after a 16k-eqn trace"
+
+
+if __name__ == "__main__":
+    for name in sys.argv[2:] or WL:
+        try:
+            v, u = WL[name]()
+            print(json.dumps({"name": name, "value": v, "unit": u}), flush=True)
+        except Exception as e:  # a missing feature is a row of its own
+            print(json.dumps({"name": name, "error": f"{type(e).__name__}: {e}"[:200]}), flush=True)
