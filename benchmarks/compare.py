@@ -23,7 +23,7 @@ SECONDS = 300
 
 
 def workload_names() -> list[str]:
-    """The names in the order of the file, which is read, not run: to run it is to import the measured module."""
+    """The names in the order of the file, which is read, not run: it imports the measured module when run."""
     return [
         node.name
         for node in ast.parse(WORKLOADS.read_text(encoding="utf-8")).body
