@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from primax.core._jaxlib import pytree
+from primax.core.tree_partial import Partial
 from primax.core.tree_paths import (
     TreeMismatch,
     equality_errors,
@@ -15,6 +16,7 @@ from primax.core.tree_paths import (
     mismatch_message,
     prefix_errors,
 )
+from primax.core.tree_prefix import broadcast_prefix, flatten_axes, flatten_up_to
 from primax.core.tree_registry import (
     DictKey,
     FlattenedIndexKey,
@@ -52,6 +54,7 @@ __all__ = [
     "flatten_axes",
     "flatten_one_level",
     "flatten_one_level_with_keys",
+    "flatten_up_to",
     "is_tree_node",
     "keystr",
     "mismatch_message",
@@ -186,19 +189,6 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     return treedef.unflatten(leaves)
 
 
-def _flatten_up_to(who: str, treedef: PyTreeDef, full: Any, which: str) -> list[Any]:
-    """`treedef.flatten_up_to(full)`, with an error that names the path."""
-    try:
-        return treedef.flatten_up_to(full)  # type: ignore[no-any-return]
-    except ValueError as error:
-        found = prefix_errors(treedef, full, name="tree")
-        reason = found[0] if found else str(error)
-        more = f"\nand {len(found) - 1} more" if len(found) > 1 else ""
-        raise ValueError(
-            f"{who}: {which} must have the structure of the first tree; {reason}{more}"
-        ) from None
-
-
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Apply a function to every leaf of a tree, and make a tree of the same structure from the results.
 
@@ -224,7 +214,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     leaves, treedef = flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in leaves])
-    columns = [_flatten_up_to("tree.map", treedef, other, f"tree {i}") for i, other in enumerate(rest, 2)]
+    columns = [flatten_up_to("tree.map", treedef, other, f"tree {i}") for i, other in enumerate(rest, 2)]
     return treedef.unflatten([f(*row) for row in zip(leaves, *columns, strict=True)])
 
 
@@ -351,13 +341,6 @@ def tree_transpose(
     return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
-def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """The leaves of `prefix_tree`, each as often as `full_tree` has leaves in its place."""
-    leaves, treedef = flatten(prefix_tree, is_leaf)
-    parts = _flatten_up_to("tree.broadcast", treedef, full_tree, "full_tree")
-    return [leaf for leaf, part in zip(leaves, parts, strict=True) for _ in flatten(part)[0]]
-
-
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     """Expand a tree to the structure of another, by repeating its leaves.
 
@@ -378,45 +361,6 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
     """
     leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
     return tree_structure(full_tree).unflatten(leaves)
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
-
-
-def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
-    """Expand a tree of axes, in which None is a leaf, to one axis for each leaf of a structure.
-
-    Args:
-        name: what to call `axis_tree` in messages, as `vmap in_axes`.
-        treedef: the structure.
-        axis_tree: a prefix of it; an int or None is a prefix of any structure.
-
-    Returns:
-        As many axes as `treedef` has leaves.
-
-    Raises:
-        ValueError: `axis_tree` is not a prefix; the message names every path where it fails.
-    """
-    if axis_tree is None or isinstance(axis_tree, int):
-        return [axis_tree] * treedef.num_leaves
-    axes, axis_treedef = flatten(axis_tree, _is_none)
-    if axis_treedef == treedef:
-        return axes  # type: ignore[no-any-return]
-    found = prefix_errors(axis_treedef, treedef, name=name)
-    if found:
-        raise ValueError("\n".join(found))
-    counts: list[int] = []
-    _count_leaves_under(axis_treedef, treedef, counts)
-    return [axis for axis, count in zip(axes, counts, strict=True) for _ in range(count)]
-
-
-def _count_leaves_under(prefix: PyTreeDef, full: PyTreeDef, counts: list[int]) -> None:
-    if prefix.node_data() is None:
-        counts.append(full.num_leaves)
-        return
-    for a, b in zip(prefix.children(), full.children(), strict=True):
-        _count_leaves_under(a, b, counts)
 
 
 def _path_predicate(
@@ -499,7 +443,7 @@ def tree_map_with_path(
     if not callable(f):
         raise TypeError(f"{who}: f must be callable, got {f!r}; the function comes before the trees")
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    columns = [_flatten_up_to(who, treedef, other, f"tree {i}") for i, other in enumerate(rest, 2)]
+    columns = [flatten_up_to(who, treedef, other, f"tree {i}") for i, other in enumerate(rest, 2)]
     paths, leaves = [path for path, _ in pairs], [leaf for _, leaf in pairs]
     return treedef.unflatten([f(*row) for row in zip(paths, leaves, *columns, strict=True)])
 
@@ -643,58 +587,6 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], A
     >>> tree_util.flatten_one_level_with_keys((5,))
     ([(SequenceKey(idx=0), 5)], None)
     """
-    children, aux = flatten_one_level(tree)
+    _, aux = flatten_one_level(tree)
     keyed, _ = registry.flatten_with_path(tree, lambda path, node: bool(path))
     return [(path[0], child) for (path, child) in keyed], aux
-
-
-class _Opaque:
-    """A callable that `functools.partial` does not look into."""
-
-    __slots__ = ("func",)
-
-    def __init__(self, func: Callable[..., Any]) -> None:
-        self.func = func
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.func(*args, **kwargs)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Opaque) and self.func == other.func
-
-    def __hash__(self) -> int:
-        return hash((_Opaque, self.func))
-
-    def __repr__(self) -> str:
-        return repr(self.func)
-
-
-class Partial(functools.partial[Any]):
-    """A `functools.partial` that is a pytree: the arguments are its children, the function is static data.
-
-    A `functools.partial` given as the function is not merged: its arguments stay static.
-
-    Args:
-        func: a hashable callable.
-        *args: the first arguments, pytrees.
-        **keywords: arguments by keyword, pytrees.
-
-    >>> from primax import tree, tree_util
-    >>> add_two = tree_util.Partial(lambda x, y: x + y, 2)
-    >>> add_two(3), tree.leaves(add_two), tree.map(lambda x: x * 10, add_two)(3)
-    (5, [2], 23)
-    """
-
-    def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
-        """Bind the arguments, keeping a `functools.partial` whole."""
-        if isinstance(func, functools.partial):
-            func = _Opaque(func)
-        return super().__new__(cls, func, *args, **keywords)
-
-
-register_pytree_node(
-    Partial,
-    lambda node: ((node.args, node.keywords), node.func),
-    lambda func, children: Partial(func, *children[0], **children[1]),
-    lambda node: (((GetAttrKey("args"), node.args), (GetAttrKey("keywords"), node.keywords)), node.func),
-)

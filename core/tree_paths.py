@@ -144,7 +144,7 @@ def _remark(left: _Node, right: _Node) -> str | None:
         )
         return "; ".join(parts)
     if len(left.children) != len(right.children):
-        return "the numbers of children differ"
+        return "" if left.type in (list, tuple) else "the numbers of children differ"
     if left.aux != right.aux:
         return "the static data differ"
     return None

@@ -56,10 +56,10 @@ def child_names(cls: type) -> tuple[str, ...] | None:
     return _child_names.get(cls)
 
 
-def _check_new(who: str, nodetype: Any) -> None:
+def _check_new(who: str, nodetype: Any, argument: str = "nodetype") -> None:
     """Refuse what neither registry could take, before either is written to."""
     if not isinstance(nodetype, type):
-        raise TypeError(f"{who}: nodetype must be a class, got {nodetype!r}")
+        raise TypeError(f"{who}: {argument} must be a class, got {nodetype!r}")
     taken = nodetype in _child_names
     if not taken and not is_namedtuple(
         nodetype
@@ -67,7 +67,7 @@ def _check_new(who: str, nodetype: Any) -> None:
         taken = registry.is_node(nodetype) or dispatch_registry.is_node(nodetype)
     if taken:
         raise ValueError(
-            f"{who}: nodetype must be a class that is not a pytree node yet, got {nodetype!r}, "
+            f"{who}: {argument} must be a class that is not a pytree node yet, got {nodetype!r}, "
             "which is one already; register a class once, where it is defined"
         )
 
@@ -312,8 +312,7 @@ def register_dataclass(
     >>> tree.map(lambda w: w * 2, Layer(1.5))
     Layer(weight=3.0, name='dense')
     """
-    if not isinstance(nodetype, type):
-        raise TypeError(f"register_dataclass: nodetype must be a class, got {nodetype!r}")
+    _check_new("register_dataclass", nodetype)
     data, meta = _dataclass_fields(nodetype, data_fields, meta_fields, tuple(drop_fields))
     with _lock:
         _check_new("register_dataclass", nodetype)
@@ -344,8 +343,7 @@ def register_static(cls: Class) -> Class:
     [1]
     """
     who = "register_static"
-    if not isinstance(cls, type):
-        raise TypeError(f"{who}: cls must be a class, got {cls!r}")
+    _check_new(who, cls, "cls")
     if cls.__hash__ is None:
         raise TypeError(
             f"{who}: {cls!r} must be hashable, since static data is a key of caches; define __hash__"

@@ -1,0 +1,61 @@
+"""Partial application as a pytree, so that a function with arrays inside can be an argument."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from primax.core.tree_registry import GetAttrKey, register_pytree_node
+
+
+class _Opaque:
+    """A callable that `functools.partial` does not look into."""
+
+    __slots__ = ("func",)
+
+    def __init__(self, func: Callable[..., Any]) -> None:
+        self.func = func
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.func(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Opaque) and self.func == other.func
+
+    def __hash__(self) -> int:
+        return hash((_Opaque, self.func))
+
+    def __repr__(self) -> str:
+        return repr(self.func)
+
+
+class Partial(functools.partial[Any]):
+    """A `functools.partial` that is a pytree: the arguments are its children, the function is static data.
+
+    A `functools.partial` given as the function is not merged: its arguments stay static.
+
+    Args:
+        func: a hashable callable.
+        *args: the first arguments, pytrees.
+        **keywords: arguments by keyword, pytrees.
+
+    >>> from primax import tree, tree_util
+    >>> add_two = tree_util.Partial(lambda x, y: x + y, 2)
+    >>> add_two(3), tree.leaves(add_two), tree.map(lambda x: x * 10, add_two)(3)
+    (5, [2], 23)
+    """
+
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
+        """Bind the arguments, keeping a `functools.partial` whole."""
+        if isinstance(func, functools.partial):
+            func = _Opaque(func)
+        return super().__new__(cls, func, *args, **keywords)
+
+
+register_pytree_node(
+    Partial,
+    lambda node: ((node.args, node.keywords), node.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+    lambda node: (((GetAttrKey("args"), node.args), (GetAttrKey("keywords"), node.keywords)), node.func),
+)

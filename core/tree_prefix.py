@@ -1,0 +1,70 @@
+"""A tree, such as one of axes, laid over another of which it is a prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.core.tree_paths import prefix_errors
+from primax.core.tree_registry import PyTreeDef, registry
+
+
+def flatten_up_to(who: str, treedef: PyTreeDef, full: Any, which: str) -> list[Any]:
+    """`treedef.flatten_up_to(full)`, with an error that names the path."""
+    try:
+        return treedef.flatten_up_to(full)  # type: ignore[no-any-return]
+    except ValueError as error:
+        found = prefix_errors(treedef, full, name="tree")
+        reason = found[0] if found else str(error)
+        more = f"\nand {len(found) - 1} more" if len(found) > 1 else ""
+        raise ValueError(
+            f"{who}: {which} must have the structure of the first tree; {reason}{more}"
+        ) from None
+
+
+def broadcast_prefix(
+    prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Any]:
+    """The leaves of `prefix_tree`, each as often as `full_tree` has leaves in its place."""
+    leaves, treedef = registry.flatten(prefix_tree, is_leaf)
+    parts = flatten_up_to("tree.broadcast", treedef, full_tree, "full_tree")
+    return [leaf for leaf, part in zip(leaves, parts, strict=True) for _ in registry.flatten(part)[0]]
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
+    """Expand a tree of axes, in which None is a leaf, to one axis for each leaf of a structure.
+
+    Args:
+        name: what to call `axis_tree` in messages, as `vmap in_axes`.
+        treedef: the structure.
+        axis_tree: a prefix of it; an int or None is a prefix of any structure.
+
+    Returns:
+        As many axes as `treedef` has leaves.
+
+    Raises:
+        ValueError: `axis_tree` is not a prefix; the message names every path where it fails.
+    """
+    if axis_tree is None or isinstance(axis_tree, int):
+        return [axis_tree] * treedef.num_leaves
+    axes, axis_treedef = registry.flatten(axis_tree, _is_none)
+    if axis_treedef == treedef:
+        return axes  # type: ignore[no-any-return]
+    found = prefix_errors(axis_treedef, treedef, name=name)
+    if found:
+        raise ValueError("\n".join(found))
+    counts: list[int] = []
+    _count_leaves_under(axis_treedef, treedef, counts)
+    return [axis for axis, count in zip(axes, counts, strict=True) for _ in range(count)]
+
+
+def _count_leaves_under(prefix: PyTreeDef, full: PyTreeDef, counts: list[int]) -> None:
+    if prefix.node_data() is None:
+        counts.append(full.num_leaves)
+        return
+    for a, b in zip(prefix.children(), full.children(), strict=True):
+        _count_leaves_under(a, b, counts)

@@ -1,0 +1,632 @@
+"""Pytrees: taking apart and putting together, registration, and messages that name the path."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+import functools
+import itertools
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from primax import tree, tree_util
+from primax.core import tree as core_tree
+
+
+class Pair(NamedTuple):
+    x: Any
+    y: Any
+
+
+@tree_util.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    weight: Any
+    bias: Any
+    name: str = tree.static(default="dense")
+
+
+@tree_util.register_pytree_node_class
+class Box:
+    def __init__(self, value: Any, tag: str = "") -> None:
+        self.value, self.tag = value, tag
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Box) and (self.value, self.tag) == (other.value, other.tag)
+
+    def __repr__(self) -> str:
+        return f"Box({self.value!r}, {self.tag!r})"
+
+    def tree_flatten(self) -> tuple[Any, str]:
+        return (self.value,), self.tag
+
+    @classmethod
+    def tree_unflatten(cls, aux: str, children: Any) -> Box:
+        return cls(*children, aux)
+
+
+@tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Mode:
+    name: str
+
+
+def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    keyed = st.dictionaries(st.text("abc", max_size=2), inner, max_size=3)
+    return st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        keyed,
+        keyed.map(collections.OrderedDict),
+        keyed.map(lambda d: collections.defaultdict(int, d)),
+        st.builds(Pair, inner, inner),
+    )
+
+
+PLAIN_TREES = st.recursive(st.none() | st.integers(0, 99), containers, max_leaves=12)
+TREES = st.recursive(
+    st.none() | st.integers(0, 99) | st.just(Mode("train")),
+    lambda inner: st.one_of(
+        containers(inner),
+        st.builds(Layer, inner, inner, st.sampled_from(["a", "b"])),
+        st.builds(Box, inner, st.sampled_from(["", "t"])),
+    ),
+    max_leaves=12,
+)
+
+
+@given(TREES)
+def test_unflatten_undoes_flatten(t: Any) -> None:
+    leaves, treedef = tree.flatten(t)
+    again = tree.unflatten(treedef, leaves)
+    assert again == t
+    assert type(again) is type(t)
+    assert tree.structure(again) == treedef
+    assert leaves == tree.leaves(t)
+    assert treedef.num_leaves == len(leaves)
+
+
+@given(TREES)
+def test_map_of_a_counter_numbers_the_leaves_in_order(t: Any) -> None:
+    counter = itertools.count()
+    assert tree.leaves(tree.map(lambda _: next(counter), t)) == list(range(len(tree.leaves(t))))
+
+
+@given(TREES)
+def test_map_of_many_trees_meets_the_same_places(t: Any) -> None:
+    assert tree.map(lambda x, y, z: x + y + z, t, t, t) == tree.map(lambda x: 3 * x, t)
+
+
+@given(TREES)
+def test_paths_lead_to_the_leaves(t: Any) -> None:
+    pairs, treedef = tree.flatten_with_path(t)
+    assert treedef == tree.structure(t)
+    assert [leaf for _, leaf in pairs] == tree.leaves(t)
+    for path, leaf in pairs:
+        here = t
+        for key in path:
+            match key:
+                case tree_util.SequenceKey(idx=i):
+                    here = here[i]
+                case tree_util.DictKey(key=k):
+                    here = here[k]
+                case tree_util.GetAttrKey(name=name):
+                    here = getattr(here, name)
+                case _:
+                    here = here.value
+        assert here is leaf
+
+
+@given(TREES)
+def test_both_registries_agree_on_what_is_a_node(t: Any) -> None:
+    leaves, treedef = core_tree.dispatch_registry.flatten(t)
+    assert leaves == tree.leaves(t)
+    assert treedef.unflatten(leaves) == t
+
+
+@given(TREES)
+def test_a_treedef_survives_pickling_and_copying(t: Any) -> None:
+    treedef = tree.structure(t)
+    assert pickle.loads(pickle.dumps(treedef)) == treedef
+    assert hash(pickle.loads(pickle.dumps(treedef))) == hash(treedef)
+    assert copy.deepcopy(treedef) == treedef
+    other = core_tree.dispatch_registry.flatten(t)[1]
+    assert pickle.loads(pickle.dumps(other)) == other
+
+
+def test_the_registries_pickle_by_name() -> None:
+    for one in (core_tree.registry, core_tree.dispatch_registry):
+        assert pickle.loads(pickle.dumps(one)) is one
+
+
+@given(TREES, TREES)
+def test_errors_are_found_exactly_where_structures_differ(a: Any, b: Any) -> None:
+    one, two = tree.structure(a), tree.structure(b)
+    assert bool(core_tree.equality_errors(a, b)) == (one != two)
+    assert bool(core_tree.equality_errors_treedef(one, two)) == (one != two)
+    assert len(core_tree.equality_errors(a, b)) == len(core_tree.equality_errors_treedef(one, two))
+
+
+@given(TREES, TREES)
+def test_prefix_errors_are_found_exactly_where_flatten_up_to_fails(a: Any, b: Any) -> None:
+    treedef = tree.structure(a)
+    try:
+        treedef.flatten_up_to(b)
+        is_prefix = True
+    except ValueError:
+        is_prefix = False
+    assert (core_tree.prefix_errors(a, b) == []) == is_prefix
+    assert (core_tree.prefix_errors(treedef, tree.structure(b)) == []) == is_prefix
+
+
+@given(TREES, st.data())
+def test_a_tree_cut_short_is_a_prefix_and_broadcasts(t: Any, data: st.DataObject) -> None:
+    prefix = tree.map(lambda x: 0, t, is_leaf=lambda x: data.draw(st.booleans()))
+    assert core_tree.prefix_errors(prefix, t) == []
+    assert tree.structure(tree.broadcast(prefix, t)) == tree.structure(t)
+    assert len(core_tree.flatten_axes("axes", tree.structure(t), prefix)) == len(tree.leaves(t))
+
+
+@given(PLAIN_TREES)
+def test_plain_trees_flatten_as_in_jax(t: Any) -> None:
+    jax = pytest.importorskip("jax")
+    leaves, treedef = tree.flatten(t)
+    jax_leaves, jax_treedef = jax.tree.flatten(t)
+    assert leaves == jax_leaves
+    assert str(treedef) == str(jax_treedef)
+    paths = [tree_util.keystr(path) for path, _ in tree.leaves_with_path(t)]
+    assert paths == [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(t)]
+
+    def short(x: Any) -> bool:
+        return isinstance(x, (tuple, dict))
+
+    assert tree.leaves(t, is_leaf=short) == jax.tree.leaves(t, is_leaf=short)
+    assert tree.map(lambda x: x + 1, t) == jax.tree.map(lambda x: x + 1, t)
+    assert tree.all(t) == jax.tree.all(t)
+    assert tree.reduce(lambda x, y: 2 * x + y, t, 1) == jax.tree.reduce(lambda x, y: 2 * x + y, t, 1)
+
+
+@given(PLAIN_TREES, PLAIN_TREES)
+def test_broadcast_agrees_with_jax_on_what_is_a_prefix(a: Any, b: Any) -> None:
+    jax = pytest.importorskip("jax")
+    try:
+        expected = jax.tree.broadcast(a, b)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"tree\.broadcast: full_tree must"):
+            tree.broadcast(a, b)
+    else:
+        assert tree.broadcast(a, b) == expected
+
+
+def test_public_names_are_those_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    for ours, theirs in ((tree, jax.tree), (tree_util, jax.tree_util)):
+        public = {name for name in vars(theirs) if not name.startswith("_")} - {"annotations", "KeyEntry"}
+        assert public <= set(ours.__all__)
+
+
+def test_none_is_a_tree_without_leaves() -> None:
+    assert tree.leaves([None, 1]) == [1]
+    assert tree.leaves([None, 1], is_leaf=lambda x: x is None) == [None, 1]
+    assert tree.map(lambda x: x, None) is None
+    assert tree.map(lambda x, y: (x, y), [1], [None]) == [(1, None)]
+
+
+def test_dicts_are_taken_by_sorted_key_and_ordered_dicts_in_order() -> None:
+    assert tree.leaves({"b": 1, "a": 2}) == [2, 1]
+    assert tree.leaves(collections.OrderedDict(b=1, a=2)) == [1, 2]
+    assert tree.leaves(collections.defaultdict(int, b=1, a=2)) == [2, 1]
+
+
+def test_subclasses_of_containers_are_leaves() -> None:
+    class Special(dict):  # type: ignore[type-arg]
+        pass
+
+    special = Special(a=1)
+    assert tree.leaves([special]) == [special]
+
+
+def test_dicts_with_keys_that_cannot_be_sorted_are_refused() -> None:
+    with pytest.raises(ValueError, match="sorting pytree dictionary keys"):
+        tree.flatten({1: 0, "a": 0})
+
+
+def test_map_passes_on_what_the_function_raises() -> None:
+    def stop(x: Any) -> Any:
+        raise StopIteration("enough")
+
+    for map_one in (tree.map, lambda f, t: tree.map(lambda x, y: f(x), t, t)):
+        with pytest.raises(StopIteration, match="enough"):
+            map_one(stop, [1, 2])
+
+
+def test_map_with_path_gives_path_then_leaves() -> None:
+    found = tree.map_with_path(
+        lambda path, x, y: (tree_util.keystr(path), x, y), {"a": [1, 2]}, {"a": [3, (4,)]}
+    )
+    assert found == {"a": [("['a'][0]", 1, 3), ("['a'][1]", 2, (4,))]}
+
+
+def test_is_leaf_may_take_the_path() -> None:
+    t = {"a": [1, 2], "b": [3]}
+    found = tree.leaves_with_path(
+        t, is_leaf=lambda path, x: tree_util.keystr(path) == "['a']", is_leaf_takes_path=True
+    )
+    assert [(tree_util.keystr(path), leaf) for path, leaf in found] == [("['a']", [1, 2]), ("['b'][0]", 3)]
+    assert [leaf for _, leaf in tree.leaves_with_path(t, is_leaf=lambda x: x == [3])] == [1, 2, [3]]
+
+
+def test_reduce_begins_with_the_initializer_even_if_it_is_none() -> None:
+    assert tree.reduce(lambda x, y: [x, y], [1, 2], None) == [[None, 1], 2]
+    assert tree.reduce(lambda x, y: x, [], 5) == 5
+
+
+@given(st.lists(st.text("abc", max_size=2), min_size=1, max_size=20))
+def test_reduce_associative_combines_in_order(words: list[str]) -> None:
+    assert tree.reduce_associative(lambda x, y: x + y, words) == "".join(words)
+    assert tree.reduce_associative(lambda x, y: x + y, [], identity="") == ""
+
+
+@given(st.integers(1, 3), st.integers(1, 3))
+def test_transpose_twice_is_the_same_tree(m: int, n: int) -> None:
+    outer, inner = tree.structure([0] * m), tree.structure(Pair(0, {str(i): 0 for i in range(n)}))
+    t = [Pair(i, {str(j): (i, j) for j in range(n)}) for i in range(m)]
+    tags = tree.map(str, t, is_leaf=lambda x: isinstance(x, tuple) and not isinstance(x, Pair))
+    turned = tree.transpose(outer, inner, tags)
+    assert turned == tree.transpose(outer, None, tags)
+    assert tree.transpose(inner, outer, turned) == tags
+
+
+def test_transpose_refuses_trees_of_another_structure() -> None:
+    outer, inner = tree.structure([0, 0]), tree.structure({"a": 0})
+    with pytest.raises(
+        ValueError, match=r"outer_treedef must be a prefix .* cannot match a tuple of length 2"
+    ):
+        tree.transpose(outer, inner, ({"a": 1}, {"a": 2}))
+    with pytest.raises(ValueError, match=r"inner tree: .*missing 'b'; unexpected 'a'"):
+        tree.transpose(outer, inner, [{"a": 1}, {"b": 2}])
+    with pytest.raises(ValueError, match="inner_treedef must be given"):
+        tree.transpose(tree.structure([]), None, [])
+    with pytest.raises(TypeError, match="outer_treedef must be a PyTreeDef, got"):
+        tree.transpose([0, 0], inner, [{"a": 1}, {"a": 2}])
+
+
+def test_structures_can_be_built_and_taken_apart() -> None:
+    parts = [tree.structure(1), tree.structure([1, {"a": 2}])]
+    whole = tree_util.treedef_tuple(iter(parts))
+    assert whole == tree.structure((1, [1, {"a": 2}]))
+    assert tree_util.treedef_children(whole) == parts
+    assert tree_util.build_tree(parts[1], [1, [2]]) == [1, {"a": 2}]
+    assert [tree_util.treedef_is_leaf(tree.structure(x)) for x in (1, None, (), [1])] == [True] + [False] * 3
+
+
+def test_all_leaves_looks_at_the_items_themselves() -> None:
+    assert tree_util.all_leaves([1, "a"])
+    assert not tree_util.all_leaves([1, [2]])
+    assert not tree_util.all_leaves([None])
+    assert tree_util.all_leaves([1, [2]], is_leaf=lambda x: isinstance(x, list))
+    assert not tree_util.all_leaves([(1,), [2]], is_leaf=lambda x: isinstance(x, list))
+
+
+def test_one_level_gives_children_with_keys_and_static_data() -> None:
+    assert tree_util.flatten_one_level(Layer(1, [2])) == ([1, [2]], ("dense",))
+    pairs, aux = tree_util.flatten_one_level_with_keys(Pair(1, (2, 3)))
+    assert (list(pairs), aux) == ([(tree_util.GetAttrKey("x"), 1), (tree_util.GetAttrKey("y"), (2, 3))], Pair)
+    with pytest.raises(ValueError, match="must be a pytree node, got a leaf"):
+        tree_util.flatten_one_level(3)
+
+
+def test_keystr_can_be_simple() -> None:
+    t = {"a": [Layer(Box(1), 0)]}
+    path = tree.leaves_with_path(t)[0][0]
+    assert tree_util.keystr(path) == "['a'][0].weight[<flat index 0>]"
+    assert tree_util.keystr(path, simple=True, separator="/") == "a/0/weight/0"
+
+
+def test_static_fields_are_structure() -> None:
+    layer = Layer(1, 2, name="a")
+    assert tree.leaves(layer) == [1, 2]
+    assert tree.structure(layer) != tree.structure(Layer(1, 2, name="b"))
+    assert tree.structure(layer) == tree.structure(Layer(3, 4, name="a"))
+    assert [str(path[0]) for path, _ in tree.leaves_with_path(layer)] == [".weight", ".bias"]
+
+
+def test_static_keeps_other_metadata() -> None:
+    field = tree.static(default=1, metadata={"doc": "width"})
+    assert dict(field.metadata) == {"doc": "width", "static": True}
+
+
+def test_register_dataclass_takes_explicit_fields() -> None:
+    @functools.partial(tree_util.register_dataclass, data_fields=["b"], meta_fields=("a",))
+    @dataclasses.dataclass
+    class Made:
+        a: int
+        b: int
+
+    @dataclasses.dataclass
+    class Cached:
+        a: int
+        size: int = dataclasses.field(init=False, default=0)
+
+    tree_util.register_dataclass(Cached, drop_fields=["size"])
+    assert tree.leaves(Made(1, 2)) == [2]
+    assert tree.map(lambda x: x + 1, Cached(1)) == Cached(2)
+
+
+def test_register_dataclass_takes_a_plain_class_with_fields() -> None:
+    class Plain:
+        def __init__(self, a: int, b: int) -> None:
+            self.a, self.b = a, b
+
+    with pytest.raises(TypeError, match="must be given, since it is no dataclass"):
+        tree_util.register_dataclass(Plain)
+    assert tree_util.register_dataclass(Plain, ["a"], ["b"]) is Plain
+    assert tree.map(lambda x: x + 1, Plain(1, 2)).a == 2
+
+
+@pytest.mark.parametrize(
+    "fields, error, message",
+    [
+        ({"data_fields": ["a"]}, TypeError, "must be given both or neither"),
+        ({"data_fields": "ab", "meta_fields": []}, TypeError, "must be a sequence of names, got the string"),
+        ({"data_fields": ["a"], "meta_fields": []}, ValueError, r"missing \['b'\], unexpected \[\]"),
+        ({"data_fields": ["a", "q"], "meta_fields": ["b"]}, ValueError, r"missing \[\], unexpected \['q'\]"),
+        ({"data_fields": ["a", "b"], "meta_fields": ["b"]}, ValueError, r"got \['b'\] more than once"),
+    ],
+)
+def test_register_dataclass_refuses_wrong_fields(
+    fields: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    @dataclasses.dataclass
+    class Made:
+        a: int
+        b: int
+
+    with pytest.raises(error, match=message):
+        tree_util.register_dataclass(Made, **fields)
+    assert tree.leaves(Made(1, 2)) == [Made(1, 2)]
+    tree_util.register_dataclass(Made)
+
+
+def test_keys_can_be_registered() -> None:
+    @tree_util.register_pytree_with_keys_class
+    class Named:
+        def __init__(self, value: Any) -> None:
+            self.value = value
+
+        def tree_flatten_with_keys(self) -> Any:
+            return ((tree_util.GetAttrKey("value"), self.value),), None
+
+        @classmethod
+        def tree_unflatten(cls, aux: None, children: Any) -> Named:
+            return cls(*children)
+
+    assert tree_util.keystr(tree.leaves_with_path([Named([1])])[0][0]) == "[0].value[0]"
+    assert tree.map(lambda x: x + 1, Named([1])).value == [2]
+    with pytest.raises(ValueError, match=r"tree\.value: a list of length 1 cannot match a leaf of type int"):
+        tree.map(lambda x, y: x, Named([1]), Named(1))
+
+
+def test_a_namedtuple_can_be_given_another_meaning_once() -> None:
+    class Special(NamedTuple):
+        x: int
+        y: int
+
+    def register() -> None:
+        tree_util.register_pytree_node(Special, lambda s: ((s.x,), s.y), lambda y, xs: Special(*xs, y))
+
+    register()
+    assert tree.leaves(Special(1, 2)) == core_tree.dispatch_registry.flatten(Special(1, 2))[0] == [1]
+    with pytest.raises(ValueError, match="is one already"):
+        register()
+
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        lambda cls: tree_util.register_pytree_node(cls, lambda x: ((), None), lambda aux, xs: None),
+        lambda cls: tree_util.register_pytree_with_keys(cls, lambda x: ((), None), lambda aux, xs: None),
+        lambda cls: tree_util.register_dataclass(cls, [], []),
+        tree_util.register_static,
+    ],
+)
+def test_registration_refuses_what_is_no_class_or_a_node_already(register: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match="must be a class, got 3"):
+        register(3)
+    for cls in (list, dict, tuple, type(None), collections.OrderedDict, Mode, tree_util.Partial):
+        with pytest.raises(ValueError, match=f"{cls.__name__}.*is one already"):
+            register(cls)
+
+
+def test_a_refused_registration_leaves_both_registries_alone() -> None:
+    class Made:
+        pass
+
+    for wrong in ({"flatten_func": 3}, {"unflatten_func": None}, {"flatten_with_keys_func": 3}):
+        good: dict[str, Any] = {
+            "flatten_func": lambda x: ((), None),
+            "unflatten_func": lambda aux, xs: Made(),
+        }
+        with pytest.raises(TypeError, match="must be callable, got"):
+            tree_util.register_pytree_node(Made, **{**good, **wrong})
+        assert not core_tree.registry.is_node(Made)
+        assert not core_tree.dispatch_registry.is_node(Made)
+
+
+def test_a_node_of_the_dispatch_registry_alone_cannot_be_registered() -> None:
+    class Hidden:
+        pass
+
+    core_tree.dispatch_registry.register_dataclass_node(Hidden, [], [])
+    with pytest.raises(ValueError, match="is one already"):
+        tree_util.register_dataclass(Hidden, [], [])
+    assert not core_tree.registry.is_node(Hidden)
+
+
+def test_classes_without_the_methods_or_a_hash_are_refused() -> None:
+    class Bare:
+        __hash__ = None  # type: ignore[assignment]
+
+    with pytest.raises(TypeError, match="must define tree_flatten and tree_unflatten"):
+        tree_util.register_pytree_node_class(Bare)
+    with pytest.raises(TypeError, match="must define tree_flatten_with_keys and tree_unflatten"):
+        tree_util.register_pytree_with_keys_class(Bare)
+    with pytest.raises(TypeError, match="must be hashable"):
+        tree_util.register_static(Bare)
+
+
+def test_partial_is_a_tree_of_its_arguments() -> None:
+    add = tree_util.Partial(lambda *args, scale: scale * sum(args), 1, 2, scale=10)
+    assert tree.leaves(add) == [1, 2, 10]
+    assert add(3) == 60
+    doubled = tree.map(lambda x: 2 * x, add)
+    assert isinstance(doubled, tree_util.Partial)
+    assert doubled(3) == 180
+    assert tree.structure(add) == tree.structure(doubled)
+    assert [tree_util.keystr(path) for path, _ in tree.leaves_with_path(add)] == [
+        ".args[0]",
+        ".args[1]",
+        ".keywords['scale']",
+    ]
+
+
+def test_partial_keeps_a_partial_whole() -> None:
+    inner = functools.partial(max, 5)
+    outer = tree_util.Partial(inner, 7)
+    assert outer(1) == 7
+    assert tree.leaves(outer) == [7]
+    assert tree.structure(outer) == tree.structure(tree_util.Partial(inner, 8))
+    assert tree.leaves(tree_util.Partial(tree_util.Partial(max, 1), 2)) == [2]
+
+
+def test_partial_can_be_pickled() -> None:
+    for func in (tree_util.Partial(max, 3), tree_util.Partial(functools.partial(max, 5), 3)):
+        assert pickle.loads(pickle.dumps(func))(4) == func(4)
+
+
+@pytest.mark.parametrize(
+    "first, second, message",
+    [
+        (
+            {"a": 1, "c": 1},
+            {"b": 1, "c": 1},
+            r"tree: a dict with keys 'a', 'c' .*missing 'b'; unexpected 'a'",
+        ),
+        ([1, {"a": (1,)}], [1, {"a": [1]}], r"tree\[1\]\['a'\]: a tuple of length 1 cannot match a list"),
+        ([1, None], [1, 2.0], r"tree\[1\]: None cannot match a leaf of type float \(None is a tree without"),
+        ([1], [1, 2], r"tree: a list of length 1 cannot match a list of length 2"),
+        (Pair(1, [2]), Pair(1, (2,)), r"tree\.y: a list of length 1 cannot match a tuple of length 1"),
+        ([Layer(1, 2)], [Layer(1, 2, "b")], r"tree\[0\]: .*Layer.*\('dense',\).*\('b',\) \(the static data"),
+        ([Box([1])], [Box(1)], r"tree\[0\]\[<flat index 0>\]: a list"),
+        ({}, {"a": 1}, r"tree: an empty dict cannot match a dict with keys 'a' \(missing 'a'\)"),
+    ],
+)
+def test_map_names_the_path_where_trees_differ(first: Any, second: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=r"tree\.map: tree 2 must have the structure .*" + message):
+        tree.map(lambda x, y: x, first, second)
+    with pytest.raises(ValueError, match=r"tree\.map_with_path: tree 3 must .*" + message):
+        tree.map_with_path(lambda path, x, y, z: x, first, first, second)
+    with pytest.raises(ValueError, match=r"tree\.broadcast: full_tree must .*" + message):
+        tree.broadcast(first, second)
+
+
+def test_map_counts_further_differences() -> None:
+    with pytest.raises(ValueError, match=r"tree\[0\]: .*\nand 1 more"):
+        tree.map(lambda x, y: x, [[1], [1]], [(1,), (1,)])
+
+
+def test_wrong_arguments_are_named() -> None:
+    with pytest.raises(TypeError, match=r"tree\.map: f must be callable, got \[1\]"):
+        tree.map([1], lambda x: x)
+    with pytest.raises(TypeError, match=r"tree\.map_with_path: f must be callable"):
+        tree.map_with_path([1], lambda x: x)
+    with pytest.raises(TypeError, match=r"treedef must be a PyTreeDef, got \[1\]; tree.structure"):
+        tree.unflatten([1], [1])
+    with pytest.raises(TypeError, match="treedef must be a PyTreeDef"):
+        tree_util.build_tree([1], [1])
+    for leaves in ([1], [1, 2, 3]):
+        with pytest.raises(ValueError, match=rf"got {len(leaves)} for the 2 of PyTreeDef\(\[\*, \*\]\)"):
+            tree.unflatten(tree.structure([0, 0]), leaves)
+    with pytest.raises(TypeError, match="initializer must be given"):
+        tree.reduce(lambda x, y: x, [])
+    with pytest.raises(TypeError, match="identity must be given"):
+        tree.reduce_associative(lambda x, y: x, None)
+
+
+def test_prefix_errors_name_every_place() -> None:
+    found = core_tree.prefix_errors(
+        {"a": [0, (0, 0)], "b": None}, {"a": [1, [2]], "b": 3}, name="in_axes", is_leaf=None
+    )
+    assert found == [
+        "in_axes['a'][1]: a tuple of length 2 cannot match a list of length 1",
+        "in_axes['b']: None cannot match a leaf of type int (None is a tree without leaves, not a leaf)",
+    ]
+    assert core_tree.prefix_errors({"a": 0, "b": None}, {"a": [1], "b": 3}, lambda x: x is None) == []
+
+
+@pytest.mark.parametrize(
+    "axes, expected",
+    [
+        (0, [0, 0, 0, 0]),
+        (None, [None] * 4),
+        ((0, None), [0, 0, 0, None]),
+        (({"a": 1, "b": None}, 2), [1, 1, None, 2]),
+        (({"a": [1, None], "b": 0}, 2), [1, None, 0, 2]),
+    ],
+)
+def test_flatten_axes_repeats_axes_and_keeps_none(axes: Any, expected: list[Any]) -> None:
+    treedef = tree.structure(({"a": [1, 2], "b": 3}, 4))
+    assert core_tree.flatten_axes("in_axes", treedef, axes) == expected
+
+
+def test_flatten_axes_never_calls_the_class_to_look_inside() -> None:
+    class Strict:
+        def __init__(self, value: int) -> None:
+            assert isinstance(value, int)
+            self.value = value
+
+    tree_util.register_dataclass(Strict, ["value"], [])
+    treedef = tree.structure((Strict(1), [2, 3]))
+    assert core_tree.flatten_axes("in_axes", treedef, (Strict(0), None)) == [0, None, None]
+
+
+def test_flatten_axes_names_every_path_that_fails() -> None:
+    treedef = tree.structure(({"a": [1]}, (2,), 3))
+    with pytest.raises(ValueError) as caught:
+        core_tree.flatten_axes("vmap in_axes", treedef, ({"a": [0, 0]}, [0], 0))
+    assert str(caught.value).splitlines() == [
+        "vmap in_axes[0]['a']: a list of length 2 cannot match a list of length 1",
+        "vmap in_axes[1]: a list of length 1 cannot match a tuple of length 1",
+    ]
+
+
+def test_equality_errors_give_path_and_both_sides() -> None:
+    found = core_tree.equality_errors([1, Pair(1, None)], [(2,), Pair(1, 2)])
+    assert [(tree_util.keystr(m.path), m.left, m.right) for m in found] == [
+        ("[0]", "a leaf of type int", "a tuple of length 1"),
+        ("[1].y", "None", "a leaf of type int"),
+    ]
+    assert core_tree.equality_errors([1], [(2,)], is_leaf=lambda x: isinstance(x, tuple)) == []
+
+
+def test_mismatch_message_shows_the_first_difference_and_both_trees() -> None:
+    message = core_tree.mismatch_message(
+        "scan: the carry must keep its structure",
+        tree.structure((1, {"a": [1, 2]})),
+        tree.structure(((1,), {"a": [1]})),
+        "the input",
+        "the output",
+    )
+    assert message.splitlines() == [
+        "scan: the carry must keep its structure; at [0] the input has a leaf, "
+        "the output has a tuple of length 1, and 1 more difference",
+        "  the input: PyTreeDef((*, {'a': [*, *]}))",
+        "  the output: PyTreeDef(((*,), {'a': [*]}))",
+    ]
+    assert "at the root" in core_tree.mismatch_message("f", tree.structure(1), tree.structure([1]))
