@@ -1,0 +1,240 @@
+"""Abstract values: what the kernel knows of a value before it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.core import dtypes
+
+__all__ = ["AbstractToken", "AbstractValue", "ShapedArray", "abstract_token", "get_aval", "register_aval"]
+
+_NO_AXES: frozenset[str] = frozenset()
+
+
+class AbstractValue:
+    """The type of a value in a program. Subclasses are immutable, hashable and compare by content."""
+
+    __slots__ = ("__weakref__",)
+
+    def to_tangent_aval(self) -> AbstractValue:
+        """The type of tangents of values of this type."""
+        raise TypeError(f"values of type {self.str_short()} have no tangents")
+
+    def strip_weak_type(self) -> AbstractValue:
+        """This type without its weak-type flag."""
+        return self
+
+    def mapped(self, size: int, dim: int | None) -> AbstractValue:
+        """The type of one element along `dim`, an axis of length `size`."""
+        raise TypeError(f"values of type {self.str_short()} cannot be mapped over")
+
+    def unmapped(self, size: int, dim: int | None) -> AbstractValue:
+        """The type of `size` values of this type stacked along a new axis `dim`."""
+        raise TypeError(f"values of type {self.str_short()} cannot be stacked")
+
+    def str_short(self) -> str:
+        """A few characters for jaxprs and messages."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return self.str_short()
+
+
+class ShapedArray(AbstractValue):
+    """The type of an array: shape, dtype, weakness in promotion, and the mesh axes along which it varies."""
+
+    __slots__ = ("_hash", "dtype", "shape", "vma", "weak_type")
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    weak_type: bool
+    vma: frozenset[str]
+
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any,
+        weak_type: bool = False,
+        *,
+        vma: frozenset[str] = _NO_AXES,
+    ) -> None:
+        shape = tuple(shape)
+        for size in shape:
+            if type(size) is not int:
+                shape = tuple(_dimension(size, shape) for size in shape)
+                break
+        if not isinstance(dtype, np.dtype) and not isinstance(dtype, dtypes.ExtendedDType):
+            dtype = np.dtype(dtype)
+        self.shape = shape
+        self.dtype = dtype
+        self.weak_type = weak_type
+        self.vma = vma
+        self._hash = hash((shape, dtype, weak_type, vma))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        total = 1
+        for length in self.shape:
+            total *= length
+        return total
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            type(other) is ShapedArray
+            and self.shape == other.shape
+            and self.dtype == other.dtype
+            and self.weak_type == other.weak_type
+            and self.vma == other.vma
+        )
+
+    def update(self, **changes: Any) -> ShapedArray:
+        """A copy with some of `shape`, `dtype`, `weak_type`, `vma` replaced."""
+        fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma}
+        unknown = changes.keys() - fields.keys()
+        if unknown:
+            raise TypeError(f"ShapedArray.update: no field named {sorted(unknown)}; there are {sorted(fields)}")
+        return ShapedArray(**{**fields, **changes})
+
+    def to_tangent_aval(self) -> ShapedArray:
+        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type, vma=self.vma)
+
+    def strip_weak_type(self) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype, False, vma=self.vma) if self.weak_type else self
+
+    def mapped(self, size: int, dim: int | None) -> ShapedArray:
+        if dim is None:
+            return self
+        return ShapedArray(self.shape[:dim] + self.shape[dim + 1 :], self.dtype, self.weak_type, vma=self.vma)
+
+    def unmapped(self, size: int, dim: int | None) -> ShapedArray:
+        if dim is None:
+            return self
+        shape = (*self.shape[:dim], size, *self.shape[dim:])
+        return ShapedArray(shape, self.dtype, self.weak_type, vma=self.vma)
+
+    def str_short(self) -> str:
+        varying = "{" + ",".join(sorted(self.vma)) + "}" if self.vma else ""
+        sizes = ",".join(map(str, self.shape))
+        return f"{dtypes.short_dtype_name(self.dtype)}[{sizes}]{varying}"
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short()}{weak})"
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (self.shape, self.dtype, self.weak_type, self.vma)
+
+
+def _rebuild(shape: Any, dtype: Any, weak_type: bool, vma: frozenset[str]) -> ShapedArray:
+    return ShapedArray(shape, dtype, weak_type, vma=vma)
+
+
+def _dimension(size: Any, shape: tuple[Any, ...]) -> int:
+    try:
+        return size.__index__()  # type: ignore[no-any-return]
+    except (AttributeError, TypeError):
+        raise TypeError(f"shape must consist of integers, got {size!r} of type {type(size).__name__} in {shape}") from None
+
+
+class AbstractToken(AbstractValue):
+    """The type of the tokens that order effects; it carries no data."""
+
+    __slots__ = ()
+
+    def str_short(self) -> str:
+        return "token"
+
+    def __hash__(self) -> int:
+        return hash(AbstractToken)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is AbstractToken
+
+    def to_tangent_aval(self) -> AbstractToken:
+        return self
+
+    def mapped(self, size: int, dim: int | None) -> AbstractToken:
+        return self
+
+    def unmapped(self, size: int, dim: int | None) -> AbstractToken:
+        return self
+
+
+abstract_token = AbstractToken()
+
+aval_handlers: dict[type, Callable[[Any], AbstractValue]] = {}
+
+
+def register_aval(kind: type, handler: Callable[[Any], AbstractValue]) -> None:
+    """Say how the type of a program value is read off Python values of type `kind`."""
+    aval_handlers[kind] = handler
+
+
+def get_aval(x: Any) -> Any:
+    """The abstract value of a Python value.
+
+    Raises:
+      TypeError: `x` is not something a primax program can hold.
+    """
+    handler = aval_handlers.get(type(x))
+    if handler is not None:
+        return handler(x)
+    for kind in type(x).__mro__[1:]:
+        handler = aval_handlers.get(kind)
+        if handler is not None:
+            return handler(x)
+    convert = getattr(type(x), "__jax_array__", None)
+    if convert is not None:
+        return get_aval(convert(x))
+    raise TypeError(f"a value of type {type(x).__name__} is not a valid primax type: {_shorten(x)}")
+
+
+def is_valid(x: Any) -> bool:
+    """Whether `get_aval` knows the type of `x`."""
+    return any(kind in aval_handlers for kind in type(x).__mro__) or hasattr(type(x), "__jax_array__")
+
+
+def _shorten(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+_scalar_avals: dict[tuple[type, np.dtype[Any]], ShapedArray] = {}
+
+
+def _python_scalar(kind: type) -> Callable[[Any], ShapedArray]:
+    def handler(x: Any) -> ShapedArray:
+        dtype = dtypes.scalar_dtype(x)
+        aval = _scalar_avals.get((kind, dtype))
+        if aval is None:
+            aval = _scalar_avals[kind, dtype] = ShapedArray((), dtype, kind is not bool)
+        return aval
+
+    return handler
+
+
+for _kind in (bool, int, float, complex):
+    register_aval(_kind, _python_scalar(_kind))
+
+
+def _ndarray(x: Any) -> ShapedArray:
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    if dtype.kind in "OSUMm":
+        raise TypeError(f"a NumPy array of dtype {x.dtype} is not a valid primax type; numbers and booleans are")
+    return ShapedArray(x.shape, dtype)
+
+
+register_aval(np.ndarray, _ndarray)
+register_aval(np.generic, _ndarray)

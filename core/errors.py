@@ -1,0 +1,82 @@
+"""The errors that primax raises, each a subclass of the builtin one would catch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.core._jaxlib import XlaRuntimeError
+
+__all__ = [
+    "ConcretizationTypeError",
+    "DeletedArrayError",
+    "JaxprTypeError",
+    "MissingRuleError",
+    "PluginError",
+    "PluginWarning",
+    "RuleError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+    "XlaError",
+]
+
+
+class ConcretizationTypeError(TypeError):
+    """A value was asked of a tracer that has none while its program is being built."""
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """Python control flow met a tracer."""
+
+
+class TracerIntegerConversionError(ConcretizationTypeError):
+    """A tracer was used where Python needs an integer."""
+
+
+class TracerArrayConversionError(TypeError):
+    """NumPy was asked to turn a tracer into an array."""
+
+
+class UnexpectedTracerError(TypeError):
+    """A tracer was used after the transformation that made it had ended."""
+
+
+class MissingRuleError(NotImplementedError):
+    """A transformation met a primitive that has no rule for it."""
+
+
+class RuleError(TypeError):
+    """A rule returned something its transformation cannot accept."""
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr is not well-formed or not well-typed."""
+
+
+class PluginError(RuntimeError):
+    """A plugin could not be loaded, or asked for something the host refuses."""
+
+
+class PluginWarning(UserWarning):
+    """A plugin was left out; the program goes on without it."""
+
+
+class DeletedArrayError(RuntimeError):
+    """An array was read after its buffer had been donated or deleted."""
+
+
+# XLA refused to compile a program, or a compiled program failed while running. It is the class that the
+# runtime itself raises, so that one `except` catches both.
+XlaError = XlaRuntimeError
+
+
+def tracer_message(tracer: Any, asked: str, remedy: str) -> str:
+    """The text shared by the concretization errors: what was asked of which tracer, and what to do."""
+    trace = tracer._trace
+    lines = [f"{asked}, but its value is not known: it is {tracer.describe()} inside {trace.transformation}."]
+    made = trace.provenance(tracer)
+    if made:
+        lines.append(made)
+    lines.append(remedy)
+    return "\n".join(lines)

@@ -1,0 +1,393 @@
+"""Jaxprs: typed programs in A-normal form, built, evaluated and trimmed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import rules
+from primax.core.avals import get_aval
+from primax.core.effects import Effects, no_effects
+from primax.core.trace import thread
+
+__all__ = [
+    "Atom",
+    "ClosedJaxpr",
+    "DropVar",
+    "Jaxpr",
+    "JaxprEqn",
+    "Literal",
+    "Var",
+    "dce_jaxpr",
+    "eval_jaxpr",
+    "gensym",
+    "jaxpr_as_fun",
+    "jaxprs_in_params",
+    "new_jaxpr_eqn",
+    "subjaxprs",
+]
+
+
+class Var:
+    """A variable of a jaxpr; two variables are the same if they are the same object."""
+
+    __slots__ = ("__weakref__", "aval")
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var({self.aval.str_short()})@{id(self):x}"
+
+
+class DropVar(Var):
+    """An output of an equation that nothing reads; printed as `_`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "_"
+
+
+class Literal:
+    """A scalar constant written into an equation."""
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val: Any, aval: Any = None) -> None:
+        self.val = val
+        self.aval = get_aval(val) if aval is None else aval
+
+    def __repr__(self) -> str:
+        return f"{self.val}:{self.aval.str_short()}"
+
+
+Atom = Var | Literal
+
+
+class JaxprEqn:
+    """One application of a primitive.
+
+    Attributes:
+      primitive: what is applied.
+      invars: its operands, variables or literals.
+      outvars: the variables it binds.
+      params: its static parameters.
+      effects: what it does besides.
+      source_info: where the user's program made it; see `primax.core.source_info`.
+    """
+
+    __slots__ = ("effects", "invars", "outvars", "params", "primitive", "source_info")
+
+    def __init__(
+        self,
+        primitive: Any,
+        invars: Any,
+        outvars: Any,
+        params: dict[str, Any],
+        effects: Effects = no_effects,
+        source_info: Any = None,
+    ) -> None:
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.params = params
+        self.effects = effects
+        self.source_info = source_info
+
+    def replace(self, **changes: Any) -> JaxprEqn:
+        """A copy with some attributes replaced."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return JaxprEqn(**{**fields, **changes})
+
+    def __repr__(self) -> str:
+        return str(formatter.eqn(self))
+
+
+def new_jaxpr_eqn(
+    invars: Sequence[Atom],
+    outvars: Sequence[Var],
+    primitive: Any,
+    params: dict[str, Any],
+    effects: Iterable[Any] = no_effects,
+    source_info: Any = None,
+) -> JaxprEqn:
+    """An equation, with its operands in the order of jax's function of this name."""
+    return JaxprEqn(primitive, list(invars), list(outvars), params, frozenset(effects), source_info)
+
+
+class Jaxpr:
+    """A program: `{ lambda constvars ; invars. let eqns in outvars }`.
+
+    Treat as immutable: interpreters cache what they derive from it.
+    """
+
+    __slots__ = ("__weakref__", "cache", "constvars", "debug_info", "effects", "eqns", "invars", "outvars")
+
+    def __init__(
+        self,
+        constvars: Sequence[Var],
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[JaxprEqn],
+        effects: Effects = no_effects,
+        debug_info: str | None = None,
+    ) -> None:
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = eqns if type(eqns) is list else list(eqns)
+        self.effects = effects
+        self.debug_info = debug_info
+        self.cache: dict[Any, Any] = {}
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **changes: Any) -> Jaxpr:
+        """A copy with some of `constvars, invars, outvars, eqns, effects, debug_info` replaced."""
+        fields = {
+            name: getattr(self, name)
+            for name in ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
+        }
+        return Jaxpr(**{**fields, **changes})
+
+    def pretty_print(self, *, source_info: bool = False, width: int = 80) -> str:
+        """The program as text, in jax's notation; with each equation's source line if asked."""
+        return str(formatter.jaxpr(self, source_info=source_info, width=width))
+
+    def __repr__(self) -> str:
+        return self.pretty_print()
+
+
+class ClosedJaxpr:
+    """A jaxpr with the values of its constvars.
+
+    Attributes:
+      jaxpr: the program.
+      consts: one value for each of its constvars.
+    """
+
+    __slots__ = ("__weakref__", "cache", "consts", "jaxpr")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
+        if len(jaxpr.constvars) != len(consts):
+            raise TypeError(
+                f"ClosedJaxpr: consts must have one value per constvar, "
+                f"got {len(consts)} values for {len(jaxpr.constvars)} constvars"
+            )
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+        self.cache: dict[Any, Any] = {}
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return [v.aval for v in self.jaxpr.invars]
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return [v.aval for v in self.jaxpr.outvars]
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> Effects:
+        return self.jaxpr.effects
+
+    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> ClosedJaxpr:
+        """A copy with the jaxpr or the constants replaced."""
+        return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts)
+
+    def pretty_print(self, *, source_info: bool = False, width: int = 80) -> str:
+        """The program as text; see `Jaxpr.pretty_print`."""
+        return self.jaxpr.pretty_print(source_info=source_info, width=width)
+
+    def __repr__(self) -> str:
+        return self.pretty_print()
+
+
+class _Formatter:
+    """Set by `primax.core.printer`, which prints what this module defines."""
+
+    jaxpr: Callable[..., str]
+    eqn: Callable[..., str]
+
+
+formatter = _Formatter()
+
+
+def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> Any:
+    """What `make()` returns, kept on the program it was derived from, until a rule changes."""
+    key = (key, rules.epoch.value)
+    try:
+        return program.cache[key]
+    except KeyError:
+        made = program.cache[key] = make()
+        return made
+
+
+def _last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
+    """For each equation the variables that no later one reads."""
+    seen = {v for v in jaxpr.outvars if isinstance(v, Var)}
+    drops: list[list[Var]] = []
+    for eqn in reversed(jaxpr.eqns):
+        here: list[Var] = []
+        for v in (*eqn.invars, *eqn.outvars):
+            if isinstance(v, Var) and v not in seen:
+                seen.add(v)
+                here.append(v)
+        drops.append(here)
+    drops.reverse()
+    return drops
+
+
+def eval_jaxpr(
+    jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
+) -> list[Any]:
+    """Evaluate a jaxpr by binding its equations under the current trace.
+
+    Args:
+      jaxpr: the program.
+      consts: values of its constvars.
+      args: values of its invars.
+      propagate_source_info: whether equations made meanwhile are attributed to the lines that made these.
+
+    Returns:
+      The list of its outputs.
+
+    Raises:
+      TypeError: the number of arguments or constants is not that of the jaxpr.
+    """
+    if len(args) != len(jaxpr.invars):
+        raise TypeError(f"eval_jaxpr: args must match invars, got {len(args)} arguments for {len(jaxpr.invars)} invars")
+    if len(consts) != len(jaxpr.constvars):
+        raise TypeError(
+            f"eval_jaxpr: consts must match constvars, got {len(consts)} values for {len(jaxpr.constvars)} constvars"
+        )
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    drops = cached(jaxpr, "last_uses", lambda: _last_uses(jaxpr))
+    before = thread.source
+    try:
+        for eqn, dead in zip(jaxpr.eqns, drops, strict=True):
+            values = [env[v] if type(v) is not Literal else v.val for v in eqn.invars]
+            if propagate_source_info and eqn.source_info is not None:
+                thread.source = eqn.source_info
+            out = thread.trace.process(eqn.primitive, values, eqn.params)
+            if eqn.primitive.multiple_results:
+                env.update(zip(eqn.outvars, out, strict=True))
+            else:
+                env[eqn.outvars[0]] = out
+            for v in dead:
+                env.pop(v, None)
+    finally:
+        thread.source = before
+    return [env[v] if type(v) is not Literal else v.val for v in jaxpr.outvars]
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """The function from a list of arguments to the list of results that a closed jaxpr stands for."""
+
+    def run(*args: Any) -> list[Any]:
+        return eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+    return run
+
+
+def gensym(*_: Any) -> Callable[[Any], Var]:
+    """A function that makes a new variable of a given type."""
+    return Var
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs, open or closed, among the parameters of an equation, also inside tuples and lists."""
+    for value in params.values():
+        yield from _jaxprs_in(value)
+
+
+def _jaxprs_in(value: Any) -> Iterator[Jaxpr]:
+    if isinstance(value, Jaxpr):
+        yield value
+    elif isinstance(value, ClosedJaxpr):
+        yield value.jaxpr
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _jaxprs_in(item)
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """The jaxprs held by the equations of a jaxpr."""
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool]]:
+    """Remove what the wanted outputs do not need. Equations with effects stay.
+
+    Args:
+      jaxpr: the program.
+      used_outputs: for each output whether it is wanted.
+      instantiate: for each input (or for all) whether to keep it although unused.
+
+    Returns:
+      The trimmed jaxpr and, for each input, whether it was kept.
+    """
+    if len(used_outputs) != len(jaxpr.outvars):
+        raise TypeError(
+            f"dce_jaxpr: used_outputs must have one flag per output, "
+            f"got {len(used_outputs)} for {len(jaxpr.outvars)} outputs"
+        )
+    keep = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)
+    key = ("dce", tuple(used_outputs), tuple(keep))
+    return cached(jaxpr, key, lambda: _dce(jaxpr, used_outputs, keep))  # type: ignore[no-any-return]
+
+
+def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tuple[Jaxpr, list[bool]]:
+    outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
+    live = {v for v in outvars if type(v) is not Literal}
+    eqns: list[JaxprEqn] = []
+    dce_functions = rules.dce_rules.functions
+    for eqn in reversed(jaxpr.eqns):
+        used = [v in live for v in eqn.outvars]
+        if not any(used) and not eqn.effects:
+            continue
+        rule = dce_functions.get(eqn.primitive)
+        kept: JaxprEqn | None = eqn
+        if rule is not None:
+            used_inputs, kept = rule(used, eqn)
+            if kept is None:
+                continue
+            live.update(
+                v for v, u in zip(eqn.invars, used_inputs, strict=True) if u and type(v) is not Literal
+            )
+        else:
+            live.update(v for v in eqn.invars if type(v) is not Literal)
+            if not all(used):
+                outs = [v if u else DropVar(v.aval) for v, u in zip(eqn.outvars, used, strict=True)]
+                kept = eqn.replace(outvars=outs)
+        eqns.append(kept)
+    eqns.reverse()
+    used_inputs = [v in live or k for v, k in zip(jaxpr.invars, keep, strict=True)]
+    invars = [v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u]
+    effects = no_effects.union(*(eqn.effects for eqn in eqns)) if eqns else no_effects
+    return Jaxpr(jaxpr.constvars, invars, outvars, eqns, effects, jaxpr.debug_info), used_inputs
+
+
+def is_scalar_constant(x: Any) -> bool:
+    """Whether a constant is written into equations as a literal: Python and NumPy scalars."""
+    return type(x) in (int, float, bool, complex) or isinstance(x, np.generic)

@@ -1,0 +1,114 @@
+"""Python's operators on arrays and tracers, carried out by whichever plugin supplies them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from primax.core.rules import load_plugins
+
+__all__ = ["Operand", "install_operators", "operator_names"]
+
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+_REFLECTED = tuple("r" + name for name in (*_BINARY, "divmod"))
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_UNARY = ("neg", "pos", "abs", "invert")
+
+_METHODS = (
+    "all any argmax argmin argsort astype clip conj conjugate copy cumprod cumsum diagonal dot flatten item max mean "
+    "min nonzero prod ptp ravel repeat reshape round searchsorted sort squeeze std sum swapaxes take trace transpose "
+    "var view"
+).split()
+_PROPERTIES = ("T", "mT", "real", "imag", "at", "nbytes", "itemsize")
+
+operator_names = frozenset(
+    (*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, "divmod", "getitem", "iter", "len", "round", *_METHODS, *_PROPERTIES)
+)
+
+_implementations: dict[str, Callable[..., Any]] = {}
+
+
+def _implementation(name: str) -> Callable[..., Any]:
+    load_plugins()
+    found = _implementations.get(name)
+    if found is None:
+        raise NotImplementedError(
+            f"no active plugin supplies {name!r} for arrays; `python -m primax plugins` lists what is active"
+            if not name.isidentifier() or name not in operator_names
+            else f"arrays have no {name!r}: no active plugin supplies it (registry.operators({name}=...))"
+        )
+    return found
+
+
+class Operand:
+    """Base of arrays and tracers: its operators look up what plugins have installed."""
+
+    __slots__ = ()
+
+    __array_priority__ = 100
+    __hash__ = None  # type: ignore[assignment]
+
+
+def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Carry out Python's operators, methods and properties of arrays by these functions.
+
+    Args:
+      functions: by name: `add` is `x + y`, `radd` its reflected form, `getitem` is `x[i]`, `sum` is `x.sum()`,
+        `T` is the property. `operator_names` lists them all.
+
+    Raises:
+      TypeError: a name is not an operator.
+    """
+    unknown = sorted(functions.keys() - operator_names)
+    if unknown:
+        raise TypeError(f"operators: {unknown} are not operators of arrays; there are {sorted(operator_names)}")
+    _implementations.update(functions)
+
+
+def withdraw_operators(names: Mapping[str, Callable[..., Any]]) -> None:
+    """Undo `install_operators`."""
+    for name in names:
+        _implementations.pop(name, None)
+
+
+def installed_operators() -> dict[str, Callable[..., Any]]:
+    """The operators installed now."""
+    return dict(_implementations)
+
+
+def _special(name: str) -> Callable[..., Any]:
+    table = _implementations
+
+    def unary(self: Any) -> Any:
+        function = table.get(name) or _implementation(name)
+        return function(self)
+
+    def binary(self: Any, other: Any) -> Any:
+        function = table.get(name) or _implementation(name)
+        return function(self, other)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        function = table.get(name) or _implementation(name)
+        return function(self, *args, **kwargs)
+
+    if name in _UNARY or name == "iter" or name == "len":
+        return unary
+    if name in _BINARY or name in _REFLECTED or name in _COMPARISONS or name in ("divmod", "getitem"):
+        return binary
+    return method
+
+
+def _refuse_write(self: Any, index: Any, value: Any) -> None:
+    raise TypeError(
+        f"{type(self).__name__} is immutable: instead of x[index] = y write x = x.at[index].set(y), "
+        "which returns a changed copy"
+    )
+
+
+for _name in (*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, "divmod", "getitem", "iter", "len", "round"):
+    setattr(Operand, f"__{_name}__", _special(_name))
+for _name in _METHODS:
+    setattr(Operand, _name, _special(_name))
+for _name in _PROPERTIES:
+    setattr(Operand, _name, property(_special(_name)))
+Operand.__setitem__ = _refuse_write  # type: ignore[attr-defined]

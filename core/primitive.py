@@ -1,0 +1,134 @@
+"""Primitives: the operations of a program, named, and bound through the current trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.core import rules
+from primax.core.avals import AbstractValue, ShapedArray
+from primax.core.effects import Effects, no_effects
+from primax.core.errors import RuleError
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr
+from primax.core.trace import thread
+
+__all__ = ["Primitive"]
+
+
+class Primitive:
+    """An operation with rules.
+
+    Args:
+      name: how jaxprs and messages call it.
+      multiple_results: whether its rules return lists.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "abstract_cache", "eager_cache", "multiple_results", "name", "plugin")
+
+    def __init__(self, name: str, *, multiple_results: bool = False) -> None:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"Primitive: name must be a non-empty string, got {name!r}")
+        self.name = name
+        self.multiple_results = multiple_results
+        self.plugin: str | None = None
+        self.abstract_cache: dict[Any, tuple[Any, Effects]] = {}
+        self.eager_cache: dict[Any, Any] = {}
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive under the current trace.
+
+        Args:
+          args: array values, tracers or scalars.
+          params: static parameters, hashable.
+
+        Returns:
+          One value, or a list if `multiple_results`.
+        """
+        return thread.trace.process(self, args, params)
+
+    def bind_with_trace(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
+        """Apply the primitive under a given trace."""
+        return trace.process(self, args, params)
+
+    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Split an equation's parameters into callables to bind with, and the rest."""
+        return [], params
+
+    def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Register the impl rule; usable as a decorator."""
+        rules.impl_rules[self] = rule
+        return rule
+
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Register the abstract evaluation rule; usable as a decorator."""
+        rules.abstract_eval_rules[self] = rule
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Register an abstract evaluation rule that returns `(avals, effects)`; usable as a decorator."""
+        rules.effectful_abstract_eval_rules[self] = rule
+        return rule
+
+    def abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
+        """The types of the outputs, as a list whatever `multiple_results` says, and the effects. Cached."""
+        key = (avals, tuple(params.items()), tuple(map(type, params.values()))) if params else avals
+        try:
+            return self.abstract_cache[key]
+        except KeyError:
+            found = self._abstract_eval(avals, params)
+            if not any(_holds_program(value) for value in params.values()):
+                if len(self.abstract_cache) >= 4096:
+                    self.abstract_cache.clear()
+                self.abstract_cache[key] = found
+            return found
+        except TypeError as error:
+            if "unhashable" in str(error):
+                return self._abstract_eval(avals, params)
+            raise
+
+    def _abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
+        effects: Effects = no_effects
+        rule = rules.abstract_eval_rules.functions.get(self)
+        if rule is None:
+            rule = rules.effectful_abstract_eval_rules.get_or_load(self)
+        if rule is None or self in rules.abstract_eval_rules.functions:
+            rule = rules.abstract_eval_rules.find(self)
+            out = rule(*avals, **params)
+        else:
+            returned = rule(*avals, **params)
+            if not (isinstance(returned, tuple) and len(returned) == 2):
+                raise RuleError(
+                    f"the effectful_abstract_eval rule of {self} must return (avals, effects), got {returned!r}"
+                )
+            out, found = returned
+            effects = frozenset(found)
+        if self.multiple_results:
+            if not isinstance(out, list | tuple):
+                raise RuleError(
+                    f"the abstract_eval rule of {self} must return a list of avals, "
+                    f"since multiple_results is True, got {out!r}"
+                )
+            outs = list(out)
+        else:
+            outs = [out]
+        for one in outs:
+            if not isinstance(one, AbstractValue):
+                raise RuleError(f"the abstract_eval rule of {self} must return avals, got {one!r} for {avals}")
+        return _with_variance(outs, avals), effects
+
+
+def _with_variance(outs: list[Any], avals: tuple[Any, ...]) -> list[Any]:
+    """Outputs vary along the mesh axes along which any input does, unless the rule has said so itself."""
+    varying = frozenset().union(*(aval.vma for aval in avals if type(aval) is ShapedArray))
+    if not varying or any(out.vma for out in outs if type(out) is ShapedArray):
+        return outs
+    return [out.update(vma=varying) if type(out) is ShapedArray else out for out in outs]
+
+
+def _holds_program(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return any(map(_holds_program, value))
+    return isinstance(value, Jaxpr | ClosedJaxpr) or (callable(value) and not isinstance(value, type))

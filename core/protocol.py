@@ -1,0 +1,65 @@
+"""What interpreters ask of array-like values, by the type of their avals, and supplied by plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from primax.core.errors import PluginError
+from primax.core.rules import load_plugins
+
+__all__ = ["ArrayProtocol", "install_protocol", "protocol_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayProtocol:
+    """The operations on values of one kind of aval that interpreters need.
+
+    Attributes:
+      zeros: `(aval) -> value`, the zero of a (tangent) type.
+      add: `(x, y) -> value`, the sum of two values of one type.
+      broadcast: `(x, size, dim) -> value`, `size` copies of `x` along a new axis `dim`.
+      moveaxis: `(x, source, destination) -> value`.
+      convert: `(x, aval) -> value`, to the dtype and weak type of `aval`.
+      index: `(x, i, dim) -> value`, the `i`-th element along axis `dim`, for a static `i`.
+    """
+
+    zeros: Callable[[Any], Any]
+    add: Callable[[Any, Any], Any]
+    broadcast: Callable[[Any, int, int], Any]
+    moveaxis: Callable[[Any, int, int], Any]
+    convert: Callable[[Any, Any], Any]
+    index: Callable[[Any, int, int], Any]
+
+
+protocols: dict[type, ArrayProtocol] = {}
+
+
+def install_protocol(kind: type, protocol: ArrayProtocol) -> None:
+    """Supply the operations on values whose aval is a `kind`.
+
+    Raises:
+      PluginError: another plugin supplies them already.
+    """
+    if kind in protocols and protocols[kind] is not protocol:
+        raise PluginError(f"the array protocol of {kind.__name__} is supplied already")
+    protocols[kind] = protocol
+
+
+def protocol_of(aval: Any) -> ArrayProtocol:
+    """The operations on values of type `aval`.
+
+    Raises:
+      TypeError: no active plugin supplies them.
+    """
+    found = protocols.get(type(aval))
+    if found is None:
+        load_plugins()
+        found = protocols.get(type(aval))
+        if found is None:
+            raise TypeError(
+                f"no active plugin supplies the array protocol for values of type {aval}; "
+                f"its plugin should call registry.array_protocol({type(aval).__name__}, ...)"
+            )
+    return found

@@ -1,0 +1,240 @@
+"""Rule tables: what every interpreter looks up, who gave it, and what happens when it is missing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from primax.core.errors import MissingRuleError, PluginError
+
+__all__ = ["Provenance", "RuleTable", "rule_tables"]
+
+Rule = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a rule comes from: its plugin, file and line, and whether it was given, derived or overridden."""
+
+    plugin: str
+    file: str
+    line: int
+    origin: str = "given"
+
+    def __str__(self) -> str:
+        return f"{self.origin} by {self.plugin} ({self.file}:{self.line})"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write to a table, enough to undo it."""
+
+    table: RuleTable
+    key: Any
+    before: tuple[Rule, Provenance] | None
+
+
+class _Epoch:
+    """Counts changes to rules; whatever is cached on rules keys itself on `value` or is cleared by a listener."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.listeners: list[Callable[[], None]] = []
+
+    def bump(self) -> None:
+        self.value += 1
+        for listener in self.listeners:
+            listener()
+
+
+epoch = _Epoch()
+lock = threading.RLock()
+
+
+class RuleTable(MutableMapping[Any, Rule]):
+    """One kind of rule, by primitive. `functions` is what interpreters read on the hot path."""
+
+    def __init__(self, kind: str, signature: str, remedy: str = "") -> None:
+        self.kind = kind
+        self.signature = signature
+        self.remedy = remedy
+        self.functions: dict[Any, Rule] = {}
+        self.provenance: dict[Any, Provenance] = {}
+        self.unsupported: dict[Any, str] = {}
+
+    def __getitem__(self, primitive: Any) -> Rule:
+        return self.functions[primitive]
+
+    def __contains__(self, primitive: object) -> bool:
+        return primitive in self.functions
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __setitem__(self, primitive: Any, rule: Rule) -> None:
+        self.register(primitive, rule, override=True)
+
+    def __delitem__(self, primitive: Any) -> None:
+        with lock:
+            del self.functions[primitive]
+            self.provenance.pop(primitive, None)
+            epoch.bump()
+
+    def __repr__(self) -> str:
+        return f"<RuleTable {self.kind}: {len(self)} rules>"
+
+    def register(
+        self, key: Any, rule: Rule, *, plugin: str | None = None, override: bool = False, origin: str = "given"
+    ) -> Change:
+        """Enter a rule; refuse to replace one unless `override`.
+
+        Raises:
+          TypeError: the rule is not callable.
+          PluginError: there is a rule already and `override` is False.
+        """
+        if not callable(rule):
+            raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
+        with lock:
+            old = self.functions.get(key)
+            before = None if old is None else (old, self.provenance[key])
+            if before is not None and not override:
+                raise PluginError(
+                    f"{key} has a {self.kind} rule already, {before[1]}; pass override=True to replace it"
+                )
+            file, line = _location(rule)
+            if before is not None and origin == "given":
+                origin = "overridden"
+            self.functions[key] = rule
+            self.provenance[key] = Provenance(plugin or _home(rule), file, line, origin)
+            if before is not None:
+                epoch.bump()
+            return Change(self, key, before)
+
+    def restore(self, change: Change) -> None:
+        """Undo one registration."""
+        with lock:
+            if change.before is None:
+                self.functions.pop(change.key, None)
+                self.provenance.pop(change.key, None)
+            else:
+                self.functions[change.key], self.provenance[change.key] = change.before
+            epoch.bump()
+
+    def find(self, primitive: Any) -> Rule:
+        """The rule, after loading plugins if need be.
+
+        Raises:
+          MissingRuleError: no active plugin gives one.
+        """
+        rule = self.get_or_load(primitive)
+        if rule is None:
+            raise MissingRuleError(explain_missing(self, primitive))
+        return rule
+
+    def get_or_load(self, primitive: Any) -> Rule | None:
+        """The rule or None, after loading plugins if need be."""
+        rule = self.functions.get(primitive)
+        if rule is None and load_plugins():
+            rule = self.functions.get(primitive)
+        return rule
+
+
+def _location(rule: Rule) -> tuple[str, int]:
+    while hasattr(rule, "func"):
+        rule = rule.func
+    code = getattr(rule, "__code__", None)
+    return ("<builtin>", 0) if code is None else (code.co_filename, code.co_firstlineno)
+
+
+def _home(rule: Rule) -> str:
+    while hasattr(rule, "func"):
+        rule = rule.func
+    return getattr(rule, "__module__", None) or "<unknown>"
+
+
+def _nothing_to_load() -> bool:
+    return False
+
+
+class _Loader:
+    """Set by the plugin host; `load` activates plugins and says whether that changed anything."""
+
+    def __init__(self) -> None:
+        self.load: Callable[[], bool] = _nothing_to_load
+        self.suppliers: Callable[[Any], list[str]] = lambda primitive: []
+
+
+loader = _Loader()
+
+
+def load_plugins() -> bool:
+    """Activate the plugins if that has not happened; True if it happened now."""
+    return loader.load()
+
+
+impl_rules = RuleTable("impl", "(*args, **params) -> array or list")
+abstract_eval_rules = RuleTable("abstract_eval", "(*avals, **params) -> aval or list")
+effectful_abstract_eval_rules = RuleTable("effectful_abstract_eval", "(*avals, **params) -> (avals, effects)")
+jvp_rules = RuleTable("jvp", "(primals, tangents, **params) -> (primal_out, tangent_out)")
+transpose_rules = RuleTable("transpose", "(cotangent, *args, **params) -> one cotangent or None per argument")
+batch_rules = RuleTable("batch", "(args, dims, **params) -> (out, dim)")
+axis_batch_rules = RuleTable("axis_batch", "(axis_data, args, dims, **params) -> (out, dim)")
+lowering_rules = RuleTable("lowering", "(ctx, *ir_values, **params) -> ir values")
+partial_eval_rules = RuleTable("partial_eval", "(trace, args, params) -> list of values")
+partial_eval_jaxpr_rules = RuleTable("partial_eval_jaxpr", "(unknown_in, eqn) -> (known eqn, unknown eqn, unknown_out, residuals)")
+dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)")
+staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers")
+check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)")
+
+rule_tables: dict[str, RuleTable] = {
+    table.kind: table
+    for table in (
+        impl_rules,
+        abstract_eval_rules,
+        effectful_abstract_eval_rules,
+        jvp_rules,
+        transpose_rules,
+        batch_rules,
+        axis_batch_rules,
+        lowering_rules,
+        partial_eval_rules,
+        partial_eval_jaxpr_rules,
+        dce_rules,
+        staging_rules,
+        check_rules,
+    )
+}
+
+
+def rules_of(primitive: Any) -> dict[str, Provenance]:
+    """The kinds of rules that `primitive` has, with their provenance."""
+    found = {kind: table.provenance[primitive] for kind, table in rule_tables.items() if primitive in table}
+    for key, provenance in lowering_rules.provenance.items():
+        if isinstance(key, tuple) and key[0] is primitive:
+            found[f"lowering[{key[1]}]"] = provenance
+    return found
+
+
+def explain_missing(table: RuleTable, primitive: Any) -> str:
+    """What is missing, what is there, who could supply it, and the ways to mend it."""
+    name = getattr(primitive, "name", str(primitive))
+    owner = getattr(primitive, "plugin", None) or "no plugin"
+    have = ", ".join(rules_of(primitive)) or "none"
+    reason = table.unsupported.get(primitive)
+    if reason is not None:
+        return f"{name} ({owner}) does not support {table.kind}: {reason}"
+    lines = [
+        f"no {table.kind} rule for primitive {name!r} (from {owner}).",
+        f"  It has these rules: {have}.",
+        *(f"  {line}" for line in loader.suppliers(primitive)),
+        f"  Give one: registry.define({name}_p, {table.kind}=rule) in its plugin's primax_register, "
+        f"where rule is {table.signature}.",
+    ]
+    if table.remedy:
+        lines.append(f"  {table.remedy}")
+    return "\n".join(lines)

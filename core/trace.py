@@ -1,0 +1,199 @@
+"""Traces and tracers: who handles a bind, and the stand-ins that flow through Python functions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+from typing import Any, ClassVar
+
+from primax.core import _jaxlib
+from primax.core.avals import register_aval
+from primax.core.errors import (
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+    tracer_message,
+)
+from primax.core.operand import Operand
+
+__all__ = ["Trace", "Tracer", "current_trace", "set_current_trace", "thread"]
+
+# Part of the key of jaxlib's dispatch cache: a jitted function met while a trace is at work must reach Python,
+# whatever its arguments are.
+tracing_flag = _jaxlib.Config("primax_tracing", False, include_in_jit_key=True, include_in_trace_context=False)
+
+
+class Trace:
+    """One transformation at work.
+
+    A subclass defines `process(primitive, args, params)`, which returns one value, or a list if the primitive
+    has multiple results. Rules are called with `parent` as the current trace; see `inside`.
+    """
+
+    __slots__ = ("__weakref__", "alive", "parent")
+
+    tracing: ClassVar[bool] = True
+    transformation: ClassVar[str] = "a transformation"
+
+    def __init__(self, parent: Any) -> None:
+        self.parent = parent
+        self.alive = True
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        """Apply `primitive`, whose arguments may be tracers of this trace or any other values."""
+        raise NotImplementedError(f"{type(self).__name__} must define process(primitive, args, params)")
+
+    def provenance(self, tracer: Any) -> str:
+        """Where a tracer comes from, in words for an error message; may be empty."""
+        return ""
+
+    def end(self) -> None:
+        """Called once the traced function has returned; tracers that outlive this are leaks."""
+        self.alive = False
+
+
+class _Thread(threading.local):
+    """What each thread knows: its current trace, and the source that equations are made on behalf of."""
+
+    trace: Any = None
+    source: Any = None
+    depth: int = 0
+    axes: dict[Any, int] = {}  # noqa: RUF012 - replaced, never changed in place
+
+
+thread = _Thread()
+
+
+def install_eval_trace(trace: Any) -> None:
+    """Make `trace` the one that all threads start with."""
+    _Thread.trace = trace
+
+
+def current_trace() -> Any:
+    """The trace that handles binds made now, on this thread."""
+    return thread.trace
+
+
+def enter(trace: Any) -> Any:
+    """Make `trace` current and return the one that was; undo with another call."""
+    before = thread.trace
+    thread.trace = trace
+    if before.tracing is not trace.tracing:
+        tracing_flag.swap_local(trace.tracing)
+    return before
+
+
+@contextmanager
+def set_current_trace(trace: Any) -> Iterator[Any]:
+    """Make `trace` current within a `with` block."""
+    before = enter(trace)
+    try:
+        yield trace
+    finally:
+        enter(before)
+
+
+class Tracer(Operand):
+    """A stand-in for a value inside a transformation. Subclasses supply `aval`."""
+
+    __slots__ = ("__weakref__", "_trace")
+
+    _trace: Any
+    aval: Any
+    is_concrete: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        register_aval(cls, attrgetter("aval"))
+
+    def describe(self) -> str:
+        """The kind of value this stands for, for messages."""
+        return f"a value of type {self.aval.str_short()}"
+
+    def concrete(self) -> Any:
+        """The value itself, if this tracer has one."""
+        raise TypeError(f"{self!r} has no value yet")
+
+    @property
+    def shape(self) -> Any:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return int(self.aval.size)
+
+    @property
+    def weak_type(self) -> bool:
+        return bool(self.aval.weak_type)
+
+    def __bool__(self) -> bool:
+        if self.is_concrete:
+            return bool(self.concrete())
+        raise TracerBoolConversionError(
+            tracer_message(
+                self,
+                "Python asked for the truth of a tracer",
+                "Use lax.cond or numpy.where to choose by value, or make the argument static "
+                "(static_argnums of jit) if it is known before tracing.",
+            )
+        )
+
+    def _integer(self, asked: str) -> Any:
+        if self.is_concrete:
+            return self.concrete()
+        raise TracerIntegerConversionError(
+            tracer_message(
+                self,
+                f"Python asked for {asked} of a tracer",
+                "Shapes, axes and loop bounds of Python must be known before tracing: make the argument static "
+                "(static_argnums of jit), or compute with arrays (lax.fori_loop, lax.dynamic_slice).",
+            )
+        )
+
+    def __index__(self) -> int:
+        return self._integer("an integer index").__index__()  # type: ignore[no-any-return]
+
+    def __int__(self) -> int:
+        return int(self._integer("the int"))
+
+    def __float__(self) -> float:
+        return float(self._integer("the float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._integer("the complex"))
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TracerArrayConversionError(
+            tracer_message(
+                self,
+                "NumPy asked for the array of a tracer",
+                "Use the functions of primax.numpy instead of numpy's inside transformed functions.",
+            )
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.aval.str_short()}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a tracer cannot be pickled: {self!r}")
+
+
+def escaped(tracer: Tracer) -> UnexpectedTracerError:
+    """The error for a tracer that is used after its trace has ended."""
+    made = tracer._trace.provenance(tracer)
+    return UnexpectedTracerError(
+        f"{tracer.describe()} escaped from {tracer._trace.transformation}, where it was made, and was used "
+        f"after that had ended.{' ' + made if made else ''}\n"
+        "Return values from the transformed function instead of storing them in globals, attributes or lists."
+    )

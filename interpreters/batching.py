@@ -1,0 +1,222 @@
+"""Batching: one axis of many values at once, through a function written for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from primax.core import rules
+from primax.core.avals import get_aval
+from primax.core.errors import RuleError
+from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
+from primax.core.protocol import protocol_of
+from primax.core.trace import Trace, Tracer, enter, thread, tracing_flag
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = [
+    "AxisData",
+    "BatchTrace",
+    "BatchTracer",
+    "batch_flat",
+    "batch_jaxpr",
+    "broadcast",
+    "moveaxis",
+    "not_mapped",
+]
+
+_functions = rules.batch_rules.functions
+_axis_functions = rules.axis_batch_rules.functions
+_swap_flag = tracing_flag.swap_local
+
+not_mapped = None
+
+
+@dataclass(frozen=True, slots=True)
+class AxisData:
+    """The axis being mapped over: its name (None if it has none) and its length."""
+
+    name: Any
+    size: int
+
+
+class BatchTracer(Tracer):
+    """A stack of values along axis `dim` of `value`, seen as one of them."""
+
+    __slots__ = ("aval", "dim", "value")
+
+    def __init__(self, trace: BatchTrace, value: Any, dim: int) -> None:
+        self._trace = trace
+        self.value = value
+        self.dim = dim
+        self.aval = get_aval(value).mapped(trace.axis.size, dim)
+
+    def describe(self) -> str:
+        return f"a batched value of type {self.aval.str_short()}"
+
+    def __repr__(self) -> str:
+        return f"BatchTracer<{self.aval.str_short()}>(dim={self.dim} of {self.value!r})"
+
+
+class BatchTrace(Trace):
+    """Applies batching rules; the rules themselves run under the parent trace."""
+
+    __slots__ = ("axis",)
+
+    transformation = "vmap"
+
+    def __init__(self, parent: Any, axis: AxisData) -> None:
+        super().__init__(parent)
+        self.axis = axis
+
+    def provenance(self, tracer: Any) -> str:
+        name = "" if self.axis.name is None else f" named {self.axis.name!r}"
+        return f"It is mapped over an axis of size {self.axis.size}{name}."
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        values = []
+        dims: list[int | None] = []
+        batched = False
+        for x in args:
+            if type(x) is BatchTracer and x._trace is self:
+                values.append(x.value)
+                dims.append(x.dim)
+                batched = True
+            else:
+                values.append(x)
+                dims.append(None)
+        parent = self.parent
+        if not batched and primitive not in _axis_functions:
+            return parent.process(primitive, values, params)
+        rule = _functions.get(primitive)
+        by_axis = rule is None
+        if rule is None:
+            rule = _axis_functions.get(primitive)
+            if rule is None:
+                rule = rules.batch_rules.find(primitive)
+                by_axis = False
+        before = thread.trace
+        thread.trace = parent
+        if not parent.tracing:
+            _swap_flag(False)
+        try:
+            if by_axis:
+                out, dim = rule(self.axis, values, dims, **params)
+            else:
+                out, dim = rule(values, dims, **params)
+        finally:
+            thread.trace = before
+            if not parent.tracing:
+                _swap_flag(True)
+        if primitive.multiple_results:
+            dims_out = dim if isinstance(dim, list | tuple) else [dim] * len(out)
+            if len(out) != len(dims_out):
+                raise RuleError(f"the batch rule of {primitive} returned {len(out)} outputs but {len(dims_out)} dims")
+            return [self.tracer(primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
+        return self.tracer(primitive, out, dim)
+
+    def tracer(self, primitive: Any, value: Any, dim: Any) -> Any:
+        """What a batch rule returned, as a tracer; plain if it is not batched."""
+        if dim is None:
+            return value
+        shape = get_aval(value).shape
+        if dim.__class__ is not int or not 0 <= dim < len(shape) or shape[dim] != self.axis.size:
+            table = rules.batch_rules if primitive in rules.batch_rules else rules.axis_batch_rules
+            provenance = table.provenance.get(primitive)
+            place = f" The rule is at {provenance.file}:{provenance.line}." if provenance else ""
+            raise RuleError(
+                f"the batch rule of {primitive} returned dim {dim!r} for an output of shape {shape}; it must be None "
+                f"or the position of the mapped axis, whose size is {self.axis.size}.{place}"
+            )
+        return BatchTracer(self, value, dim)
+
+
+def broadcast(x: Any, size: int, dim: int) -> Any:
+    """`size` copies of `x` along a new axis `dim`."""
+    return protocol_of(get_aval(x)).broadcast(x, size, dim)
+
+
+def moveaxis(x: Any, source: int, destination: int) -> Any:
+    """`x` with axis `source` moved to `destination`."""
+    return x if source == destination else protocol_of(get_aval(x)).moveaxis(x, source, destination)
+
+
+def to_dim(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
+    """A value batched at `dim` (or not at all), as one batched at `wanted`."""
+    if wanted is None or dim == wanted:
+        return x
+    if dim is None:
+        return broadcast(x, size, wanted)
+    return moveaxis(x, dim, wanted)
+
+
+def bdim_at_front(x: Any, dim: int | None, size: int) -> Any:
+    """A value with its batch axis in front, broadcast if it has none."""
+    return to_dim(x, size, dim, 0)
+
+
+def batch_flat(
+    fun: Callable[..., Sequence[Any]], axis: AxisData, values: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list[Any], list[int | None]]:
+    """Outputs and their batch dims of a function of flat arguments."""
+    trace = BatchTrace(thread.trace, axis)
+    args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(values, dims, strict=True)]
+    before = enter(trace)
+    axes = thread.axes
+    if axis.name is not None:
+        thread.axes = {**axes, axis.name: axis.size}
+    try:
+        outs = fun(*args)
+    finally:
+        thread.axes = axes
+        enter(before)
+        trace.end()
+    out_values: list[Any] = []
+    out_dims: list[int | None] = []
+    for out in outs:
+        if type(out) is BatchTracer and out._trace is trace:
+            out_values.append(out.value)
+            out_dims.append(out.dim)
+        else:
+            out_values.append(out)
+            out_dims.append(None)
+    return out_values, out_dims
+
+
+def batch_jaxpr(
+    closed: ClosedJaxpr,
+    axis: AxisData,
+    dims: Sequence[int | None],
+    instantiate: bool | Sequence[bool] = False,
+) -> tuple[ClosedJaxpr, list[int | None]]:
+    """The program that computes a batch at once.
+
+    Args:
+      closed: a program for one element.
+      axis: the mapped axis.
+      dims: for each input where its batch axis is, None for inputs that have none.
+      instantiate: for each output (or for all) whether it must be batched, at axis 0, whatever it depends on.
+
+    Returns:
+      The program, and for each output its batch dim.
+    """
+    wanted = [instantiate] * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else list(instantiate)
+
+    def make() -> tuple[ClosedJaxpr, list[int | None]]:
+        out_dims: list[int | None] = []
+
+        def run(*args: Any) -> list[Any]:
+            outs, found = batch_flat(
+                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, dims
+            )
+            results = []
+            for x, dim, want in zip(outs, found, wanted, strict=True):
+                results.append(bdim_at_front(x, dim, axis.size) if want else x)
+                out_dims.append(0 if want else dim)
+            return results
+
+        avals = [aval.unmapped(axis.size, dim) for aval, dim in zip(closed.in_avals, dims, strict=True)]
+        return trace_to_jaxpr(run, avals, closed.jaxpr.debug_info), out_dims
+
+    key = ("batch", axis, tuple(dims), tuple(wanted))
+    return cached(closed, key, make)  # type: ignore[no-any-return]

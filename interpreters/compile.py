@@ -1,0 +1,244 @@
+"""Compilation: from StableHLO modules to executables, with a cache on disk if asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from primax.core import _jaxlib, config
+from primax.core._jaxlib import CompileOptions, DeviceList, array_result_handler
+from primax.core.array import Array
+from primax.core.errors import XlaError
+from primax.core.jaxpr import ClosedJaxpr, Literal, cached, dce_jaxpr
+from primax.interpreters import backend
+from primax.interpreters.lowering import Lowered, lower_to_module
+
+__all__ = ["Executable", "executable_for"]
+
+_log = logging.getLogger("primax")
+
+
+def compile_options(device: Any) -> Any:
+    """The options to compile for one device with."""
+    options = CompileOptions()
+    options.num_replicas = options.num_partitions = 1
+    options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(np.array([[device.id]], np.int32))
+    build = options.executable_build_options
+    build.use_spmd_partitioning = True
+    build.use_shardy_partitioner = True
+    return options
+
+
+class Executable:
+    """A compiled program on one device.
+
+    Attributes:
+      xla: the loaded XLA executable.
+      lowered: the module it was compiled from.
+      consts: buffers of the program's constants, passed before its inputs.
+      kept: for each input whether the program takes it.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "consts",
+        "device",
+        "handlers",
+        "has_tokens",
+        "in_avals",
+        "kept",
+        "lowered",
+        "ordered",
+        "out_avals",
+        "sharding",
+        "unordered",
+        "xla",
+    )
+
+    def __init__(self, closed: ClosedJaxpr, lowered: Lowered, device: Any, xla: Any) -> None:
+        self.xla = xla
+        self.lowered = lowered
+        self.device = device
+        self.sharding = backend.sharding_of(device)
+        self.kept = lowered.kept
+        self.in_avals = closed.in_avals
+        self.out_avals = closed.out_avals
+        self.consts = [backend.to_buffer(x, device) for x in closed.consts]
+        self.handlers = {
+            committed: [
+                array_result_handler(aval, self.sharding, committed=committed, _skip_checks=True)
+                for aval in self.out_avals
+            ]
+            for committed in (False, True)
+        }
+        self.ordered = lowered.ordered_effects
+        self.unordered = bool(closed.effects) and len(self.ordered) < len(closed.effects)
+        self.has_tokens = bool(closed.effects)
+
+    def __call__(self, args: Sequence[Any]) -> list[Array]:
+        """Run on flat arguments: arrays, NumPy arrays or scalars, of the types compiled for."""
+        device = self.device
+        committed = any(type(x) is Array and x._b._committed for x in args)
+        buffers = [*self.consts]
+        for x, kept in zip(args, self.kept, strict=True):
+            if kept:
+                buffers.append(backend.to_buffer(x, device))
+        handlers = self.handlers[committed]
+        if self.has_tokens:
+            return run_with_effects(self, buffers, handlers)
+        return [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
+
+
+class RuntimeTokens(threading.local):
+    """What effects of this thread's programs are under way."""
+
+    def __init__(self) -> None:
+        self.ordered: dict[Any, Any] = {}
+        self.unordered: list[Any] = []
+
+
+runtime_tokens = RuntimeTokens()
+
+
+def run_with_effects(executable: Executable, buffers: list[Any], handlers: list[Any]) -> list[Array]:
+    """Run a program after the earlier effects it must follow, and remember its own."""
+    device = executable.device
+    tokens = [_token(effect, device) for effect in executable.ordered]
+    all_handlers = [*(_token_handler(device) for _ in tokens), *handlers]
+    results = executable.xla.execute_sharded([*tokens, *buffers], with_tokens=executable.unordered)
+    outs = results.consume_with_handlers(all_handlers)
+    if executable.unordered:
+        runtime_tokens.unordered = [t for t in runtime_tokens.unordered if not t.is_ready()]
+        runtime_tokens.unordered.append(results.consume_token())
+    for effect, token in zip(executable.ordered, outs, strict=False):
+        runtime_tokens.ordered[effect, device] = token
+    return [Array(b) for b in outs[len(tokens) :]]
+
+
+def _token(effect: Any, device: Any) -> Any:
+    found = runtime_tokens.ordered.get((effect, device))
+    if found is None:
+        found = backend.put_value(np.zeros(0, np.bool_), device=device)._b
+    return found
+
+
+def _token_handler(device: Any) -> Any:
+    aval = backend.put_value(np.zeros(0, np.bool_), device=device).aval
+    return array_result_handler(aval, backend.sharding_of(device), committed=True, _skip_checks=True)
+
+
+def effects_barrier() -> None:
+    """Wait until all effects of programs that this thread started have happened."""
+    for token in list(runtime_tokens.ordered.values()):
+        token.block_until_ready()
+    for token in runtime_tokens.unordered:
+        token.block_until_ready()
+    runtime_tokens.unordered.clear()
+
+
+def used_inputs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[bool]]:
+    """The program without what its outputs do not need, and which inputs it still reads."""
+    jaxpr = closed.jaxpr
+    trimmed, kept = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), False)
+    needed = {v for eqn in trimmed.eqns for v in eqn.invars if type(v) is not Literal}
+    needed.update(v for v in trimmed.outvars if type(v) is not Literal)
+    pairs = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True) if v in needed]
+    full = trimmed.replace(constvars=[v for v, _ in pairs], invars=jaxpr.invars)
+    return ClosedJaxpr(full, [c for _, c in pairs]), kept
+
+
+def lower(
+    closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), keep_unused: bool = False
+) -> tuple[ClosedJaxpr, Lowered]:
+    """The trimmed program and its module."""
+    trimmed, kept = used_inputs(closed)
+    if keep_unused:
+        kept = [True] * len(kept)
+    return trimmed, lower_to_module(trimmed, name, platform, donated, kept)
+
+
+def compile_lowered(closed: ClosedJaxpr, lowered: Lowered, device: Any, name: str) -> Executable:
+    """Compile a module for a device."""
+    start = time.perf_counter()
+    xla = compile_module(lowered, device, name)
+    if config.log_compiles.value:
+        _log.warning("compiled %s for %s in %.3f s", name, device, time.perf_counter() - start)
+    return Executable(closed, lowered, device, xla)
+
+
+def executable_for(
+    closed: ClosedJaxpr, name: str, device: Any, donated: tuple[bool, ...] = (), keep_unused: bool = False
+) -> Executable:
+    """The compiled form of a program, kept with it."""
+
+    def make() -> Executable:
+        trimmed, lowered = lower(closed, name, device.platform, donated, keep_unused)
+        return compile_lowered(trimmed, lowered, device, name)
+
+    return cached(closed, ("executable", device, donated, keep_unused), make)  # type: ignore[no-any-return]
+
+
+def compile_module(lowered: Lowered, device: Any, name: str) -> Any:
+    """The XLA executable of a module: from the cache on disk, or compiled.
+
+    Raises:
+      XlaError: XLA refuses the program.
+    """
+    client = backend.client(device.platform)
+    options = compile_options(device)
+    folder = config.compilation_cache_dir.value
+    key = None
+    if folder and not lowered.host_callbacks:
+        key = cache_key(lowered, options, device)
+        found = _read_cached(Path(folder), key)
+        if found is not None:
+            return client.deserialize_executable(found, DeviceList((device,)), options)
+    start = time.perf_counter()
+    try:
+        with lowered.context:
+            xla = client.compile_and_load(
+                lowered.module, DeviceList((device,)), options, host_callbacks=lowered.host_callbacks
+            )
+    except XlaError as error:
+        raise XlaError(f"XLA could not compile {name} for {device}: {error}") from error
+    if key is not None and time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs.value:
+        _write_cached(Path(folder), key, client.serialize_executable(xla))
+    return xla
+
+
+def cache_key(lowered: Lowered, options: Any, device: Any) -> str:
+    """A key that is the same in every process that would compile the same program in the same way."""
+    digest = hashlib.sha256()
+    with lowered.context:
+        clone = lowered.module.operation.clone()
+        _jaxlib.passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(clone)
+        code = io.BytesIO()
+        clone.write_bytecode(code)
+    digest.update(code.getvalue())
+    digest.update(options.SerializeAsString())
+    digest.update(_jaxlib.version.__version__.encode())
+    digest.update(str(_jaxlib.get_topology_for_devices([device]).fingerprint()).encode())
+    return digest.hexdigest()
+
+
+def _read_cached(folder: Path, key: str) -> bytes | None:
+    path = folder / f"{key}.xla"
+    return path.read_bytes() if path.exists() else None
+
+
+def _write_cached(folder: Path, key: str, data: bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=folder)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    os.replace(temporary, folder / f"{key}.xla")

@@ -1,0 +1,202 @@
+"""Evaluation: what a bind does when no transformation is at work."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.core import _jaxlib, config, rules
+from primax.core._jaxlib import PjitFunctionCache, jax_jit
+from primax.core.array import Array
+from primax.core.avals import get_aval
+from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, thread
+from primax.core.tree import dispatch_registry
+from primax.interpreters import backend
+from primax.interpreters.compile import Executable, compile_lowered, lower
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["EvalTrace", "apply_primitive", "eval_trace", "fast_function"]
+
+_impl_functions = rules.impl_rules.functions
+
+# What jaxlib's dispatcher insists on. A process that has imported jax has set these already.
+post_hook = _jaxlib.Config("primax_post_hook", None, include_in_jit_key=False, include_in_trace_context=False)
+if "jax" not in sys.modules:
+    jax_jit.set_disable_jit_state(config.disable_jit)
+    jax_jit.set_enable_x64_state(config.enable_x64)
+    jax_jit.set_post_hook_state(post_hook)
+
+_FastPath = namedtuple(
+    "_FastPath",
+    "xla_executable out_pytree_def in_shardings out_shardings out_avals out_committed kept_var_bitvec "
+    "in_device_local_layouts const_args",
+)
+
+_fast_cache = PjitFunctionCache(8192)
+_fast_functions: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def clear_fast_caches() -> None:
+    """Make every compiled function look for its program again; called when a rule changes."""
+    for function in list(_fast_functions):
+        function._clear_cache()
+    for primitive in list(_eager_primitives):
+        primitive.abstract_cache.clear()
+        primitive.eager_cache.clear()
+
+
+_eager_primitives: weakref.WeakSet[Any] = weakref.WeakSet()
+rules.epoch.listeners.append(clear_fast_caches)
+
+
+def fast_function(
+    name: str,
+    fun: Callable[..., Any] | None,
+    miss: Callable[..., Any],
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+    key: Any = (),
+) -> Any:
+    """A function dispatched by jaxlib, which enters Python only for signatures it has not seen.
+
+    Args:
+      name: for messages and profiles.
+      fun: what the function is a compiled form of; functions of one `fun` and `key` share programs.
+      miss: called for new signatures; returns `(result, fast path or None, False)`.
+      static_argnums: positions that are part of the signature by value.
+      static_argnames: keywords that are.
+      key: what else distinguishes it.
+    """
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return miss(*args, **kwargs)
+        except BaseException:
+            function._clear_cache()
+            raise
+
+    function = _jaxlib.pjit(
+        name,
+        fun,
+        guarded,
+        list(static_argnums),
+        list(static_argnames),
+        key,
+        dispatch_registry,
+        _to_shard,
+        _fast_cache,
+    )
+    _fast_functions.add(function)
+    return function
+
+
+def _to_shard(x: Any, sharding: Any, layout: Any) -> Any:
+    (device, *_) = sharding._internal_device_list
+    return backend.to_buffer(Array(x) if isinstance(x, _jaxlib.ArrayImpl) else x, device)
+
+
+def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any:
+    """What jaxlib needs to run a program without asking Python; None if it must ask."""
+    if executable.has_tokens:
+        return None
+    if "jax" in sys.modules and any(type(x) is not Array for x in args):
+        return None  # jax's x64 flag would decide how jaxlib reads host values
+    sharding = executable.sharding
+    committed = any(type(x) is Array and x._b._committed for x in args)
+    count = len(executable.consts) + sum(executable.kept)
+    outs = len(executable.out_avals)
+    return _FastPath(
+        executable.xla,
+        out_tree,
+        [sharding] * count,
+        [sharding] * outs,
+        executable.out_avals,
+        [committed] * outs,
+        [True] * len(executable.consts) + executable.kept,
+        [None] * count,
+        executable.consts,
+    )
+
+
+class EvalTrace(Trace):
+    """The trace at the bottom: computes."""
+
+    __slots__ = ()
+
+    tracing = False
+    transformation = "evaluation"
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        impl = _impl_functions.get(primitive)
+        if impl is None:
+            return apply_primitive(primitive, *args, **params)
+        if thread.trace is self:
+            return impl(*args, **params)
+        before = enter(self)
+        try:
+            return impl(*args, **params)
+        finally:
+            enter(before)
+
+
+eval_trace = EvalTrace(None)
+install_eval_trace(eval_trace)
+
+_leaf_tree = dispatch_registry.flatten(Array(None))[1]
+_MOST_EAGER_PROGRAMS = 4096
+
+
+def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
+    """Compute a primitive by compiling its lowering, once for each signature.
+
+    Args:
+      primitive: what to compute.
+      args: arrays, NumPy arrays or scalars.
+      params: its parameters.
+
+    Raises:
+      UnexpectedTracerError: an argument is a tracer whose transformation has ended.
+      MissingRuleError: it has no lowering.
+    """
+    key: Any = (tuple(params.items()), tuple(map(type, params.values()))) if params else ()
+    try:
+        function = primitive.eager_cache.get(key)
+    except TypeError:
+        return _one_program(primitive, params)(*args)
+    if function is None:
+        impl = rules.impl_rules.get_or_load(primitive)
+        if impl is not None:
+            return eval_trace.process(primitive, args, params)
+        if len(primitive.eager_cache) >= _MOST_EAGER_PROGRAMS:
+            primitive.eager_cache.clear()
+        _eager_primitives.add(primitive)
+        function = primitive.eager_cache[key] = _one_program(primitive, params)
+    return function(*args)
+
+
+def _one_program(primitive: Any, params: dict[str, Any]) -> Any:
+    def miss(*args: Any) -> Any:
+        for x in args:
+            if isinstance(x, Tracer):
+                raise escaped(x)
+        single = not primitive.multiple_results
+
+        def run(*xs: Any) -> Any:
+            out = thread.trace.process(primitive, xs, params)
+            return [out] if single else out
+
+        avals = [get_aval(x) for x in args]
+        closed = trace_to_jaxpr(run, avals, primitive.name)
+        device = backend.choose_device(args)
+        trimmed, lowered = lower(closed, primitive.name, device.platform)
+        executable = compile_lowered(trimmed, lowered, device, primitive.name)
+        outs = executable(args)
+        if single:
+            return outs[0], fast_path(executable, _leaf_tree, args), False
+        out_tree = dispatch_registry.flatten(outs)[1]
+        return outs, fast_path(executable, out_tree, args), False
+
+    return fast_function(primitive.name, None, miss, key=primitive.name)

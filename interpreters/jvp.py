@@ -1,0 +1,192 @@
+"""Forward-mode differentiation: values travel with their tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.core import dtypes, rules
+from primax.core.avals import get_aval
+from primax.core.errors import RuleError
+from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
+from primax.core.trace import Trace, Tracer, enter, thread, tracing_flag
+from primax.interpreters.staging import trace_to_jaxpr
+from primax.interpreters.tangents import Zero, instantiate_zeros
+
+__all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_jaxpr"]
+
+_functions = rules.jvp_rules.functions
+_swap_flag = tracing_flag.swap_local
+
+
+class JVPTracer(Tracer):
+    """A value with its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
+        self._trace = trace
+        self.primal = primal
+        self.tangent = tangent
+
+    @property
+    def aval(self) -> Any:
+        return get_aval(self.primal)
+
+    @property
+    def is_concrete(self) -> bool:  # type: ignore[override]
+        primal = self.primal
+        return not isinstance(primal, Tracer) or primal.is_concrete
+
+    def concrete(self) -> Any:
+        primal = self.primal
+        return primal.concrete() if isinstance(primal, Tracer) else primal
+
+    def describe(self) -> str:
+        primal = self.primal
+        return primal.describe() if isinstance(primal, Tracer) else super().describe()
+
+    def __repr__(self) -> str:
+        return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
+
+
+class JVPTrace(Trace):
+    """Applies JVP rules; the rules themselves run under the parent trace."""
+
+    __slots__ = ()
+
+    transformation = "differentiation"
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        primals = []
+        tangents: list[Any] = []
+        active = False
+        for x in args:
+            if type(x) is JVPTracer and x._trace is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+                active = True
+            else:
+                primals.append(x)
+                tangents.append(Zero.from_primal_value(x))
+        parent = self.parent
+        if not active:
+            return parent.process(primitive, primals, params)
+        rule = _functions.get(primitive)
+        if rule is None:
+            rule = rules.jvp_rules.find(primitive)
+        before = thread.trace
+        thread.trace = parent
+        if not parent.tracing:
+            _swap_flag(False)
+        try:
+            out, tangent_out = rule(primals, tangents, **params)
+        finally:
+            thread.trace = before
+            if not parent.tracing:
+                _swap_flag(True)
+        if primitive.multiple_results:
+            if len(out) != len(tangent_out):
+                raise RuleError(
+                    f"the jvp rule of {primitive} returned {len(out)} primals but {len(tangent_out)} tangents"
+                )
+            return [
+                p if type(t) is Zero else JVPTracer(self, p, _checked(primitive, p, t))
+                for p, t in zip(out, tangent_out, strict=True)
+            ]
+        if type(tangent_out) is Zero:
+            return out
+        return JVPTracer(self, out, _checked(primitive, out, tangent_out))
+
+
+def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
+    """The tangent, if its type is that of a tangent of the primal."""
+    if tangent is None:
+        raise RuleError(f"the jvp rule of {primitive} returned None as a tangent; a zero is Zero(aval)")
+    p = get_aval(primal)
+    t = get_aval(tangent)
+    if p is t or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
+        return tangent
+    location, line = _rule_place(primitive)
+    raise RuleError(
+        f"the jvp rule of {primitive} returned a tangent of type {t.str_short()} for a primal of type "
+        f"{p.str_short()}; it must be of type {p.to_tangent_aval().str_short()}. The rule is at {location}:{line}"
+    )
+
+
+def _rule_place(primitive: Any) -> tuple[str, int]:
+    provenance = rules.jvp_rules.provenance[primitive]
+    return provenance.file, provenance.line
+
+
+def jvp_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], parent: Any = None
+) -> tuple[list[Any], list[Any]]:
+    """Outputs and their tangents of a function of flat arguments.
+
+    Args:
+      fun: takes one value per primal, returns a list of values.
+      primals: where to differentiate.
+      tangents: one for each primal, possibly `Zero`.
+      parent: the trace under which rules run, if not the current one.
+    """
+    trace = JVPTrace(thread.trace if parent is None else parent)
+    args = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
+    before = enter(trace)
+    try:
+        outs = fun(*args)
+    finally:
+        enter(before)
+        trace.end()
+    out_primals: list[Any] = []
+    out_tangents: list[Any] = []
+    for out in outs:
+        if type(out) is JVPTracer and out._trace is trace:
+            out_primals.append(out.primal)
+            out_tangents.append(out.tangent)
+        else:
+            out_primals.append(out)
+            out_tangents.append(Zero.from_primal_value(out))
+    return out_primals, out_tangents
+
+
+def jvp_jaxpr(
+    closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """The program that also computes tangents.
+
+    Args:
+      closed: a program from x to y.
+      nonzeros: for each of its inputs whether its tangent is given.
+      instantiate: for each output (or for all) whether its tangent is wanted even where it is zero.
+
+    Returns:
+      The program from (x, the given tangents) to (y, the nonzero tangents), and which tangents are nonzero.
+    """
+    nonzeros = tuple(nonzeros)
+    wanted = [instantiate] * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else list(instantiate)
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        avals = closed.in_avals
+        nonzero_out: list[bool] = []
+
+        def run(*args: Any) -> list[Any]:
+            primals = args[: len(avals)]
+            given = iter(args[len(avals) :])
+            tangents = [
+                next(given) if nz else Zero(aval.to_tangent_aval()) for nz, aval in zip(nonzeros, avals, strict=True)
+            ]
+            outs, out_tangents = jvp_flat(
+                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents
+            )
+            kept = []
+            for tangent, want in zip(out_tangents, wanted, strict=True):
+                nonzero_out.append(want or type(tangent) is not Zero)
+                if nonzero_out[-1]:
+                    kept.append(instantiate_zeros(tangent))
+            return [*outs, *kept]
+
+        tangent_avals = [aval.to_tangent_aval() for nz, aval in zip(nonzeros, avals, strict=True) if nz]
+        return trace_to_jaxpr(run, [*avals, *tangent_avals], closed.jaxpr.debug_info), nonzero_out
+
+    return cached(closed, ("jvp", nonzeros, tuple(wanted)), make)  # type: ignore[no-any-return]

@@ -1,0 +1,286 @@
+"""Linearization: what is known runs at once, what is linear is recorded on a tape to be replayed or transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.core import dtypes, rules
+from primax.core.avals import get_aval
+from primax.core.errors import RuleError
+from primax.core.source_info import summarize
+from primax.core.trace import Trace, Tracer, enter, escaped, thread
+from primax.interpreters.jvp import jvp_flat
+from primax.interpreters.staging import StagingTrace
+from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
+
+__all__ = ["LinearTrace", "LinearTracer", "Tape", "backward", "linearize_flat"]
+
+_partial_eval_functions = rules.partial_eval_rules.functions
+_transpose_functions = rules.transpose_rules.functions
+
+
+class LinearTracer(Tracer):
+    """Stands for a value that depends linearly on the inputs of the tape it is on."""
+
+    __slots__ = ("aval", "index")
+
+    def __init__(self, trace: LinearTrace, aval: Any, index: int) -> None:
+        self._trace = trace
+        self.aval = aval
+        self.index = index
+
+
+class TapeEqn:
+    """One linear operation. Among `args`, tracers of the tape are linear; anything else is a residual."""
+
+    __slots__ = ("args", "outs", "params", "primitive", "source_info")
+
+    def __init__(self, primitive: Any, args: Any, outs: list[LinearTracer], params: Any, source_info: Any) -> None:
+        self.primitive = primitive
+        self.args = args
+        self.outs = outs
+        self.params = params
+        self.source_info = source_info
+
+
+class LinearTrace(Trace):
+    """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
+
+    __slots__ = ("count", "eqns", "inputs", "staged")
+
+    transformation = "linearization"
+
+    def __init__(self, parent: Any) -> None:
+        super().__init__(parent)
+        self.eqns: list[TapeEqn] = []
+        self.inputs: list[LinearTracer] = []
+        self.count = 0
+        self.staged = isinstance(parent, StagingTrace)
+
+    def new_input(self, aval: Any) -> LinearTracer:
+        """One more input of the tape."""
+        tracer = self.new_value(aval)
+        self.inputs.append(tracer)
+        return tracer
+
+    def new_value(self, aval: Any) -> LinearTracer:
+        """A value on the tape, to be bound by an equation the caller records."""
+        tracer = LinearTracer(self, aval, self.count)
+        self.count += 1
+        return tracer
+
+    def is_linear(self, x: Any) -> bool:
+        """Whether `x` is on this tape."""
+        return type(x) is LinearTracer and x._trace is self
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        for x in args:
+            if type(x) is LinearTracer and x._trace is self:
+                break
+        else:
+            return self.parent.process(primitive, args, params)
+        rule = _partial_eval_functions.get(primitive)
+        if rule is not None:
+            return rule(self, args, params)
+        return self.record(primitive, args, params)
+
+    def record(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        """Put one operation on the tape."""
+        avals = tuple([x.aval if type(x) is LinearTracer else get_aval(x) for x in args])
+        key: Any = avals
+        if params:
+            key = (key, tuple(params.items()), tuple(map(type, params.values())))
+        try:
+            out_avals, _ = primitive.abstract_cache[key]
+        except (KeyError, TypeError):
+            out_avals, _ = primitive.abstract_eval(avals, params)
+        index = self.count
+        outs = []
+        for aval in out_avals:
+            outs.append(LinearTracer(self, aval, index))
+            index += 1
+        self.count = index
+        source = thread.source
+        if source is None and self.staged:
+            source = self.parent.eqns[-1].source_info if self.parent.eqns else None
+        self.eqns.append(TapeEqn(primitive, args, outs, params, source))
+        return outs if primitive.multiple_results else outs[0]
+
+
+class Tape:
+    """A recorded linear function.
+
+    Attributes:
+      in_avals: types of its inputs, float0 inputs left out.
+      outs: for each output a value on the tape or a `Zero`.
+    """
+
+    __slots__ = ("outs", "trace")
+
+    def __init__(self, trace: LinearTrace, outs: Sequence[Any]) -> None:
+        self.trace = trace
+        self.outs = list(outs)
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return [tracer.aval for tracer in self.trace.inputs]
+
+    def replay(self, *args: Any) -> list[Any]:
+        """Apply the linear function, under the current trace; zeros stay symbolic."""
+        trace = self.trace
+        env: list[Any] = [None] * trace.count
+        for tracer, x in zip(trace.inputs, args, strict=True):
+            env[tracer.index] = x
+        process = thread.trace.process
+        for eqn in trace.eqns:
+            values = [
+                env[x.index] if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args
+            ]
+            out = process(eqn.primitive, values, eqn.params)
+            for tracer, x in zip(eqn.outs, out if eqn.primitive.multiple_results else (out,), strict=True):
+                env[tracer.index] = x
+        return [env[x.index] if trace.is_linear(x) else x for x in self.outs]
+
+    def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Apply the transposed function, under the current trace: one cotangent or `Zero` per input."""
+        return backward(self.trace, self.outs, cotangents)
+
+
+def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Pull cotangents back along a tape.
+
+    Args:
+      trace: the tape.
+      outs: its outputs.
+      cotangents: one per output, possibly `Zero`.
+
+    Returns:
+      One cotangent or `Zero` per input of the tape.
+
+    Raises:
+      MissingRuleError: an operation on the way has no transpose rule.
+      RuleError: a rule returned cotangents of the wrong number, shape or dtype.
+    """
+    cts: list[Any] = [None] * trace.count
+    for out, ct in zip(outs, cotangents, strict=True):
+        if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:
+            have = cts[out.index]
+            cts[out.index] = ct if have is None else add_tangents(have, ct)
+    before = thread.source
+    try:
+        for eqn in reversed(trace.eqns):
+            primitive = eqn.primitive
+            eqn_outs = eqn.outs
+            if primitive.multiple_results:
+                ct: Any = []
+                live = False
+                for out in eqn_outs:
+                    c = cts[out.index]
+                    if c is None:
+                        c = Zero(out.aval)
+                    else:
+                        live = True
+                        cts[out.index] = None
+                    ct.append(c)
+                if not live:
+                    continue
+            else:
+                index = eqn_outs[0].index
+                ct = cts[index]
+                if ct is None:
+                    continue
+                cts[index] = None
+            rule = _transpose_functions.get(primitive)
+            if rule is None:
+                thread.source = eqn.source_info
+                rule = rules.transpose_rules.find(primitive)
+            args = [
+                UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args
+            ]
+            thread.source = eqn.source_info
+            returned = rule(ct, *args, **eqn.params)
+            if len(returned) != len(args):
+                raise RuleError(
+                    f"the transpose rule of {primitive} must return one cotangent or None per argument, "
+                    f"got {len(returned)} for {len(args)} arguments"
+                )
+            for x, c in zip(eqn.args, returned, strict=True):
+                if c is None or type(c) is Zero:
+                    continue
+                if type(x) is LinearTracer and x._trace is trace:
+                    _check(primitive, x, c, eqn)
+                    have = cts[x.index]
+                    cts[x.index] = c if have is None else add_tangents(have, c)
+    finally:
+        thread.source = before
+    results = []
+    for tracer in trace.inputs:
+        ct = cts[tracer.index]
+        results.append(Zero(tracer.aval) if ct is None else ct)
+    return results
+
+
+def _check(primitive: Any, x: LinearTracer, ct: Any, eqn: TapeEqn) -> None:
+    have = get_aval(ct)
+    want = x.aval
+    if have is want or (have.shape == want.shape and have.dtype == want.dtype):
+        return
+    provenance = rules.transpose_rules.provenance[primitive]
+    position = next(i for i, arg in enumerate(eqn.args) if arg is x)
+    raise RuleError(
+        f"the transpose rule of {primitive} returned a cotangent of type {have.str_short()} for its argument "
+        f"{position}, of type {want.str_short()}. The rule is at {provenance.file}:{provenance.line}; "
+        f"the equation was made at {summarize(eqn.source_info)}"
+    )
+
+
+def linearize_flat(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], active: Sequence[bool] | None = None
+) -> tuple[list[Any], Tape]:
+    """Evaluate a function of flat arguments and record its derivative there.
+
+    Args:
+      fun: takes one value per primal, returns a list of values.
+      primals: where to linearize.
+      active: for each primal whether the derivative with respect to it is wanted; by default, all that have
+        non-trivial tangents.
+
+    Returns:
+      The outputs, and a tape whose inputs are tangents of the active primals.
+    """
+    outer = thread.trace
+    trace = LinearTrace(outer)
+    tangents: list[Any] = []
+    for i, primal in enumerate(primals):
+        aval = get_aval(primal).to_tangent_aval()
+        if aval.dtype == dtypes.float0 or (active is not None and not active[i]):
+            tangents.append(Zero(aval))
+        else:
+            tangents.append(trace.new_input(aval))
+    before = enter(trace)
+    try:
+        outs, out_tangents = jvp_flat(fun, primals, tangents, trace)
+    finally:
+        enter(before)
+    for x in outs:
+        if trace.is_linear(x):
+            raise escaped(x)
+    return outs, Tape(trace, out_tangents)
+
+
+def linear_tape(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any]) -> Tape:
+    """Record a function that is linear in all its arguments."""
+    trace = LinearTrace(thread.trace)
+    inputs = [trace.new_input(aval) for aval in in_avals]
+    before = enter(trace)
+    try:
+        outs = fun(*inputs)
+    finally:
+        enter(before)
+    return Tape(trace, [x if trace.is_linear(x) else _constant(x) for x in outs])
+
+
+def _constant(x: Any) -> Any:
+    """An output that does not depend on the inputs: it transposes to nothing."""
+    return instantiate_zeros(x) if type(x) is Zero else x

@@ -1,0 +1,552 @@
+"""Lowering: from jaxprs to StableHLO modules, by per-platform rules."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import _jaxlib, rules
+from primax.core.avals import AbstractToken, ShapedArray
+from primax.core.dtypes import float0
+from primax.core.effects import ordered_effects
+from primax.core.errors import MissingRuleError, RuleError, XlaError
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from primax.core.recursion import deeper
+from primax.core.source_info import is_internal, summarize
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = [
+    "LoweringRuleContext",
+    "ModuleContext",
+    "aval_to_ir_type",
+    "dtype_to_ir_type",
+    "ir_constant",
+    "lower_fun",
+    "lower_jaxpr_to_fun",
+    "lower_to_module",
+    "register_lowering",
+]
+
+_functions = rules.lowering_rules.functions
+
+
+def register_lowering(primitive: Any, rule: Callable[..., Any], platform: str | None = None) -> Callable[..., Any]:
+    """Register a lowering rule.
+
+    Args:
+      primitive: what it lowers.
+      rule: `(ctx, *ir_values, **params) -> ir values`.
+      platform: the only platform it is for; it need not be present. None is the default for all.
+    """
+    rules.lowering_rules[primitive if platform is None else (primitive, platform)] = rule
+    return rule
+
+
+class _SharedContext:
+    """An MLIR context with what is derived from it; renewed now and then, since contexts never forget."""
+
+    def __init__(self) -> None:
+        ir = _jaxlib.ir
+        registry = ir.DialectRegistry()
+        _jaxlib.mlir_ext.register_dialects(registry)
+        context = _slim_context_class()()
+        context.append_dialect_registry(registry)
+        context.set_thread_pool(_thread_pool())
+        _jaxlib.hlo.register_dialect(context)
+        _jaxlib.chlo.register_dialect(context)
+        _jaxlib.sdy.register_dialect(context)
+        _ = context.dialects["func"]
+        self.context = context
+        self.types: dict[Any, Any] = {}
+        self.modules = 0
+        self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(
+            code_to_filename=lambda code: None if is_internal(code.co_filename) else code.co_filename, frame_limit=10
+        )
+        with context:
+            self.unknown = ir.Location.unknown()
+
+
+_MODULES_PER_CONTEXT = 256
+_lock = threading.Lock()
+_shared: list[_SharedContext] = []
+_once: dict[str, Any] = {}
+
+
+def _slim_context_class() -> Any:
+    found = _once.get("class")
+    if found is None:
+        context_class = _jaxlib.ir.Context
+
+        class SlimContext(context_class):  # type: ignore[misc]
+            """A context that does not load every dialect there is, which takes milliseconds."""
+
+            def __init__(self) -> None:
+                super(context_class, self).__init__()
+
+        found = _once["class"] = SlimContext
+    return found
+
+
+def _thread_pool() -> Any:
+    found = _once.get("pool")
+    if found is None:
+        found = _once["pool"] = _jaxlib.ir.ThreadPool()
+    return found
+
+
+def shared_context() -> _SharedContext:
+    """The MLIR context to build the next module in."""
+    with _lock:
+        if not _shared or _shared[0].modules >= _MODULES_PER_CONTEXT:
+            _shared[:] = [_SharedContext()]
+        _shared[0].modules += 1
+        return _shared[0]
+
+
+class ModuleContext:
+    """One StableHLO module being built.
+
+    Attributes:
+      module: the MLIR module.
+      platform: what it is built for.
+      host_callbacks: Python functions that the program calls; rules append, the executable keeps them alive.
+      keepalives: whatever else must live as long as the executable.
+    """
+
+    def __init__(self, shared: _SharedContext, module: Any, platform: str) -> None:
+        self.shared = shared
+        self.module = module
+        self.platform = platform
+        self.symbols = _jaxlib.ir.SymbolTable(module.operation)
+        self.body = _jaxlib.ir.InsertionPoint(module.body)
+        self.host_callbacks: list[Any] = []
+        self.keepalives: list[Any] = []
+        self.functions: dict[Any, Any] = {}
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        return (self.platform,)
+
+    @property
+    def context(self) -> Any:
+        return self.shared.context
+
+    def add_host_callback(self, function: Callable[..., Any]) -> int:
+        """Keep a Python function with the program and return its index for the custom call."""
+        self.host_callbacks.append(function)
+        return len(self.host_callbacks) - 1
+
+
+class LoweringRuleContext:
+    """What a lowering rule may ask about the equation it lowers.
+
+    Attributes:
+      module_context: the module being built.
+      primitive: what is lowered.
+      avals_in: types of the operands.
+      avals_out: types of the results.
+      tokens_in: the current token of each ordered effect of the equation.
+    """
+
+    __slots__ = ("avals_in", "avals_out", "module_context", "primitive", "source_info", "tokens_in", "tokens_out")
+
+    def __init__(
+        self,
+        module_context: ModuleContext,
+        primitive: Any,
+        avals_in: Sequence[Any],
+        avals_out: Sequence[Any],
+        tokens_in: dict[Any, Any] | None = None,
+        source_info: Any = None,
+    ) -> None:
+        self.module_context = module_context
+        self.primitive = primitive
+        self.avals_in = avals_in
+        self.avals_out = avals_out
+        self.tokens_in = tokens_in
+        self.tokens_out: dict[Any, Any] | None = None
+        self.source_info = source_info
+
+    def replace(self, **changes: Any) -> LoweringRuleContext:
+        """A copy with `primitive`, `avals_in`, `avals_out` or `tokens_in` replaced."""
+        fields = {
+            name: getattr(self, name)
+            for name in ("module_context", "primitive", "avals_in", "avals_out", "tokens_in", "source_info")
+        }
+        return LoweringRuleContext(**{**fields, **changes})
+
+    def set_tokens_out(self, tokens: dict[Any, Any]) -> None:
+        """Say which tokens later equations with the same ordered effects wait for."""
+        self.tokens_out = tokens
+
+
+def _ir_type_makers() -> dict[str, Callable[[], Any]]:
+    ir = _jaxlib.ir
+    signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
+    makers: dict[str, Callable[[], Any]] = {
+        "bool": lambda: signless(1),
+        "float0": lambda: signless(1),
+        "float16": ir.F16Type.get,
+        "bfloat16": ir.BF16Type.get,
+        "float32": ir.F32Type.get,
+        "float64": ir.F64Type.get,
+        "complex64": lambda: ir.ComplexType.get(ir.F32Type.get()),
+        "complex128": lambda: ir.ComplexType.get(ir.F64Type.get()),
+        "float8_e3m4": ir.Float8E3M4Type.get,
+        "float8_e4m3": ir.Float8E4M3Type.get,
+        "float8_e4m3fn": ir.Float8E4M3FNType.get,
+        "float8_e4m3fnuz": ir.Float8E4M3FNUZType.get,
+        "float8_e4m3b11fnuz": ir.Float8E4M3B11FNUZType.get,
+        "float8_e5m2": ir.Float8E5M2Type.get,
+        "float8_e5m2fnuz": ir.Float8E5M2FNUZType.get,
+        "float8_e8m0fnu": ir.Float8E8M0FNUType.get,
+        "float4_e2m1fn": ir.Float4E2M1FNType.get,
+    }
+    for bits in (2, 4, 8, 16, 32, 64):
+        makers[f"int{bits}"] = lambda bits=bits: signless(bits)
+        makers[f"uint{bits}"] = lambda bits=bits: unsigned(bits)
+    return makers
+
+
+def dtype_to_ir_type(dtype: Any) -> Any:
+    """The MLIR element type of a dtype, in the current MLIR context."""
+    makers = _once.get("makers")
+    if makers is None:
+        makers = _once["makers"] = _ir_type_makers()
+    name = "float0" if dtype == float0 else np.dtype(dtype).name
+    try:
+        return makers[name]()
+    except KeyError:
+        raise TypeError(f"dtype {dtype} has no MLIR type") from None
+
+
+def aval_to_ir_type(aval: Any) -> Any:
+    """The MLIR type of values of a type, in the current MLIR context."""
+    if isinstance(aval, AbstractToken):
+        return _jaxlib.hlo.TokenType.get()
+    return _jaxlib.ir.RankedTensorType.get(aval.shape, dtype_to_ir_type(aval.dtype))
+
+
+def aval_to_ir_types(aval: Any) -> Sequence[Any]:
+    """The MLIR types that a value of this type occupies: one."""
+    return (aval_to_ir_type(aval),)
+
+
+def cached_ir_type(shared: _SharedContext, aval: Any) -> Any:
+    """`aval_to_ir_type`, kept per context."""
+    found = shared.types.get(aval)
+    if found is None:
+        found = shared.types[aval] = aval_to_ir_type(aval)
+    return found
+
+
+def ir_attribute(value: Any) -> Any:
+    """A NumPy array or scalar as a dense elements attribute."""
+    ir = _jaxlib.ir
+    array = np.asarray(value)
+    if array.dtype == float0:
+        array = np.zeros(array.shape, np.bool_)
+    element = dtype_to_ir_type(array.dtype)
+    if array.size and array.ndim and array.strides.count(0) == array.ndim:
+        scalar = ir.DenseElementsAttr.get(array.ravel()[:1].reshape(()), type=element, shape=())
+        return scalar.get_splat(
+            ir.RankedTensorType.get(array.shape, element), scalar.get_splat_value()
+        )
+    if not array.flags.c_contiguous:
+        array = array.copy()
+    return ir.DenseElementsAttr.get(array, type=element, shape=array.shape)
+
+
+def ir_constant(value: Any, aval: Any = None) -> Any:
+    """A NumPy array or a scalar as an IR value; `aval` gives the dtype of Python scalars."""
+    array = np.asarray(value) if aval is None else np.asarray(value, aval.dtype)
+    return _jaxlib.hlo.constant(ir_attribute(array))
+
+
+def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The IR values of one application of a primitive."""
+    primitive = ctx.primitive
+    rule = _functions.get((primitive, ctx.module_context.platform)) or _functions.get(primitive)
+    if rule is None:
+        rule = find_lowering(primitive, ctx.module_context.platform)
+    out = rule(ctx, *args, **params)
+    if isinstance(out, _jaxlib.ir.Value):
+        outs = [out]
+    else:
+        outs = []
+        for x in out:
+            if isinstance(x, _jaxlib.ir.Value):
+                outs.append(x)
+            else:
+                outs.extend(x)
+    if len(outs) != len(ctx.avals_out):
+        raise RuleError(
+            f"the lowering rule of {primitive} must return {len(ctx.avals_out)} IR values, got {len(outs)}"
+        )
+    return outs
+
+
+def find_lowering(primitive: Any, platform: str) -> Callable[..., Any]:
+    """The lowering rule of a primitive for a platform.
+
+    Raises:
+      MissingRuleError: there is none, though there may be for other platforms.
+    """
+    rules.load_plugins()
+    rule = _functions.get((primitive, platform)) or _functions.get(primitive)
+    if rule is not None:
+        return rule
+    others = sorted(key[1] for key in _functions if isinstance(key, tuple) and key[0] is primitive)
+    text = rules.explain_missing(rules.lowering_rules, primitive)
+    if others:
+        text += f"\n  There are lowerings for {others}, but the program is built for {platform!r}."
+    raise MissingRuleError(text)
+
+
+def jaxpr_subcomp(
+    module: ModuleContext,
+    jaxpr: Jaxpr,
+    tokens: dict[Any, Any],
+    consts: Sequence[Any],
+    args: Sequence[Any],
+) -> tuple[list[Any], dict[Any, Any]]:
+    """Build the IR of a jaxpr at the current insertion point.
+
+    Args:
+      module: the module being built.
+      jaxpr: the program.
+      tokens: the current token of each ordered effect.
+      consts: IR values of its constvars.
+      args: IR values of its invars.
+
+    Returns:
+      IR values of its outputs, and the tokens afterwards.
+    """
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    location_of = module.shared.locations.get
+    unknown = module.shared.unknown
+    eqn = None
+    source = None
+    location = unknown
+    try:
+        for eqn in jaxpr.eqns:
+            if eqn.source_info is not source:
+                source = eqn.source_info
+                location = unknown if source is None else location_of(source)
+            invars = eqn.invars
+            with location:
+                values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]
+                ctx = LoweringRuleContext(
+                    module, eqn.primitive, [v.aval for v in invars], [v.aval for v in eqn.outvars], None, source
+                )
+                ordered = ordered_effects(eqn.effects)
+                if ordered:
+                    ctx.tokens_in = {effect: tokens[effect] for effect in ordered}
+                outs = lower_eqn(ctx, values, eqn.params)
+                if ordered:
+                    if ctx.tokens_out is None:
+                        raise RuleError(
+                            f"the lowering rule of {eqn.primitive} has ordered effects and must call "
+                            "ctx.set_tokens_out"
+                        )
+                    tokens = {**tokens, **ctx.tokens_out}
+            env.update(zip(eqn.outvars, outs, strict=True))
+        results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+    except (MissingRuleError, RuleError, _jaxlib.ir.MLIRError) as error:
+        if not getattr(error, "located", False) and eqn is not None:
+            error.located = True  # type: ignore[union-attr]
+            error.add_note(f"while lowering {eqn.primitive}, made at {summarize(eqn.source_info)}")
+        raise
+    return results, tokens
+
+
+def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) -> Any:
+    """A private function of the module that computes a closed jaxpr; one per jaxpr object.
+
+    It takes and returns a token for each of the jaxpr's ordered effects, before its other arguments.
+    """
+    found = module.functions.get(closed)
+    if found is not None:
+        return found
+    ir = _jaxlib.ir
+    ordered = ordered_effects(closed.effects)
+    token_types = [_jaxlib.hlo.TokenType.get()] * len(ordered)
+    shared = module.shared
+    in_types = [*token_types, *(cached_ir_type(shared, aval) for aval in closed.in_avals)]
+    out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in closed.out_avals)]
+    function = _jaxlib.func.FuncOp(name, (in_types, out_types), visibility="private", ip=module.body)
+    module.symbols.insert(function)
+    with deeper(), ir.InsertionPoint(function.add_entry_block()):
+        arguments = list(function.arguments)
+        tokens = dict(zip(ordered, arguments, strict=False))
+        consts = [ir_constant(np.asarray(value)) for value in closed.consts]
+        outs, tokens = jaxpr_subcomp(module, closed.jaxpr, tokens, consts, arguments[len(ordered) :])
+        _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
+    module.functions[closed] = function
+    return function
+
+
+def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    """Call a closed jaxpr as a function of the module: for rules of primitives that hold one."""
+    ordered = ordered_effects(closed.effects)
+    function = lower_jaxpr_to_fun(ctx.module_context, name, closed)
+    before = ctx.tokens_in or {}
+    call = _jaxlib.func.CallOp(function, [*(before[effect] for effect in ordered), *args])
+    results = list(call.results)
+    if ordered:
+        ctx.set_tokens_out(dict(zip(ordered, results, strict=False)))
+    return results[len(ordered) :]
+
+
+def inline_jaxpr(ctx: LoweringRuleContext, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    """Build the IR of a closed jaxpr in place."""
+    consts = [ir_constant(np.asarray(value)) for value in closed.consts]
+    outs, tokens = jaxpr_subcomp(ctx.module_context, closed.jaxpr, ctx.tokens_in or {}, consts, args)
+    if ctx.tokens_in:
+        ctx.set_tokens_out({effect: tokens[effect] for effect in ctx.tokens_in})
+    return outs
+
+
+def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., list[Any]]:
+    """A lowering rule from a function written in primax operations.
+
+    Args:
+      fun: `(*arrays, **params)`, returns an array, or a list of them if `multiple_results`.
+      multiple_results: as of the primitive.
+    """
+
+    def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> list[Any]:
+        def run(*xs: Any) -> Any:
+            out = fun(*xs, **params)
+            return out if multiple_results else [out]
+
+        return inline_jaxpr(ctx, trace_to_jaxpr(run, ctx.avals_in, getattr(fun, "__name__", None)), args)
+
+    rule.__name__ = f"lower_fun({getattr(fun, '__name__', 'fun')})"
+    rule.func = fun  # type: ignore[attr-defined]
+    return rule
+
+
+class Lowered:
+    """A finished module.
+
+    Attributes:
+      module: the MLIR module.
+      kept: for each input of the program whether the module takes it.
+      keepalives: what must live as long as the executable.
+    """
+
+    def __init__(self, module: ModuleContext, ordered: list[Any], kept: list[bool]) -> None:
+        self.module = module.module
+        self.context = module.context
+        self.shared = module.shared
+        self.platform = module.platform
+        self.host_callbacks = module.host_callbacks
+        self.keepalives = module.keepalives
+        self.ordered_effects = ordered
+        self.kept = kept
+
+
+def lower_to_module(
+    closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), kept: Sequence[bool] = ()
+) -> Lowered:
+    """The StableHLO module of a program, whose `main` takes the constants, then the kept inputs.
+
+    Args:
+      closed: the program.
+      name: of the module.
+      platform: what to lower for.
+      donated: for each input whether its buffer may be reused for an output.
+      kept: for each input whether `main` takes it; all if empty.
+    """
+    ir = _jaxlib.ir
+    jaxpr = closed.jaxpr
+    donated = list(donated) or [False] * len(jaxpr.invars)
+    kept = list(kept) or [True] * len(jaxpr.invars)
+    shared = shared_context()
+    ordered = ordered_effects(closed.effects)
+    with shared.context, shared.unknown:
+        op = ir.Module.create()
+        attributes = op.operation.attributes
+        attributes["sym_name"] = ir.StringAttr.get(name)
+        one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
+        attributes["mhlo.num_partitions"] = one
+        attributes["mhlo.num_replicas"] = one
+        module = ModuleContext(shared, op, platform)
+        invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
+        in_avals = [v.aval for v in (*jaxpr.constvars, *invars)]
+        out_avals = [v.aval for v in jaxpr.outvars]
+        token_types = [_jaxlib.hlo.TokenType.get()] * len(ordered)
+        in_types = [*token_types, *(cached_ir_type(shared, aval) for aval in in_avals)]
+        out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in out_avals)]
+        main = _jaxlib.func.FuncOp("main", (in_types, out_types), visibility="public", ip=module.body)
+        module.symbols.insert(main)
+        if any(donated):
+            flags = [False] * len(jaxpr.constvars) + [d for d, k in zip(donated, kept, strict=True) if k]
+            main.arg_attrs = _donation_attributes(in_avals, out_avals, flags, len(ordered))
+        with ir.InsertionPoint(main.add_entry_block()):
+            arguments = list(main.arguments)
+            tokens = dict(zip(ordered, arguments, strict=False))
+            values = arguments[len(ordered) :]
+            consts, given = values[: len(jaxpr.constvars)], iter(values[len(jaxpr.constvars) :])
+            args = [next(given) if k else None for k in kept]
+            outs, tokens = jaxpr_subcomp(module, jaxpr, tokens, consts, args)
+            _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
+        try:
+            op.operation.verify()
+        except ir.MLIRError as error:
+            raise XlaError(f"the module of {name} is not valid StableHLO; a lowering rule is wrong:\n{error}") from error
+    return Lowered(module, ordered, kept)
+
+
+def _donation_attributes(
+    in_avals: Sequence[Any], out_avals: Sequence[Any], donated: Sequence[bool], tokens: int
+) -> Any:
+    ir = _jaxlib.ir
+    free: dict[Any, list[int]] = {}
+    for i, aval in enumerate(out_avals):
+        free.setdefault((aval.shape, aval.dtype), []).append(i)
+    attributes = [ir.DictAttr.get({})] * tokens
+    for aval, donate in zip(in_avals, donated, strict=True):
+        if not donate:
+            attributes.append(ir.DictAttr.get({}))
+            continue
+        targets = free.get((aval.shape, aval.dtype))
+        if targets:
+            index = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), tokens + targets.pop(0))
+            attributes.append(ir.DictAttr.get({"tf.aliasing_output": index}))
+        else:
+            attributes.append(ir.DictAttr.get({"jax.buffer_donor": ir.BoolAttr.get(True)}))
+    return ir.ArrayAttr.get(attributes)
+
+
+def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
+    """The lowering rule of an elementwise operation of that name; scalars are broadcast against arrays.
+
+    Args:
+      op_name: the operation, such as `stablehlo.add`.
+      attributes: for each attribute a function that makes it.
+    """
+
+    def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> Any:
+        aval = ctx.avals_out[0]
+        operands = list(args)
+        if aval.shape:
+            for i, a in enumerate(ctx.avals_in):
+                if not a.shape:
+                    operands[i] = broadcast_scalar(args[i], ShapedArray(aval.shape, a.dtype))
+        made = {name: make() for name, make in attributes.items()} or None
+        result = cached_ir_type(ctx.module_context.shared, aval)
+        return _jaxlib.ir.Operation.create(op_name, [result], operands, made).results
+
+    rule.__name__ = f"lower_to({op_name})"
+    return rule
+
+
+def broadcast_scalar(x: Any, aval: Any) -> Any:
+    """A rank-0 IR value, repeated to a shape."""
+    return _jaxlib.hlo.broadcast_in_dim(aval_to_ir_type(aval), x, _jaxlib.ir.DenseI64ArrayAttr.get([]))

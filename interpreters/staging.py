@@ -1,0 +1,175 @@
+"""Staging: running a Python function on tracers to record the program it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import rules
+from primax.core._jaxlib import Traceback, TracebackScope
+from primax.core.array import Array
+from primax.core.avals import get_aval
+from primax.core.effects import no_effects
+from primax.core.errors import RuleError
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from primax.core.recursion import deeper
+from primax.core.source_info import summarize
+from primax.core.trace import Trace, Tracer, enter, escaped, thread
+
+__all__ = ["StagingTrace", "StagingTracer", "trace_to_jaxpr"]
+
+_get_traceback = Traceback.get_traceback
+_staging_functions = rules.staging_rules.functions
+
+
+class StagingTracer(Tracer):
+    """Stands for a variable of the program being built."""
+
+    __slots__ = ("aval", "var")
+
+    def __init__(self, trace: StagingTrace, var: Var) -> None:
+        self._trace = trace
+        self.aval = var.aval
+        self.var = var
+
+
+class StagingTrace(Trace):
+    """Records every bind as an equation, whatever its arguments are."""
+
+    __slots__ = ("constants", "effects", "eqns", "invars", "name")
+
+    def __init__(self, parent: Any, name: str) -> None:
+        super().__init__(parent)
+        self.name = name
+        self.eqns: list[JaxprEqn] = []
+        self.invars: list[Var] = []
+        self.constants: dict[int, tuple[Var, Any]] = {}
+        self.effects = no_effects
+
+    @property
+    def transformation(self) -> str:  # type: ignore[override]
+        return f"the tracing of {self.name}"
+
+    def new_arg(self, aval: Any) -> StagingTracer:
+        """A tracer for one more argument of the program."""
+        var = Var(aval)
+        self.invars.append(var)
+        return StagingTracer(self, var)
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        rule = _staging_functions.get(primitive)
+        if rule is not None:
+            return rule(self, args, params)
+        invars = []
+        avals = []
+        for x in args:
+            if type(x) is StagingTracer and x._trace is self:
+                invars.append(x.var)
+                avals.append(x.aval)
+            else:
+                atom = self.atom(x)
+                invars.append(atom)
+                avals.append(atom.aval)
+        key: Any = tuple(avals)
+        if params:
+            key = (key, tuple(params.items()), tuple(map(type, params.values())))
+        try:
+            out_avals, effects = primitive.abstract_cache[key]
+        except (KeyError, TypeError):
+            out_avals, effects = primitive.abstract_eval(tuple(avals), params)
+        source = thread.source
+        if source is None:
+            source = _get_traceback()
+        if effects:
+            self.effects = self.effects | effects
+        if primitive.multiple_results:
+            outvars = [Var(aval) for aval in out_avals]
+            self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects, source))
+            return [StagingTracer(self, var) for var in outvars]
+        var = Var(out_avals[0])
+        self.eqns.append(JaxprEqn(primitive, invars, [var], params, effects, source))
+        return StagingTracer(self, var)
+
+    def add_eqn(
+        self, primitive: Any, args: Sequence[Any], out_avals: Sequence[Any], params: dict[str, Any], effects: Any
+    ) -> list[StagingTracer]:
+        """Record an equation whose output types are known: for staging rules."""
+        invars = [self.atom(x) for x in args]
+        outvars = [Var(aval) for aval in out_avals]
+        source = thread.source or _get_traceback()
+        self.effects = self.effects | effects
+        self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects, source))
+        return [StagingTracer(self, var) for var in outvars]
+
+    def atom(self, x: Any) -> Any:
+        """The variable or literal for any value, hoisting constants once by identity."""
+        if isinstance(x, Tracer):
+            if x._trace is self:
+                return x.var  # type: ignore[attr-defined]
+            if not x._trace.alive:
+                raise escaped(x)
+        else:
+            literal = _literal(x)
+            if literal is not None:
+                return literal
+        found = self.constants.get(id(x))
+        if found is None:
+            found = self.constants[id(x)] = (Var(get_aval(x)), x)
+        return found[0]
+
+    def provenance(self, tracer: Any) -> str:
+        for i, var in enumerate(self.invars):
+            if var is tracer.var:
+                return f"It is argument {i} of {self.name}."
+        for eqn in self.eqns:
+            if any(var is tracer.var for var in eqn.outvars):
+                return f"It was made by {eqn.primitive} at {summarize(eqn.source_info)}."
+        return ""
+
+    def close(self, outs: Sequence[Any]) -> ClosedJaxpr:
+        """The program from the arguments to `outs`."""
+        outvars = [self.atom(x) for x in outs]
+        constvars = [var for var, _ in self.constants.values()]
+        consts = [value for _, value in self.constants.values()]
+        return ClosedJaxpr(Jaxpr(constvars, self.invars, outvars, self.eqns, self.effects, self.name), consts)
+
+
+def _literal(x: Any) -> Literal | None:
+    kind = type(x)
+    if kind is float or kind is int or kind is bool or kind is complex:
+        return Literal(x, get_aval(x))
+    if isinstance(x, np.generic) or (kind is np.ndarray and x.ndim == 0):
+        aval = get_aval(x)
+        return Literal(np.asarray(x, aval.dtype)[()], aval)
+    if kind is Array and not x.aval.shape and isinstance(x.aval.dtype, np.dtype):
+        return Literal(x._host()[()], x.aval)
+    return None
+
+
+def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any], name: str | None = None) -> ClosedJaxpr:
+    """Stage a function of flat arguments.
+
+    Args:
+      fun: takes one value per aval, returns a list of values.
+      in_avals: types of the arguments.
+      name: what messages call it.
+
+    Returns:
+      A closed jaxpr. Its constants are whatever the function closed over, tracers of enclosing traces included.
+    """
+    trace = StagingTrace(thread.trace, name or getattr(fun, "__name__", "a function"))
+    tracers = [trace.new_arg(aval) for aval in in_avals]
+    before = enter(trace)
+    source, thread.source = thread.source, None
+    try:
+        with deeper(), TracebackScope():
+            outs = fun(*tracers)
+            if not isinstance(outs, list | tuple):
+                raise RuleError(f"{trace.name}: a staged function must return a list of values, got {outs!r}")
+            return trace.close(outs)
+    finally:
+        thread.source = source
+        enter(before)
+        trace.end()

@@ -1,0 +1,85 @@
+"""Tangents and cotangents: symbolic zeros, their sums, and the unknowns of transposition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.core import dtypes
+from primax.core.avals import get_aval
+from primax.core.protocol import protocol_of
+
+__all__ = [
+    "UndefinedPrimal",
+    "Zero",
+    "add_tangents",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "zeros_like_aval",
+]
+
+
+class Zero:
+    """A tangent or cotangent known to be zero, which nobody has to compute with."""
+
+    __slots__ = ("_aval", "_primal")
+
+    def __init__(self, aval: Any) -> None:
+        self._aval = aval
+
+    @staticmethod
+    def from_primal_value(primal: Any) -> Zero:
+        """The zero tangent of a value; its type is worked out when asked for."""
+        zero = Zero.__new__(Zero)
+        zero._aval = None
+        zero._primal = primal
+        return zero
+
+    @property
+    def aval(self) -> Any:
+        if self._aval is None:
+            self._aval = get_aval(self._primal).to_tangent_aval()
+            self._primal = None
+        return self._aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval.str_short()})"
+
+
+class UndefinedPrimal:
+    """Stands, in transpose rules, for an argument that the function is linear in."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"UndefinedPrimal({self.aval.str_short()})"
+
+
+def is_undefined_primal(x: Any) -> bool:
+    """Whether `x` is what a transpose rule should return a cotangent for."""
+    return type(x) is UndefinedPrimal
+
+
+def zeros_like_aval(aval: Any) -> Any:
+    """An array of zeros of a given type."""
+    if getattr(aval, "dtype", None) == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    return protocol_of(aval).zeros(aval)
+
+
+def instantiate_zeros(tangent: Any) -> Any:
+    """A tangent as a value: zeros if it is symbolic."""
+    return zeros_like_aval(tangent.aval) if type(tangent) is Zero else tangent
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """The sum of two tangents or cotangents of one type."""
+    if type(x) is Zero:
+        return y
+    if type(y) is Zero:
+        return x
+    return protocol_of(get_aval(x)).add(x, y)
