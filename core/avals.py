@@ -9,7 +9,15 @@ import numpy as np
 
 from primax.core import dtypes
 
-__all__ = ["AbstractToken", "AbstractValue", "ShapedArray", "abstract_token", "get_aval", "register_aval"]
+__all__ = [
+    "AbstractToken",
+    "AbstractValue",
+    "ShapeDtypeStruct",
+    "ShapedArray",
+    "abstract_token",
+    "get_aval",
+    "register_aval",
+]
 
 _NO_AXES: frozenset[str] = frozenset()
 
@@ -238,3 +246,49 @@ def _ndarray(x: Any) -> ShapedArray:
 
 register_aval(np.ndarray, _ndarray)
 register_aval(np.generic, _ndarray)
+
+
+class ShapeDtypeStruct:
+    """A shape and a dtype, standing for an array where only its type matters.
+
+    Args:
+      shape: a sequence of ints.
+      dtype: a dtype, or what NumPy takes for one.
+      weak_type: whether promotion treats it as a Python scalar.
+    """
+
+    __slots__ = ("dtype", "shape", "weak_type")
+
+    def __init__(self, shape: Any, dtype: Any, *, weak_type: bool = False) -> None:
+        if dtype is None:
+            raise TypeError("ShapeDtypeStruct: dtype must be given")
+        self.shape = ShapedArray(shape, np.bool_).shape
+        self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else np.dtype(dtype)
+        self.weak_type = weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return ShapedArray(self.shape, self.dtype).size
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={getattr(self.dtype, 'name', self.dtype)}{weak})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (
+            (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype, self.weak_type))
+
+
+def _of_struct(x: ShapeDtypeStruct) -> ShapedArray:
+    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), x.weak_type)
+
+
+register_aval(ShapeDtypeStruct, _of_struct)

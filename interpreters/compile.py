@@ -242,3 +242,28 @@ def _write_cached(folder: Path, key: str, data: bytes) -> None:
     with os.fdopen(handle, "wb") as file:
         file.write(data)
     os.replace(temporary, folder / f"{key}.xla")
+
+
+def module_text(lowered: Lowered, debug_info: bool = False) -> str:
+    """A module in StableHLO's notation."""
+    return str(lowered.module.operation.get_asm(enable_debug_info=debug_info))
+
+
+def _hlo(lowered: Lowered) -> Any:
+    return _jaxlib.mlir.mlir_module_to_xla_computation(module_text(lowered), False, False)
+
+
+def hlo_text(lowered: Lowered) -> str:
+    """A module in XLA's notation, not optimized."""
+    return str(_hlo(lowered).as_hlo_text())
+
+
+def hlo_cost_analysis(lowered: Lowered) -> dict[str, float]:
+    """XLA's estimate of a module that is not optimized."""
+    client = backend.client(lowered.platform)
+    return dict(_jaxlib.hlo_module_cost_analysis(client, _hlo(lowered).as_hlo_module()))
+
+
+def optimized_text(executable: Executable) -> str:
+    """A compiled program in XLA's notation."""
+    return "\n".join(module.to_string() for module in executable.xla.hlo_modules())

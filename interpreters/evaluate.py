@@ -18,7 +18,7 @@ from primax.interpreters import backend
 from primax.interpreters.compile import Executable, compile_lowered, lower
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = ["EvalTrace", "apply_primitive", "eval_trace", "fast_function"]
+__all__ = ["EvalTrace", "apply_primitive", "clear_caches", "eval_trace", "fast_function"]
 
 _impl_functions = rules.impl_rules.functions
 
@@ -39,8 +39,8 @@ _fast_cache = PjitFunctionCache(8192)
 _fast_functions: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def clear_fast_caches() -> None:
-    """Make every compiled function look for its program again; called when a rule changes."""
+def clear_caches() -> None:
+    """Make every compiled function look for its program again; also called when a rule changes."""
     for function in list(_fast_functions):
         function._clear_cache()
     for primitive in list(_eager_primitives):
@@ -49,7 +49,7 @@ def clear_fast_caches() -> None:
 
 
 _eager_primitives: weakref.WeakSet[Any] = weakref.WeakSet()
-rules.epoch.listeners.append(clear_fast_caches)
+rules.epoch.listeners.append(clear_caches)
 
 
 def fast_function(

@@ -1,0 +1,50 @@
+"""Devices and compiled programs."""
+
+from __future__ import annotations
+
+from primax.interpreters.backend import (
+    choose_device,
+    client,
+    default_device,
+    device_count,
+    devices,
+    local_devices,
+    put_value,
+    register_platform,
+    sharding_of,
+)
+from primax.interpreters.compile import (
+    Executable,
+    compile_lowered,
+    effects_barrier,
+    executable_for,
+    hlo_cost_analysis,
+    hlo_text,
+    lower,
+    module_text,
+    optimized_text,
+)
+from primax.interpreters.evaluate import fast_function, fast_path
+
+__all__ = [
+    "Executable",
+    "choose_device",
+    "client",
+    "compile_lowered",
+    "default_device",
+    "device_count",
+    "devices",
+    "effects_barrier",
+    "executable_for",
+    "fast_function",
+    "fast_path",
+    "hlo_cost_analysis",
+    "hlo_text",
+    "local_devices",
+    "lower",
+    "module_text",
+    "optimized_text",
+    "put_value",
+    "register_platform",
+    "sharding_of",
+]

@@ -1,0 +1,106 @@
+"""Programs and what they are made of: primitives, types, jaxprs, traces and tracers."""
+
+from __future__ import annotations
+
+from primax.core import config, dtypes, tree
+from primax.core.array import Array
+from primax.core.avals import (
+    AbstractToken,
+    AbstractValue,
+    ShapeDtypeStruct,
+    ShapedArray,
+    abstract_token,
+    get_aval,
+    register_aval,
+)
+from primax.core.check import check_jaxpr
+from primax.core.effects import Effect, Effects, no_effects, register_effect
+from primax.core.errors import (
+    ConcretizationTypeError,
+    JaxprTypeError,
+    MissingRuleError,
+    RuleError,
+    TracerBoolConversionError,
+    UnexpectedTracerError,
+    XlaError,
+)
+from primax.core.jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    cached,
+    dce_jaxpr,
+    eval_jaxpr,
+    gensym,
+    jaxpr_as_fun,
+    jaxprs_in_params,
+    new_jaxpr_eqn,
+    subjaxprs,
+)
+from primax.core.primitive import Primitive
+from primax.core.recursion import deeper
+from primax.core.rules import epoch as rules_epoch
+from primax.core.trace import Trace, Tracer, current_trace, escaped, set_current_trace, thread
+from primax.interpreters.evaluate import EvalTrace, apply_primitive, clear_caches, eval_trace
+from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
+
+__all__ = [
+    "AbstractToken",
+    "AbstractValue",
+    "Array",
+    "Atom",
+    "ClosedJaxpr",
+    "ConcretizationTypeError",
+    "DropVar",
+    "Effect",
+    "Effects",
+    "EvalTrace",
+    "Jaxpr",
+    "JaxprEqn",
+    "JaxprTypeError",
+    "Literal",
+    "MissingRuleError",
+    "Primitive",
+    "RuleError",
+    "ShapeDtypeStruct",
+    "ShapedArray",
+    "StagingTrace",
+    "StagingTracer",
+    "Trace",
+    "Tracer",
+    "TracerBoolConversionError",
+    "UnexpectedTracerError",
+    "Var",
+    "XlaError",
+    "abstract_token",
+    "apply_primitive",
+    "cached",
+    "check_jaxpr",
+    "clear_caches",
+    "config",
+    "current_trace",
+    "dce_jaxpr",
+    "deeper",
+    "dtypes",
+    "escaped",
+    "eval_jaxpr",
+    "eval_trace",
+    "gensym",
+    "get_aval",
+    "jaxpr_as_fun",
+    "jaxprs_in_params",
+    "new_jaxpr_eqn",
+    "no_effects",
+    "register_aval",
+    "register_effect",
+    "rules_epoch",
+    "set_current_trace",
+    "subjaxprs",
+    "thread",
+    "trace_to_jaxpr",
+    "tree",
+]

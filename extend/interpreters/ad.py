@@ -1,0 +1,201 @@
+"""Differentiation: tangents, JVP and transpose rules, and factories for the rules that recur."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.core.rules import jvp_rules as primitive_jvps
+from primax.core.rules import transpose_rules as primitive_transposes
+from primax.interpreters.jvp import JVPTrace, JVPTracer, jvp_flat, jvp_jaxpr
+from primax.interpreters.linearize import LinearTrace, LinearTracer, Tape, backward, linear_tape, linearize_flat
+from primax.interpreters.tangents import (
+    UndefinedPrimal,
+    Zero,
+    add_tangents,
+    instantiate_zeros,
+    is_undefined_primal,
+    zeros_like_aval,
+)
+
+__all__ = [
+    "JVPTrace",
+    "JVPTracer",
+    "LinearTrace",
+    "LinearTracer",
+    "Tape",
+    "UndefinedPrimal",
+    "Zero",
+    "add_tangents",
+    "backward",
+    "bilinear_jvp",
+    "bilinear_transpose",
+    "defbilinear",
+    "defjvp",
+    "defjvp2",
+    "deflinear",
+    "deflinear2",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "jvp_flat",
+    "jvp_jaxpr",
+    "linear_jvp",
+    "linear_tape",
+    "linear_transpose",
+    "linear_transpose2",
+    "linearize_flat",
+    "primitive_jvps",
+    "primitive_transposes",
+    "standard_jvp",
+    "standard_jvp2",
+    "zero_jvp",
+    "zeros_like_aval",
+]
+
+Rule = Callable[..., Any]
+
+
+def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:
+    """The JVP rule of a primitive with one result, as a sum over its arguments.
+
+    Args:
+      primitive: whose rule it is.
+      rules: for each argument `(tangent, *primals, **params) -> tangent_out`, or None where there is no derivative.
+    """
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        total: Any = None
+        for rule, t in zip(rules, tangents, strict=True):
+            if rule is not None and type(t) is not Zero:
+                term = rule(t, *primals, **params)
+                total = term if total is None else add_tangents(total, term)
+        return out, Zero.from_primal_value(out) if total is None else total
+
+    return _named(jvp, primitive, rules)
+
+
+def standard_jvp2(primitive: Any, *rules: Rule | None) -> Rule:
+    """Like `standard_jvp`, for rules `(tangent, out, *primals, **params)` that use the result."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        total: Any = None
+        for rule, t in zip(rules, tangents, strict=True):
+            if rule is not None and type(t) is not Zero:
+                term = rule(t, out, *primals, **params)
+                total = term if total is None else add_tangents(total, term)
+        return out, Zero.from_primal_value(out) if total is None else total
+
+    return _named(jvp, primitive, rules)
+
+
+def zero_jvp(primitive: Any) -> Rule:
+    """The JVP rule of a primitive whose derivative is zero wherever it exists."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        if primitive.multiple_results:
+            return out, [Zero.from_primal_value(x) for x in out]
+        return out, Zero.from_primal_value(out)
+
+    jvp.__name__ = f"zero_jvp({primitive})"
+    return jvp
+
+
+def linear_jvp(primitive: Any) -> Rule:
+    """The JVP rule of a primitive that is linear in all its arguments together: itself."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        if all(type(t) is Zero for t in tangents):
+            if primitive.multiple_results:
+                return out, [Zero.from_primal_value(x) for x in out]
+            return out, Zero.from_primal_value(out)
+        return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
+
+    jvp.__name__ = f"linear_jvp({primitive})"
+    return jvp
+
+
+def linear_transpose(primitive: Any, rule: Rule) -> Rule:
+    """The transpose rule of a linear primitive from `(cotangent, **params) -> cotangents`."""
+
+    def transpose(ct: Any, *args: Any, **params: Any) -> Any:
+        return [Zero(x.aval) for x in args] if type(ct) is Zero else rule(ct, **params)
+
+    return _named(transpose, primitive, (rule,))
+
+
+def linear_transpose2(primitive: Any, rule: Rule) -> Rule:
+    """The transpose rule of a linear primitive from `(cotangent, *args, **params) -> cotangents`."""
+
+    def transpose(ct: Any, *args: Any, **params: Any) -> Any:
+        return [Zero(x.aval) for x in args] if type(ct) is Zero else rule(ct, *args, **params)
+
+    return _named(transpose, primitive, (rule,))
+
+
+def bilinear_jvp(primitive: Any) -> Rule:
+    """The JVP rule of a primitive that is linear in each of two arguments: the product rule."""
+    return standard_jvp(
+        primitive,
+        lambda t, x, y, **params: primitive.bind(t, y, **params),
+        lambda t, x, y, **params: primitive.bind(x, t, **params),
+    )
+
+
+def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:
+    """The transpose rule of a bilinear primitive.
+
+    Args:
+      primitive: whose rule it is.
+      lhs: `(cotangent, x, y, **params) -> cotangent of x`, where x is undefined.
+      rhs: `(cotangent, x, y, **params) -> cotangent of y`, where y is undefined.
+    """
+
+    def transpose(ct: Any, x: Any, y: Any, **params: Any) -> Any:
+        if type(x) is UndefinedPrimal:
+            if type(y) is UndefinedPrimal:
+                raise TypeError(f"{primitive} is not linear in both of its arguments at once")
+            return (Zero(x.aval) if type(ct) is Zero else lhs(ct, x, y, **params)), None
+        return None, (Zero(y.aval) if type(ct) is Zero else rhs(ct, x, y, **params))
+
+    return _named(transpose, primitive, (lhs, rhs))
+
+
+def _named(rule: Rule, primitive: Any, given: tuple[Any, ...]) -> Rule:
+    """A factory's rule, named for tracebacks and located where its first part was written."""
+    rule.__name__ = f"{rule.__name__}({primitive})"
+    first = next((part for part in given if part is not None), None)
+    if first is not None:
+        rule.func = first  # type: ignore[attr-defined]
+    return rule
+
+
+def defjvp(primitive: Any, *rules: Rule | None) -> None:
+    """Register `standard_jvp(primitive, *rules)`."""
+    primitive_jvps[primitive] = standard_jvp(primitive, *rules)
+
+
+def defjvp2(primitive: Any, *rules: Rule | None) -> None:
+    """Register `standard_jvp2(primitive, *rules)`."""
+    primitive_jvps[primitive] = standard_jvp2(primitive, *rules)
+
+
+def deflinear(primitive: Any, transpose_rule: Rule) -> None:
+    """Register the rules of a linear primitive; `transpose_rule` is `(cotangent, **params) -> cotangents`."""
+    primitive_jvps[primitive] = linear_jvp(primitive)
+    primitive_transposes[primitive] = linear_transpose(primitive, transpose_rule)
+
+
+def deflinear2(primitive: Any, transpose_rule: Rule) -> None:
+    """Like `deflinear`, for transpose rules `(cotangent, *args, **params) -> cotangents`."""
+    primitive_jvps[primitive] = linear_jvp(primitive)
+    primitive_transposes[primitive] = linear_transpose2(primitive, transpose_rule)
+
+
+def defbilinear(primitive: Any, lhs_rule: Rule, rhs_rule: Rule) -> None:
+    """Register the rules of a bilinear primitive; see `bilinear_transpose`."""
+    primitive_jvps[primitive] = bilinear_jvp(primitive)
+    primitive_transposes[primitive] = bilinear_transpose(primitive, lhs_rule, rhs_rule)

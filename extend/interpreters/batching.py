@@ -1,0 +1,138 @@
+"""Batching: rules for mapping over an axis, and factories for the rules that recur."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.core.avals import get_aval
+from primax.core.rules import axis_batch_rules as axis_primitive_batchers
+from primax.core.rules import batch_rules as primitive_batchers
+from primax.interpreters.batching import (
+    AxisData,
+    BatchTrace,
+    BatchTracer,
+    batch_flat,
+    batch_jaxpr,
+    bdim_at_front,
+    broadcast,
+    moveaxis,
+    not_mapped,
+    to_dim,
+)
+
+__all__ = [
+    "AxisData",
+    "BatchTrace",
+    "BatchTracer",
+    "axis_primitive_batchers",
+    "batch_flat",
+    "batch_jaxpr",
+    "bdim_at_front",
+    "broadcast",
+    "broadcasting",
+    "defbroadcasting",
+    "defreducer",
+    "defvectorized",
+    "moveaxis",
+    "not_mapped",
+    "primitive_batchers",
+    "reducer",
+    "to_dim",
+    "vectorized",
+]
+
+Rule = Callable[..., Any]
+
+
+def vectorized(primitive: Any) -> Rule:
+    """The batch rule of an elementwise primitive of one argument: itself."""
+
+    def batch(args: Any, dims: Any, **params: Any) -> Any:
+        return primitive.bind(*args, **params), dims[0]
+
+    batch.__name__ = f"vectorized({primitive})"
+    return batch
+
+
+def broadcasting(primitive: Any) -> Rule:
+    """The batch rule of an elementwise primitive of several arguments of one shape, or scalars."""
+
+    def batch(args: Any, dims: Any, **params: Any) -> Any:
+        if len(args) == 2:
+            x, y = args
+            dx, dy = dims
+            if dx == dy:
+                shapes = get_aval(x).shape, get_aval(y).shape
+                if len(shapes[0]) == len(shapes[1]):
+                    return primitive.bind(x, y, **params), dx
+            elif dy is None and not get_aval(y).shape:
+                return primitive.bind(x, y, **params), dx
+            elif dx is None and not get_aval(x).shape:
+                return primitive.bind(x, y, **params), dy
+        return _broadcast_together(primitive, args, dims, params)
+
+    batch.__name__ = f"broadcasting({primitive})"
+    return batch
+
+
+def _broadcast_together(primitive: Any, args: Any, dims: Any, params: Any) -> Any:
+    """Align every operand with the one of highest rank; unbatched operands of its rank are repeated."""
+    avals = [get_aval(x) for x in args]
+    ranks = [len(a.shape) - (d is not None) for a, d in zip(avals, dims, strict=True)]
+    rank = max(ranks)
+    dim, size = next(
+        (d, a.shape[d])
+        for a, d, r in sorted(zip(avals, dims, ranks, strict=True), key=lambda item: -item[2])
+        if d is not None
+    )
+    dim = min(dim, rank)
+    aligned = []
+    for x, d, r in zip(args, dims, ranks, strict=True):
+        if d is None:
+            aligned.append(broadcast(x, size, dim) if r else x)
+        elif r == rank:
+            aligned.append(moveaxis(x, d, dim))
+        else:
+            y = x
+            for axis in range(rank):
+                length = _length(avals, dims, ranks, rank, axis)
+                y = broadcast(y, length, axis if axis < dim else axis + 1)
+            aligned.append(y)
+    return primitive.bind(*aligned, **params), dim
+
+
+def _length(avals: Any, dims: Any, ranks: Any, rank: int, axis: int) -> int:
+    for aval, d, r in zip(avals, dims, ranks, strict=True):
+        if r == rank:
+            shape = aval.shape if d is None else aval.shape[:d] + aval.shape[d + 1 :]
+            return int(shape[axis])
+    raise AssertionError("no operand has the highest rank")
+
+
+def reducer(primitive: Any) -> Rule:
+    """The batch rule of a primitive of one argument that removes the axes in its parameter `axes`."""
+
+    def batch(args: Any, dims: Any, *, axes: Any, **params: Any) -> Any:
+        (x,), (dim,) = args, dims
+        shifted = tuple(axis + (axis >= dim) for axis in axes)
+        out_dim = dim - sum(axis < dim for axis in shifted)
+        return primitive.bind(x, axes=shifted, **params), out_dim
+
+    batch.__name__ = f"reducer({primitive})"
+    return batch
+
+
+def defvectorized(primitive: Any) -> None:
+    """Register `vectorized(primitive)`."""
+    primitive_batchers[primitive] = vectorized(primitive)
+
+
+def defbroadcasting(primitive: Any) -> None:
+    """Register `broadcasting(primitive)`."""
+    primitive_batchers[primitive] = broadcasting(primitive)
+
+
+def defreducer(primitive: Any) -> None:
+    """Register `reducer(primitive)`."""
+    primitive_batchers[primitive] = reducer(primitive)

@@ -1,0 +1,643 @@
+"""Derivatives of functions of pytrees: jvp, linearize, vjp, grad and what is built on them."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import dtypes, tree
+from primax.core.array import Array
+from primax.core.avals import get_aval
+from primax.core.trace import Tracer, thread
+from primax.interpreters.backend import put_value
+from primax.interpreters.jvp import jvp_flat
+from primax.interpreters.linearize import Tape, linear_tape, linearize_flat
+from primax.interpreters.signature import avals_of
+from primax.interpreters.tangents import Zero, instantiate_zeros
+from primax.interpreters.vectorize import vmap
+
+__all__ = [
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "value_and_grad",
+    "vjp",
+]
+
+
+def _name(fun: Callable[..., Any]) -> str:
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
+class _Flat:
+    """A function of pytrees as one of flat lists; remembers the structure of its result."""
+
+    __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree", "what")
+
+    def __init__(self, what: str, fun: Callable[..., Any], in_tree: Any, has_aux: bool = False) -> None:
+        self.what = what
+        self.fun = fun
+        self.in_tree = in_tree
+        self.has_aux = has_aux
+        self.out_tree: Any = None
+        self.aux: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        out = self.fun(*tree.unflatten(self.in_tree, leaves))
+        if self.has_aux:
+            if not (isinstance(out, tuple) and len(out) == 2):
+                raise TypeError(
+                    f"{self.what}: with has_aux=True, {_name(self.fun)} must return a pair (result, aux), "
+                    f"got {type(out).__name__}"
+                )
+            out, self.aux = out
+        flat, self.out_tree = tree.flatten(out)
+        for x in flat:
+            get_aval(x)
+        return flat  # type: ignore[no-any-return]
+
+
+def _strip(aux: Any, kind: type) -> Any:
+    """Auxiliary output, without the tracers of the transformation that has ended."""
+
+    def value(x: Any) -> Any:
+        while isinstance(x, Tracer) and not x._trace.alive and hasattr(x, "primal"):
+            x = x.primal
+        return x
+
+    return tree.tree_map(value, aux)
+
+
+def _array(x: Any) -> Any:
+    """A result of a derivative as an array, when nothing is being traced."""
+    if type(x) is Array or isinstance(x, Tracer) or thread.trace.tracing:
+        return x
+    if getattr(x, "dtype", None) == dtypes.float0:
+        return x
+    return put_value(x)
+
+
+def _check_callable(what: str, fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"{what}: fun must be callable, got {fun!r}")
+
+
+def _check_tangents(what: str, primals: Any, tangents: Any) -> tuple[list[Any], list[Any], Any]:
+    """Flatten primals and tangents that must agree in structure and type."""
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise TypeError(
+            f"{what}: primals and tangents must be tuples or lists, one element per argument, "
+            f"got {type(primals).__name__} and {type(tangents).__name__}"
+        )
+    flat, in_tree = tree.flatten(tuple(primals))
+    flat_tangents, tangent_tree = tree.flatten(tuple(tangents))
+    if in_tree != tangent_tree:
+        raise TypeError(
+            tree.mismatch_message(
+                f"{what}: primals and tangents must have the same structure",
+                in_tree,
+                tangent_tree,
+                "primals",
+                "tangents",
+            )
+        )
+    avals = avals_of(flat, tuple(primals), f"{what} primals")
+    tangent_avals = avals_of(flat_tangents, tuple(tangents), f"{what} tangents")
+    for i, (aval, have) in enumerate(zip(avals, tangent_avals, strict=True)):
+        want = aval.to_tangent_aval()
+        if have.shape != want.shape or have.dtype != want.dtype:
+            path = tree.keystr(tree.tree_leaves_with_path(tuple(primals))[i][0])
+            raise TypeError(
+                f"{what}: tangents{path} must be of type {want.str_short()}, the tangent type of "
+                f"{aval.str_short()}, got {have.str_short()}"
+            )
+    return flat, flat_tangents, in_tree
+
+
+def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """The value of a function and its directional derivative.
+
+    Args:
+      fun: a function of arrays in any containers.
+      primals: a tuple of its arguments.
+      tangents: a tuple of directions, of the structure and types of `primals` (float0 for integers).
+      has_aux: whether `fun` returns a pair whose second element is passed through.
+
+    Returns:
+      `(primals_out, tangents_out)`, and `aux` if `has_aux`.
+
+    Raises:
+      TypeError: primals and tangents disagree in structure, shape or dtype.
+
+    >>> import primax as px
+    >>> y, dy = px.jvp(lambda x: x * x, (3.0,), (1.0,))
+    >>> float(y), float(dy)
+    (9.0, 6.0)
+    """
+    _check_callable("jvp", fun)
+    flat, flat_tangents, in_tree = _check_tangents("jvp", primals, tangents)
+    flat_fun = _Flat("jvp", fun, in_tree, has_aux)
+    given = [
+        Zero(get_aval(p).to_tangent_aval()) if getattr(t, "dtype", None) == dtypes.float0 else t
+        for p, t in zip(flat, flat_tangents, strict=True)
+    ]
+    outs, out_tangents = jvp_flat(flat_fun, flat, given)
+    out = tree.unflatten(flat_fun.out_tree, outs)
+    tangent = tree.unflatten(flat_fun.out_tree, map(instantiate_zeros, out_tangents))
+    return (out, tangent, _strip(flat_fun.aux, Tracer)) if has_aux else (out, tangent)
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of a function, and its derivative there as a linear function.
+
+    What does not depend on the direction is computed once, here.
+
+    Args:
+      fun: a function of arrays in any containers.
+      primals: its arguments.
+      has_aux: whether `fun` returns a pair whose second element is passed through.
+
+    Returns:
+      `(primals_out, f_lin)`, and `aux` if `has_aux`; `f_lin` takes one tangent per primal.
+
+    >>> import primax as px
+    >>> y, f_lin = px.linearize(lambda x: x * x, 3.0)
+    >>> float(f_lin(1.0))
+    6.0
+    """
+    _check_callable("linearize", fun)
+    flat, in_tree = tree.flatten(primals)
+    avals = avals_of(flat, primals, "linearize")
+    flat_fun = _Flat("linearize", fun, in_tree, has_aux)
+    outs, tape = linearize_flat(flat_fun, flat)
+    out_tree = flat_fun.out_tree
+    wanted = [aval.to_tangent_aval() for aval in avals]
+
+    def f_lin(*tangents: Any) -> Any:
+        """Apply the derivative; takes one tangent per argument of the function."""
+        leaves, tangent_tree = tree.flatten(tangents)
+        if tangent_tree != in_tree:
+            raise TypeError(
+                tree.mismatch_message(
+                    "f_lin: tangents must have the structure of the primals", in_tree, tangent_tree, "primals", "tangents"
+                )
+            )
+        for have, want in zip(avals_of(leaves, tangents, "f_lin"), wanted, strict=True):
+            if have.shape != want.shape or have.dtype != want.dtype:
+                raise TypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
+        given = [x for x, want in zip(leaves, wanted, strict=True) if want.dtype != dtypes.float0]
+        return tree.unflatten(out_tree, [_array(instantiate_zeros(t)) for t in tape.replay(*given)])
+
+    out = tree.unflatten(out_tree, outs)
+    return (out, f_lin, _strip(flat_fun.aux, Tracer)) if has_aux else (out, f_lin)
+
+
+class _Pullback:
+    """The function that `vjp` returns."""
+
+    __slots__ = ("in_avals", "in_tree", "out_avals", "out_tree", "tape")
+
+    def __init__(self, tape: Tape, in_tree: Any, in_avals: list[Any], out_tree: Any, out_avals: list[Any]) -> None:
+        self.tape = tape
+        self.in_tree = in_tree
+        self.in_avals = in_avals
+        self.out_tree = out_tree
+        self.out_avals = out_avals
+
+    def __call__(self, ct: Any) -> Any:
+        leaves, ct_tree = tree.flatten(ct)
+        if ct_tree != self.out_tree:
+            raise TypeError(
+                tree.mismatch_message(
+                    "vjp: the cotangent must have the structure of the function's result",
+                    self.out_tree,
+                    ct_tree,
+                    "result",
+                    "cotangent",
+                )
+            )
+        cts: list[Any] = []
+        for x, aval in zip(leaves, self.out_avals, strict=True):
+            want = aval.to_tangent_aval()
+            have = get_aval(x)
+            if have.shape != want.shape or have.dtype != want.dtype:
+                raise TypeError(
+                    f"vjp: the cotangent of a result of type {aval.str_short()} must be of type {want.str_short()}, "
+                    f"got {have.str_short()}"
+                )
+            cts.append(Zero(want) if want.dtype == dtypes.float0 else x)
+        return tree.unflatten(self.in_tree, pull_back(self.tape, cts, self.in_avals))
+
+    def __repr__(self) -> str:
+        return f"<pullback to {self.in_tree}>"
+
+
+def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[Any]:
+    """Cotangents of all inputs, zeros and float0 ones included, as values."""
+    found = iter(tape.transpose(cts))
+    results = []
+    for aval in in_avals:
+        tangent = aval.to_tangent_aval()
+        ct = Zero(tangent) if tangent.dtype == dtypes.float0 else next(found)
+        results.append(_array(instantiate_zeros(ct)))
+    return results
+
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of a function, and the function that pulls cotangents of it back to its arguments.
+
+    Args:
+      fun: a function of arrays in any containers.
+      primals: its arguments.
+      has_aux: whether `fun` returns a pair whose second element is passed through.
+
+    Returns:
+      `(primals_out, vjp_fun)`, and `aux` if `has_aux`; `vjp_fun` takes a cotangent of the structure of
+      `primals_out` and returns a tuple with one cotangent per primal.
+
+    >>> import primax as px
+    >>> y, pull = px.vjp(lambda x, y: x * y, 3.0, 4.0)
+    >>> tuple(map(float, pull(1.0)))
+    (4.0, 3.0)
+    """
+    _check_callable("vjp", fun)
+    flat, in_tree = tree.flatten(primals)
+    avals = avals_of(flat, primals, "vjp")
+    flat_fun = _Flat("vjp", fun, in_tree, has_aux)
+    outs, tape = linearize_flat(flat_fun, flat)
+    pullback = _Pullback(tape, in_tree, avals, flat_fun.out_tree, [get_aval(x) for x in outs])
+    out = tree.unflatten(flat_fun.out_tree, outs)
+    return (out, pullback, _strip(flat_fun.aux, Tracer)) if has_aux else (out, pullback)
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
+    """The transpose of a function that is linear.
+
+    Args:
+      fun: linear in all its arguments.
+      primals: arguments, or `ShapeDtypeStruct`s: only their types matter.
+      reduce_axes: no longer used.
+
+    Returns:
+      A function from a cotangent of the result to a tuple of cotangents of the arguments.
+
+    Raises:
+      MissingRuleError: `fun` is not linear.
+
+    >>> import primax as px
+    >>> (ct,) = px.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
+    >>> float(ct)
+    6.0
+    """
+    _check_callable("linear_transpose", fun)
+    if reduce_axes != ():
+        raise NotImplementedError("linear_transpose: reduce_axes must be (), the axes follow from the types")
+    flat, in_tree = tree.flatten(primals)
+    avals = avals_of(flat, primals, "linear_transpose")
+    for aval in avals:
+        if not dtypes.is_inexact(aval.dtype):
+            raise TypeError(f"linear_transpose: primals must be floating or complex, got {aval.str_short()}")
+
+    def transposed(ct: Any) -> Any:
+        """Pull a cotangent of the result back to the arguments."""
+        flat_fun = _Flat("linear_transpose", fun, in_tree)
+        tape = linear_tape(flat_fun, avals)
+        leaves, ct_tree = tree.flatten(ct)
+        if ct_tree != flat_fun.out_tree:
+            raise TypeError(
+                tree.mismatch_message(
+                    "linear_transpose: the cotangent must have the structure of the function's result",
+                    flat_fun.out_tree,
+                    ct_tree,
+                    "result",
+                    "cotangent",
+                )
+            )
+        for out, x in zip(tape.outs, leaves, strict=True):
+            want, have = get_aval(out), get_aval(x)
+            if have.shape != want.shape or have.dtype != want.dtype:
+                raise TypeError(
+                    f"linear_transpose: the cotangent must be of type {want.str_short()}, got {have.str_short()}"
+                )
+        return tree.unflatten(in_tree, [_array(instantiate_zeros(x)) for x in tape.transpose(leaves)])
+
+    return transposed
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """A function that returns the value and the gradient of `fun`; see `grad`."""
+    return _gradient("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int)
+
+
+def _gradient(
+    what: str, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool
+) -> Callable[..., Any]:
+    _check_callable(what, fun)
+    positions = _positions(what, argnums)
+
+    @functools.wraps(fun)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        chosen, call = split_arguments(what, fun, positions, args, kwargs)
+        flat, in_tree = tree.flatten(tuple(chosen))
+        avals = avals_of(flat, tuple(chosen), what)
+        for aval in avals:
+            _check_input(what, aval, holomorphic, allow_int)
+        flat_fun = _Flat(what, call, in_tree, has_aux)
+        outs, tape = linearize_flat(flat_fun, flat)
+        ct = _unit_cotangent(what, fun, flat_fun.out_tree, outs, holomorphic)
+        grads = tree.unflatten(in_tree, pull_back(tape, [ct], avals))
+        gradient = grads[0] if isinstance(argnums, int) else grads
+        value = _array(outs[0])
+        return ((value, _strip(flat_fun.aux, Tracer)), gradient) if has_aux else (value, gradient)
+
+    return value_and_gradient
+
+
+def _positions(what: str, argnums: Any) -> tuple[int, ...]:
+    try:
+        return (operator.index(argnums),)
+    except TypeError:
+        pass
+    try:
+        return tuple(operator.index(i) for i in argnums)
+    except TypeError:
+        raise TypeError(f"{what}: argnums must be an int or a sequence of ints, got {argnums!r}") from None
+
+
+def split_arguments(
+    what: str, fun: Callable[..., Any], positions: Sequence[int], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Any], Callable[..., Any]]:
+    """The arguments at some positions, and `fun` as a function of them alone."""
+    for i in positions:
+        if not -len(args) <= i < len(args):
+            raise ValueError(
+                f"{what}: argnums must be positions of the arguments, got {i} for a call of "
+                f"{_name(fun)} with {len(args)} positional arguments"
+            )
+    places = [i % len(args) for i in positions]
+    if places == [0] and len(args) == 1 and not kwargs:
+        return [args[0]], fun
+
+    def call(*chosen: Any) -> Any:
+        mixed = list(args)
+        for i, x in zip(places, chosen, strict=True):
+            mixed[i] = x
+        return fun(*mixed, **kwargs)
+
+    call.__name__ = _name(fun)
+    return [args[i] for i in places], call
+
+
+def _check_input(what: str, aval: Any, holomorphic: bool, allow_int: bool) -> None:
+    dtype = aval.dtype
+    if holomorphic:
+        if not dtypes.is_complex(dtype):
+            raise TypeError(f"{what}: with holomorphic=True the inputs must be complex, got {aval.str_short()}")
+    elif dtypes.is_complex(dtype):
+        return
+    elif not dtypes.is_floating(dtype) and not allow_int:
+        raise TypeError(
+            f"{what}: the inputs must be floating or complex, got {aval.str_short()}; "
+            "convert it to a float, or pass allow_int=True for a gradient of type float0"
+        )
+
+
+def _unit_cotangent(what: str, fun: Any, out_tree: Any, outs: list[Any], holomorphic: bool) -> Any:
+    if len(outs) != 1 or not tree.treedef_is_leaf(out_tree):
+        raise TypeError(
+            f"{what}: {_name(fun)} must return a scalar, got a result of structure {out_tree}; "
+            "use has_aux=True to return more, or vjp or jacrev for a function of several results"
+        )
+    aval = get_aval(outs[0])
+    if aval.shape != ():
+        raise TypeError(
+            f"{what}: {_name(fun)} must return a scalar, got {aval.str_short()}; use jacrev, or vjp with a cotangent"
+        )
+    if holomorphic:
+        if not dtypes.is_complex(aval.dtype):
+            raise TypeError(f"{what}: with holomorphic=True the result must be complex, got {aval.str_short()}")
+    elif dtypes.is_complex(aval.dtype):
+        raise TypeError(
+            f"{what}: {_name(fun)} must return a real number, got {aval.str_short()}; use holomorphic=True if it is "
+            "holomorphic, or jvp and vjp"
+        )
+    elif not dtypes.is_floating(aval.dtype):
+        raise TypeError(f"{what}: {_name(fun)} must return a floating number, got {aval.str_short()}; use vjp")
+    return aval.dtype.type(1)
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """A function that returns the gradient of `fun`.
+
+    Args:
+      fun: returns a real scalar, or a pair of one and anything else if `has_aux`.
+      argnums: the position or positions of the arguments to differentiate.
+      has_aux: whether `fun` returns such a pair.
+      holomorphic: whether to differentiate a complex-valued holomorphic function.
+      allow_int: whether integer arguments are accepted; their gradients have dtype float0.
+
+    Returns:
+      A function of the same arguments. Its result has the structure of the argument at `argnums`, or is a tuple of
+      such for several positions; with `has_aux` a pair of it and the auxiliary value.
+
+    Raises:
+      TypeError: when called, if arguments are not floating or the result is not a real scalar.
+
+    >>> import primax as px
+    >>> float(px.grad(lambda x: x * x)(3.0))
+    6.0
+    """
+    both = _gradient("grad", fun, argnums, has_aux, holomorphic, allow_int)
+
+    @functools.wraps(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def _basis(avals: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """For each aval, all unit vectors of the whole space, along axis 0."""
+    sizes = [aval.size for aval in avals]
+    total = sum(sizes)
+    starts = np.cumsum([0, *sizes])
+    return [
+        np.eye(total, dtype=bool)[:, start : start + size].reshape(total, *aval.shape).astype(aval.dtype)
+        for start, size, aval in zip(starts, sizes, avals, strict=False)
+    ]
+
+
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """A function that returns the Jacobian of `fun`, column by column in forward mode.
+
+    Args:
+      fun: a function of arrays in any containers.
+      argnums: the position or positions of the arguments to differentiate.
+      has_aux: whether `fun` returns a pair whose second element is passed through.
+      holomorphic: whether `fun` is complex-valued and holomorphic.
+
+    Returns:
+      A function of the same arguments; its result has the structure of the result of `fun`, each leaf replaced by
+      the structure of the argument, with leaves of shape `(*out.shape, *in.shape)`.
+
+    >>> import primax as px
+    >>> px.jacfwd(lambda x: x * x)(px.numpy.arange(3.0)).tolist()
+    [[0.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 4.0]]
+    """
+    _check_callable("jacfwd", fun)
+    positions = _positions("jacfwd", argnums)
+
+    @functools.wraps(fun)
+    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
+        chosen, call = split_arguments("jacfwd", fun, positions, args, kwargs)
+        flat, in_tree = tree.flatten(tuple(chosen))
+        avals = avals_of(flat, tuple(chosen), "jacfwd")
+        for aval in avals:
+            if holomorphic and not dtypes.is_complex(aval.dtype):
+                raise TypeError(f"jacfwd: with holomorphic=True the inputs must be complex, got {aval.str_short()}")
+            if not holomorphic and not dtypes.is_floating(aval.dtype):
+                raise TypeError(f"jacfwd: the inputs must be real floating numbers, got {aval.str_short()}")
+        flat_fun = _Flat("jacfwd", call, in_tree, has_aux)
+
+        def push(*tangents: Any) -> Any:
+            outs, out_tangents = jvp_flat(flat_fun, flat, tangents)
+            return [instantiate_zeros(t) for t in out_tangents]
+
+        columns = vmap(push, out_axes=-1)(*_basis(avals))
+        jac = _columns(columns, avals, in_tree, isinstance(argnums, int), flat_fun.out_tree)
+        return (jac, _strip(flat_fun.aux, Tracer)) if has_aux else jac
+
+    return jacobian_fun
+
+
+def _columns(columns: list[Any], avals: Sequence[Any], in_tree: Any, single: bool, out_tree: Any) -> Any:
+    """Stacked directional derivatives (last axis: all inputs together) as a tree of Jacobians."""
+    ends = np.cumsum([aval.size for aval in avals]).tolist()
+    results = []
+    for column in columns:
+        shape = column.shape[:-1]
+        parts = []
+        for aval, end in zip(avals, ends, strict=True):
+            part = column if len(avals) == 1 else column[..., end - aval.size : end]
+            parts.append(part if len(aval.shape) == 1 else part.reshape(*shape, *aval.shape))
+        inner = tree.unflatten(in_tree, parts)
+        results.append(inner[0] if single else inner)
+    return tree.unflatten(out_tree, results)
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """A function that returns the Jacobian of `fun`, row by row in reverse mode.
+
+    Args:
+      fun: a function of arrays in any containers.
+      argnums: the position or positions of the arguments to differentiate.
+      has_aux: whether `fun` returns a pair whose second element is passed through.
+      holomorphic: whether `fun` is complex-valued and holomorphic.
+      allow_int: whether integer arguments are accepted.
+
+    Returns:
+      As `jacfwd`.
+
+    >>> import primax as px
+    >>> px.jacrev(lambda x: x * x)(px.numpy.arange(3.0)).tolist()
+    [[0.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 4.0]]
+    """
+    _check_callable("jacrev", fun)
+    positions = _positions("jacrev", argnums)
+
+    @functools.wraps(fun)
+    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
+        chosen, call = split_arguments("jacrev", fun, positions, args, kwargs)
+        flat, in_tree = tree.flatten(tuple(chosen))
+        avals = avals_of(flat, tuple(chosen), "jacrev")
+        for aval in avals:
+            _check_input("jacrev", aval, holomorphic, allow_int)
+        flat_fun = _Flat("jacrev", call, in_tree, has_aux)
+        outs, tape = linearize_flat(flat_fun, flat)
+        out_avals = [get_aval(x) for x in outs]
+        for aval in out_avals:
+            if holomorphic and not dtypes.is_complex(aval.dtype):
+                raise TypeError(f"jacrev: with holomorphic=True the results must be complex, got {aval.str_short()}")
+            if not holomorphic and not dtypes.is_floating(aval.dtype):
+                raise TypeError(f"jacrev: the results must be real floating numbers, got {aval.str_short()}")
+
+        def pull(*cts: Any) -> Any:
+            return pull_back(tape, cts, avals)
+
+        rows = vmap(pull)(*_basis(out_avals)) if out_avals else []
+        jac = _rows(rows, avals, out_avals, in_tree, isinstance(argnums, int), flat_fun.out_tree)
+        return (jac, _strip(flat_fun.aux, Tracer)) if has_aux else jac
+
+    return jacobian_fun
+
+
+def _rows(
+    rows: list[Any], avals: Sequence[Any], out_avals: Sequence[Any], in_tree: Any, single: bool, out_tree: Any
+) -> Any:
+    """Stacked cotangents (first axis: all results together) as a tree of Jacobians."""
+    ends = np.cumsum([aval.size for aval in out_avals]).tolist()
+    results = []
+    for out, end in zip(out_avals, ends, strict=True):
+        parts = []
+        for row, aval in zip(rows, avals, strict=True):
+            part = row if len(out_avals) == 1 else row[end - out.size : end]
+            parts.append(part if len(out.shape) == 1 else part.reshape(*out.shape, *aval.shape))
+        inner = tree.unflatten(in_tree, parts)
+        results.append(inner[0] if single else inner)
+    return tree.unflatten(out_tree, results)
+
+
+jacobian = jacrev
+
+
+def hessian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """A function that returns the Hessian of `fun`: forward mode over reverse mode.
+
+    Args:
+      fun: a function of arrays in any containers.
+      argnums: the position or positions of the arguments to differentiate.
+      has_aux: whether `fun` returns a pair whose second element is passed through.
+      holomorphic: whether `fun` is complex-valued and holomorphic.
+
+    Returns:
+      As `jacfwd` of `jacrev`.
+
+    >>> import primax as px
+    >>> px.hessian(lambda x: (x * x * x).sum())(px.numpy.arange(2.0)).tolist()
+    [[0.0, 0.0], [0.0, 6.0]]
+    """
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic), argnums, has_aux=has_aux, holomorphic=holomorphic
+    )

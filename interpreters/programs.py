@@ -1,0 +1,59 @@
+"""`make_jaxpr`: a function of pytrees as a program to look at."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from primax.core import tree
+from primax.core.avals import ShapeDtypeStruct
+from primax.core.jaxpr import ClosedJaxpr
+from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["make_jaxpr"]
+
+
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Any = (), return_shape: bool = False
+) -> Callable[..., Any]:
+    """A function that returns the jaxpr of `fun` for given arguments.
+
+    Args:
+      fun: a function of arrays in any containers.
+      static_argnums: positions of arguments that are part of the program.
+      return_shape: whether to return the structure of the result too, with `ShapeDtypeStruct`s for arrays.
+
+    Returns:
+      A function of the same arguments (or `ShapeDtypeStruct`s) that returns a `ClosedJaxpr`, or a pair of it and
+      the shapes.
+
+    >>> import primax as px
+    >>> px.make_jaxpr(lambda x: 2.0 * x)(3.0)
+    { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
+    """
+    if not callable(fun):
+        raise TypeError(f"make_jaxpr: fun must be callable, got {fun!r}")
+    static = StaticArguments(*positions_and_names(fun, static_argnums, None, "static", "make_jaxpr"))
+
+    @functools.wraps(fun)
+    def jaxpr_maker(*args: Any, **kwargs: Any) -> Any:
+        dynamic, keywords, record = static.split(args, kwargs, "make_jaxpr")
+        leaves, in_tree = tree.flatten((dynamic, keywords))
+        out_trees: list[Any] = []
+
+        def flat(*xs: Any) -> Any:
+            xargs, xkwargs = StaticArguments.merge(*tree.unflatten(in_tree, xs), record)
+            outs, out_tree = tree.flatten(fun(*xargs, **xkwargs))
+            out_trees.append(out_tree)
+            return outs
+
+        name = getattr(fun, "__name__", type(fun).__name__)
+        closed: ClosedJaxpr = trace_to_jaxpr(flat, avals_of(leaves, (dynamic, keywords), "make_jaxpr"), name)
+        if not return_shape:
+            return closed
+        shapes = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals]
+        return closed, tree.unflatten(out_trees[0], shapes)
+
+    return jaxpr_maker

@@ -1,0 +1,145 @@
+"""Signatures: splitting a call into static values and typed leaves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from primax.core import tree
+from primax.core.avals import get_aval
+
+__all__ = ["StaticArguments", "avals_of", "positions_and_names"]
+
+
+def _as_tuple(value: Any, kind: type, argument: str, function: str) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, kind):
+        return (value,)
+    try:
+        items = tuple(value)
+    except TypeError:
+        items = (value,)
+    for item in items:
+        if not isinstance(item, kind) or isinstance(item, bool):
+            raise TypeError(f"{function}: {argument} must be {kind.__name__} or a sequence of them, got {value!r}")
+    return items
+
+
+def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def positions_and_names(
+    fun: Callable[..., Any], argnums: Any, argnames: Any, what: str, function: str
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Argument positions and names that mean the same arguments, each inferred from the other.
+
+    Args:
+      fun: the function whose arguments are meant.
+      argnums: an int or ints, or None.
+      argnames: a name or names, or None.
+      what: `static` or `donate`, for messages.
+      function: who asks, for messages.
+
+    Raises:
+      TypeError: not ints, or not names.
+      ValueError: a position or a name the function does not have.
+    """
+    numbers = _as_tuple(argnums, int, f"{what}_argnums", function)
+    names = _as_tuple(argnames, str, f"{what}_argnames", function)
+    parameters = _parameters(fun)
+    if parameters is None:
+        return numbers, names
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    known = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    fun_name = getattr(fun, "__name__", repr(fun))
+    for i in numbers:
+        if not variadic and not -len(positional) <= i < len(positional):
+            raise ValueError(
+                f"{function}: {what}_argnums must be positions of arguments of {fun_name}, "
+                f"which has {len(positional)}; got {i}"
+            )
+    for name in names:
+        if name not in known and not keywords:
+            raise ValueError(
+                f"{function}: {what}_argnames must be names of arguments of {fun_name}, got {name!r}; "
+                f"it has {sorted(known)}"
+            )
+    if not variadic:
+        numbers = tuple(i % len(positional) for i in numbers)
+    order = {p.name: i for i, p in enumerate(positional)}
+    if argnames is None:
+        names = tuple(p.name for i, p in enumerate(positional) if i in numbers and p.kind is p.POSITIONAL_OR_KEYWORD)
+    if argnums is None:
+        numbers = tuple(order[name] for name in names if name in order)
+    return numbers, names
+
+
+class StaticArguments:
+    """Takes the static arguments out of a call."""
+
+    __slots__ = ("names", "positions")
+
+    def __init__(self, positions: Sequence[int], names: Sequence[str]) -> None:
+        self.positions = tuple(sorted(set(positions)))
+        self.names = frozenset(names)
+
+    def split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], function: str
+    ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+        """The dynamic arguments, the dynamic keywords, and a hashable record of the static ones."""
+        if not self.positions and not self.names:
+            return args, kwargs, ()
+        static = tuple((i, args[i]) for i in self.positions if i < len(args))
+        chosen = {i for i, _ in static}
+        dynamic = tuple(x for i, x in enumerate(args) if i not in chosen)
+        static_kwargs = tuple(sorted((name, kwargs[name]) for name in kwargs.keys() & self.names)) if kwargs else ()
+        if static_kwargs:
+            kwargs = {name: x for name, x in kwargs.items() if name not in self.names}
+        for where, value in (*static, *static_kwargs):
+            try:
+                hash(value)
+            except TypeError:
+                raise ValueError(
+                    f"{function}: static argument {where!r} must be hashable, "
+                    f"got {value!r} of type {type(value).__name__}"
+                ) from None
+        return dynamic, kwargs, (static, static_kwargs, tuple(type(v) for _, v in (*static, *static_kwargs)))
+
+    @staticmethod
+    def merge(dynamic: Iterable[Any], kwargs: dict[str, Any], record: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Put the static arguments back: the inverse of `split`."""
+        if record == ():
+            return tuple(dynamic), kwargs
+        static, static_kwargs, _ = record
+        args = list(dynamic)
+        for i, value in static:
+            args.insert(i, value)
+        return tuple(args), {**kwargs, **dict(static_kwargs)}
+
+
+def avals_of(leaves: Sequence[Any], args: Any, function: str) -> list[Any]:
+    """The types of the leaves of a call.
+
+    Raises:
+      TypeError: a leaf has no type; the message names its path.
+    """
+    try:
+        return [get_aval(x) for x in leaves]
+    except TypeError:
+        for path, leaf in tree.tree_leaves_with_path(args):
+            try:
+                get_aval(leaf)
+            except TypeError as error:
+                raise TypeError(
+                    f"{function}: argument{tree.keystr(path)} must be an array, a number or a container of them: {error}; "
+                    "static_argnums makes an argument part of the program"
+                ) from None
+        raise

@@ -1,0 +1,315 @@
+"""`jit`: a Python function as a compiled program."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from primax.extend import backend, core
+from primax.extend.api_util import StaticArguments, avals_of, positions_and_names
+from primax.extend.core import tree
+from primax.plugins.calls.primitive import jit_p
+from primax.plugins.calls.stages import Lowered, Traced, struct_of
+
+__all__ = ["clear_caches", "eval_shape", "jit"]
+
+
+class Program:
+    """What tracing one signature of a function gave.
+
+    Attributes:
+      closed: the program; its constants are what the function closed over.
+      out_tree: the structure of its results.
+      in_tree: the structure of its dynamic arguments.
+    """
+
+    __slots__ = ("_fast_tree", "_open", "closed", "in_tree", "out_tree", "tracers")
+
+    def __init__(self, closed: core.ClosedJaxpr, in_tree: Any, out_tree: Any) -> None:
+        self.closed = closed
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.tracers = [x for x in closed.consts if isinstance(x, core.Tracer)]
+        self._fast_tree: Any = None
+        self._open: core.ClosedJaxpr | None = None
+
+    @property
+    def fast_tree(self) -> Any:
+        """`out_tree` for jaxlib's dispatcher, to which an `Array` is a node."""
+        if self._fast_tree is None:
+            filled = tree.unflatten(self.out_tree, [core.Array(None)] * self.out_tree.num_leaves)
+            self._fast_tree = tree.dispatch_registry.flatten(filled)[1]
+        return self._fast_tree
+
+    @property
+    def open(self) -> core.ClosedJaxpr:
+        """The program with its constants as leading arguments."""
+        if self._open is None:
+            jaxpr = self.closed.jaxpr
+            invars = [*jaxpr.constvars, *jaxpr.invars]
+            self._open = core.ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars)) if jaxpr.constvars else self.closed
+        return self._open
+
+    def alive(self) -> bool:
+        """Whether the enclosing transformations whose values the function closed over are still at work."""
+        return all(x._trace.alive for x in self.tracers)
+
+
+_programs: weakref.WeakKeyDictionary[Any, dict[Any, Program]] = weakref.WeakKeyDictionary()
+
+
+def clear_caches() -> None:
+    """Forget all traced and compiled programs; the next call of each function traces it again."""
+    _programs.clear()
+    core.clear_caches()
+
+
+class Jitted:
+    """The Python side of one jitted function: everything but the fast path."""
+
+    __slots__ = ("device", "donate", "fun", "inline", "keep_unused", "name", "own_programs", "static")
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        static: StaticArguments,
+        donate: StaticArguments,
+        keep_unused: bool,
+        inline: bool,
+        device: Any,
+    ) -> None:
+        self.fun = fun
+        self.name = getattr(fun, "__name__", type(fun).__name__)
+        self.static = static
+        self.donate = donate
+        self.keep_unused = keep_unused
+        self.inline = inline
+        self.device = device
+        self.own_programs: dict[Any, Program] = {}
+
+    def programs(self) -> dict[Any, Program]:
+        """The programs of this function, shared by all that jit it and living as long as it does."""
+        try:
+            found = _programs.get(self.fun)
+            if found is None:
+                found = _programs[self.fun] = {}
+            return found
+        except TypeError:
+            return self.own_programs
+
+    def program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
+        """The traced program for a call, and the flat arguments of the call."""
+        dynamic, keywords, record = self.static.split(args, kwargs, self.name)
+        leaves, in_tree = tree.flatten((dynamic, keywords))
+        avals = avals_of(leaves, (dynamic, keywords), self.name)
+        programs = self.programs()
+        axes = core.thread.axes
+        key = (
+            in_tree,
+            tuple(avals),
+            record,
+            self.static.positions,
+            core.config.trace_context(),
+            tuple(axes.items()) if axes else (),
+            core.rules_epoch.value,
+        )
+        program = programs.get(key)
+        if program is None or (program.tracers and not program.alive()):
+            program = programs[key] = self.trace(in_tree, avals, record)
+        return program, leaves
+
+    def trace(self, in_tree: Any, avals: list[Any], record: Any) -> Program:
+        """Stage the function for one signature."""
+        out_trees: list[Any] = []
+        fun = self.fun
+
+        def run(*flat: Any) -> Any:
+            dynamic, keywords = tree.unflatten(in_tree, flat)
+            args, keywords = StaticArguments.merge(dynamic, keywords, record)
+            leaves, out_tree = tree.flatten(fun(*args, **keywords))
+            out_trees.append(out_tree)
+            check_outputs(leaves, out_tree, self.name)
+            return leaves
+
+        closed = core.trace_to_jaxpr(run, avals, self.name)
+        return Program(closed, in_tree, out_trees[0])
+
+    def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
+        """For each flat argument whether its buffer may be reused."""
+        if not self.donate.positions and not self.donate.names:
+            return ()
+        flags: list[bool] = []
+        for i, x in enumerate(args):
+            if i not in self.static.positions:
+                flags += [i in self.donate.positions] * len(tree.flatten(x)[0])
+        for name in sorted(kwargs):
+            if name not in self.static.names:
+                flags += [name in self.donate.names] * len(tree.flatten(kwargs[name])[0])
+        return tuple(flags)
+
+    def miss(self, *args: Any, **kwargs: Any) -> Any:
+        """Called by the dispatcher for signatures it has not seen, and under every transformation."""
+        program, leaves = self.program(args, kwargs)
+        donated = self.donated(args, kwargs)
+        if not core.thread.trace.tracing and not program.tracers:
+            if any(isinstance(x, core.Tracer) for x in leaves):
+                raise core.escaped(next(x for x in leaves if isinstance(x, core.Tracer)))
+            device = self.device or backend.choose_device(leaves)
+            executable = backend.executable_for(program.closed, f"jit_{self.name}", device, donated, self.keep_unused)
+            outs = tree.unflatten(program.out_tree, executable(leaves))
+            fast = None if self.device else backend.fast_path(executable, program.fast_tree, leaves)
+            return outs, fast, False
+        consts = program.closed.consts
+        if self.inline and core.thread.trace.tracing:
+            flat = core.eval_jaxpr(program.closed.jaxpr, consts, *leaves)
+        else:
+            flat = jit_p.bind(
+                *consts,
+                *leaves,
+                jaxpr=program.open,
+                name=self.name,
+                donated_invars=(False,) * len(consts) + (donated or (False,) * len(leaves)),
+                keep_unused=self.keep_unused,
+                inline=self.inline,
+            )
+        return tree.unflatten(program.out_tree, flat), None, False
+
+    def staged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+        """The first of the stages that a program can be looked at in."""
+        program, leaves = self.program(args, kwargs)
+        if program.tracers:
+            raise core.UnexpectedTracerError(
+                f"{self.name} closes over values of an enclosing transformation; pass them as arguments to inspect it"
+            )
+        device = self.device or backend.choose_device(leaves)
+        return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, device)
+
+
+def check_outputs(leaves: list[Any], out_tree: Any, name: str) -> None:
+    """Refuse results that are not arrays, naming where they are."""
+    for i, x in enumerate(leaves):
+        try:
+            core.get_aval(x)
+        except TypeError as error:
+            marked = tree.unflatten(out_tree, range(len(leaves)))
+            path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
+            raise TypeError(f"{name}: the result{path} must be an array or a number: {error}") from None
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: Any = None,
+    static_argnames: Any = None,
+    donate_argnums: Any = None,
+    donate_argnames: Any = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+    device: Any = None,
+) -> Any:
+    """Compile a function with XLA, once for each signature of its arguments.
+
+    Args:
+      fun: a function of arrays in any containers; usable as a decorator, with or without options.
+      static_argnums: positions of arguments that are part of the program; hashable, compared by value.
+      static_argnames: names of such arguments.
+      donate_argnums: positions of arguments whose buffers may be reused for results, and cannot be read afterwards.
+      donate_argnames: names of such arguments.
+      keep_unused: whether to pass arguments that the program does not use.
+      inline: whether programs that call it contain its equations instead of a call.
+      device: where to run; otherwise where committed arguments are.
+
+    Returns:
+      A function of the same arguments, with methods `trace`, `lower` and `eval_shape`.
+
+    Raises:
+      TypeError: `fun` is not callable, or an argument is neither static nor an array.
+      ValueError: a static position or name is not an argument of `fun`.
+
+    >>> import primax as px
+    >>> f = px.jit(lambda x: 2.0 * x + 1.0)
+    >>> float(f(3.0))
+    7.0
+    """
+    if fun is None:
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=keep_unused,
+            inline=inline,
+            device=device,
+        )
+    if not callable(fun):
+        raise TypeError(f"jit: fun must be callable, got {fun!r}")
+    static = StaticArguments((), ())
+    donate = StaticArguments((), ())
+    if static_argnums is not None or static_argnames is not None:
+        static = StaticArguments(*positions_and_names(fun, static_argnums, static_argnames, "static", "jit"))
+    if donate_argnums is not None or donate_argnames is not None:
+        donate = StaticArguments(*positions_and_names(fun, donate_argnums, donate_argnames, "donate", "jit"))
+        both = set(static.positions) & set(donate.positions)
+        if both:
+            raise ValueError(f"jit: an argument cannot be both static and donated, got {sorted(both)}")
+    jitted = Jitted(fun, static, donate, keep_unused, inline, device)
+    key = (static.positions, tuple(sorted(static.names)), donate.positions, keep_unused, inline, device)
+    function = backend.fast_function(
+        jitted.name, fun, jitted.miss, static.positions, tuple(sorted(static.names)), key
+    )
+    functools.update_wrapper(function, fun)
+
+    def trace(*args: Any, **kwargs: Any) -> Traced:
+        """The program for these arguments (or `ShapeDtypeStruct`s), before lowering."""
+        return jitted.staged(args, kwargs)
+
+    def lower(*args: Any, **kwargs: Any) -> Lowered:
+        """The StableHLO module for these arguments (or `ShapeDtypeStruct`s)."""
+        return jitted.staged(args, kwargs).lower()
+
+    def shapes(*args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the results for these arguments."""
+        program, _ = jitted.program(args, kwargs)
+        return tree.unflatten(program.out_tree, map(struct_of, program.closed.out_avals))
+
+    def clear_cache() -> None:
+        """Forget the programs of this function."""
+        _programs.pop(fun, None)
+        jitted.own_programs.clear()
+        function._clear_cache()
+
+    function.trace = trace
+    function.lower = lower
+    function.eval_shape = shapes
+    function.clear_cache = clear_cache
+    return function
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of the results of a function, without computing them.
+
+    Args:
+      fun: the function.
+      args: its arguments: arrays, or anything with a shape and a dtype.
+      kwargs: its keyword arguments.
+
+    Returns:
+      The structure of the result, with `ShapeDtypeStruct`s for arrays.
+
+    >>> import primax as px
+    >>> px.eval_shape(lambda x: x + 1.0, px.ShapeDtypeStruct((3,), "float32"))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+    args, kwargs = tree.tree_map(_as_struct, (args, kwargs))
+    program, _ = Jitted(fun, StaticArguments((), ()), StaticArguments((), ()), False, False, None).program(args, kwargs)
+    return tree.unflatten(program.out_tree, map(struct_of, program.closed.out_avals))
+
+
+def _as_struct(x: Any) -> Any:
+    aval = getattr(x, "aval", None)
+    if aval is not None or not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        return x
+    return core.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))

@@ -1,0 +1,206 @@
+"""`jit_p`: calling a program that is compiled as one, with its rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import backend, core
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters import partial_eval as pe
+
+__all__ = ["jit_p"]
+
+jit_p = core.Primitive("jit", multiple_results=True)
+
+
+def _params(jaxpr: core.ClosedJaxpr, name: str, inline: bool) -> dict[str, Any]:
+    """The parameters of a call that was derived from another: nothing is donated, all inputs are used."""
+    count = len(jaxpr.jaxpr.invars)
+    return {"jaxpr": jaxpr, "name": name, "donated_invars": (False,) * count, "keep_unused": False, "inline": inline}
+
+
+def _jit_impl(*args: Any, jaxpr: core.ClosedJaxpr, name: str, donated_invars: Any, keep_unused: bool, inline: bool) -> Any:
+    def make() -> Any:
+        def miss(*args: Any) -> Any:
+            for x in args:
+                if isinstance(x, core.Tracer):
+                    raise core.escaped(x)
+            device = backend.choose_device(args)
+            executable = backend.executable_for(jaxpr, f"jit_{name}", device, donated_invars, keep_unused)
+            outs = executable(args)
+            out_tree = core.tree.dispatch_registry.flatten(outs)[1]
+            return outs, backend.fast_path(executable, out_tree, args), False
+
+        return backend.fast_function(name, None, miss, key=name)
+
+    return core.cached(jaxpr, ("fast", donated_invars, keep_unused), make)(*args)
+
+
+def _jit_abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+    return jaxpr.out_avals, jaxpr.effects
+
+
+def _jit_jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
+    nonzeros = [type(t) is not ad.Zero for t in tangents]
+    jvp_jaxpr, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzeros)
+    given = [t for t in tangents if type(t) is not ad.Zero]
+    outs = jit_p.bind(*primals, *given, **_params(jvp_jaxpr, name, inline))
+    count = len(jaxpr.jaxpr.outvars)
+    found = iter(outs[count:])
+    primals_out = outs[:count]
+    tangents_out = [
+        next(found) if nonzero else ad.Zero.from_primal_value(p)
+        for p, nonzero in zip(primals_out, nonzero_out, strict=True)
+    ]
+    return primals_out, tangents_out
+
+
+def _jit_batch(
+    axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any
+) -> Any:
+    if all(d is None for d in dims) and not _uses_axis(jaxpr, axis.name):
+        outs = jit_p.bind(*args, jaxpr=jaxpr, name=name, inline=inline, **params)
+        return outs, [None] * len(outs)
+    batched, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
+    return jit_p.bind(*args, **_params(batched, name, inline)), out_dims
+
+
+def _uses_axis(jaxpr: core.ClosedJaxpr, name: Any) -> bool:
+    return name is not None and any(getattr(effect, "axis_name", None) == name for effect in jaxpr.effects)
+
+
+def _jit_partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
+    jaxpr, name, inline = params["jaxpr"], params["name"], params["inline"]
+    unknown = [trace.is_linear(x) for x in args]
+    split = pe.partial_eval_jaxpr(jaxpr, unknown)
+    known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
+    if split.known.eqns:
+        known_outs = trace.parent.process(jit_p, known_args, _params(split.known, name, inline))
+    else:
+        known_outs = _forward(split.known, known_args)
+    count = len(split.unknown_out) - sum(split.unknown_out)
+    residuals = [known_args[i] if i >= 0 else known_outs[count - 1 - i] for i in split.residuals]
+    unknown_args = [x for x, u in zip(args, unknown, strict=True) if u]
+    unknown_outs = iter(
+        trace.record(jit_p, [*residuals, *unknown_args], _params(split.unknown, name, inline))
+        if any(split.unknown_out)
+        else ()
+    )
+    known = iter(known_outs)
+    return [next(unknown_outs) if u else next(known) for u in split.unknown_out]
+
+
+def _forward(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
+    """The outputs of a program without equations."""
+    env = dict(zip((*closed.jaxpr.constvars, *closed.jaxpr.invars), (*closed.consts, *args), strict=True))
+    return [v.val if isinstance(v, core.Literal) else env[v] for v in closed.jaxpr.outvars]
+
+
+def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
+    params = eqn.params
+    split = pe.partial_eval_jaxpr(params["jaxpr"], unknown_in)
+    known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
+    rest_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
+    known_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
+    unknown_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if u]
+    extra = [core.Var(v.aval) for v in split.known.jaxpr.outvars[len(known_out) :]]
+    residuals = [known_in[i] if i >= 0 else extra[-1 - i] for i in split.residuals]
+    known_eqn = unknown_eqn = None
+    if known_out or extra:
+        known_eqn = eqn.replace(
+            invars=known_in,
+            outvars=[*known_out, *extra],
+            params=_params(split.known, params["name"], params["inline"]),
+            effects=split.known.effects,
+        )
+    if unknown_out:
+        unknown_eqn = eqn.replace(
+            invars=[*residuals, *rest_in],
+            outvars=unknown_out,
+            params=_params(split.unknown, params["name"], params["inline"]),
+            effects=split.unknown.effects,
+        )
+    return known_eqn, unknown_eqn, split.unknown_out
+
+
+def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
+    linear = tuple(type(x) is ad.UndefinedPrimal for x in args)
+    nonzero = tuple(type(ct) is not ad.Zero for ct in cts)
+    transposed, nonzero_in = _transpose_jaxpr(jaxpr, linear, nonzero)
+    residuals = [x for x in args if type(x) is not ad.UndefinedPrimal]
+    given = [ct for ct in cts if type(ct) is not ad.Zero]
+    outs = iter(jit_p.bind(*residuals, *given, **_params(transposed, name, inline)))
+    flags = iter(nonzero_in)
+    results: list[Any] = []
+    for x in args:
+        if type(x) is not ad.UndefinedPrimal:
+            results.append(None)
+        else:
+            results.append(next(outs) if next(flags) else ad.Zero(x.aval))
+    return results
+
+
+def _transpose_jaxpr(
+    closed: core.ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
+) -> tuple[core.ClosedJaxpr, list[bool]]:
+    """The program from (the other inputs, the nonzero cotangents) to the nonzero cotangents of the linear inputs."""
+
+    def make() -> tuple[core.ClosedJaxpr, list[bool]]:
+        in_avals, out_avals = closed.in_avals, closed.out_avals
+        rest = [a for a, is_linear in zip(in_avals, linear, strict=True) if not is_linear]
+        linear_avals = [a for a, is_linear in zip(in_avals, linear, strict=True) if is_linear]
+        given = [a.to_tangent_aval() for a, nz in zip(out_avals, nonzero, strict=True) if nz]
+        flags: list[bool] = []
+
+        def run(*values: Any) -> list[Any]:
+            def linear_part(*tangents: Any) -> list[Any]:
+                others, inputs = iter(values[: len(rest)]), iter(tangents)
+                mixed = [next(inputs) if is_linear else next(others) for is_linear in linear]
+                return core.eval_jaxpr(closed.jaxpr, closed.consts, *mixed)
+
+            tape = ad.linear_tape(linear_part, linear_avals)
+            found = iter(values[len(rest) :])
+            cts = [
+                next(found) if nz else ad.Zero(a.to_tangent_aval())
+                for a, nz in zip(out_avals, nonzero, strict=True)
+            ]
+            results = tape.transpose(cts)
+            flags.extend(type(ct) is not ad.Zero for ct in results)
+            return [ct for ct in results if type(ct) is not ad.Zero]
+
+        return core.trace_to_jaxpr(run, [*rest, *given], closed.jaxpr.debug_info), flags
+
+    return core.cached(closed, ("transpose", linear, nonzero), make)  # type: ignore[no-any-return]
+
+
+def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> Any:
+    closed = eqn.params["jaxpr"]
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    if eqn.params["keep_unused"]:
+        return [True] * len(eqn.invars), eqn
+    trimmed, used_inputs = core.dce_jaxpr(closed.jaxpr, used_outputs)
+    if all(used_outputs) and all(used_inputs) and len(trimmed.eqns) == len(closed.jaxpr.eqns):
+        return used_inputs, eqn
+    new = core.cached(closed, ("trimmed", tuple(used_outputs)), lambda: core.ClosedJaxpr(trimmed, closed.consts))
+    params = _params(new, eqn.params["name"], eqn.params["inline"])
+    invars = [v for v, used in zip(eqn.invars, used_inputs, strict=True) if used]
+    outvars = [v for v, used in zip(eqn.outvars, used_outputs, strict=True) if used]
+    return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=params, effects=trimmed.effects)
+
+
+def _jit_lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, **params: Any) -> Any:
+    return mlir.call_jaxpr(ctx, name, jaxpr, args)
+
+
+rules = {
+    "impl": _jit_impl,
+    "effectful_abstract_eval": _jit_abstract_eval,
+    "jvp": _jit_jvp,
+    "transpose": _jit_transpose,
+    "axis_batch": _jit_batch,
+    "lowering": _jit_lowering,
+    "partial_eval": _jit_partial_eval,
+    "partial_eval_jaxpr": _jit_partial_eval_jaxpr,
+    "dce": _jit_dce,
+}

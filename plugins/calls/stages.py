@@ -1,0 +1,172 @@
+"""The stages a jitted function goes through, to be looked at: traced, lowered, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import backend, core
+from primax.extend.core import tree
+
+__all__ = ["Compiled", "Lowered", "Traced", "struct_of"]
+
+
+def struct_of(aval: Any) -> core.ShapeDtypeStruct:
+    """A type as users see it."""
+    return core.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+class Stage:
+    """What all stages know of the function."""
+
+    __slots__ = ("device", "donated", "keep_unused", "name", "program")
+
+    def __init__(self, program: Any, name: str, donated: tuple[bool, ...], keep_unused: bool, device: Any) -> None:
+        self.program = program
+        self.name = name
+        self.donated = donated
+        self.keep_unused = keep_unused
+        self.device = device
+
+    @property
+    def jaxpr(self) -> core.ClosedJaxpr:
+        """The program."""
+        return self.program.closed  # type: ignore[no-any-return]
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of `(args, kwargs)`, static arguments left out."""
+        return self.program.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the results."""
+        return self.program.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of the arguments, in the structure of `(args, kwargs)`."""
+        return tree.unflatten(self.program.in_tree, self.program.closed.in_avals)
+
+    @property
+    def out_info(self) -> Any:
+        """The shapes and dtypes of the results, in their structure."""
+        return tree.unflatten(self.program.out_tree, map(struct_of, self.program.closed.out_avals))
+
+
+class Traced(Stage):
+    """A function as a jaxpr."""
+
+    __slots__ = ()
+
+    @property
+    def fun_name(self) -> str:
+        return self.name
+
+    def lower(self) -> Lowered:
+        """The StableHLO module."""
+        trimmed, lowered = backend.lower(
+            self.program.closed, f"jit_{self.name}", self.device.platform, self.donated, self.keep_unused
+        )
+        return Lowered(self, trimmed, lowered)
+
+    def __repr__(self) -> str:
+        return f"<Traced {self.name}>"
+
+
+class Lowered(Stage):
+    """A function as a StableHLO module."""
+
+    __slots__ = ("_lowered", "_trimmed")
+
+    def __init__(self, stage: Stage, trimmed: core.ClosedJaxpr, lowered: Any) -> None:
+        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.device)
+        self._trimmed = trimmed
+        self._lowered = lowered
+
+    def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
+        """The module as text.
+
+        Args:
+          dialect: `stablehlo`, or `hlo` for XLA's notation.
+          debug_info: whether to print the source locations.
+
+        Raises:
+          ValueError: there is no such dialect.
+        """
+        if dialect == "stablehlo":
+            return backend.module_text(self._lowered, debug_info)
+        if dialect == "hlo":
+            return backend.hlo_text(self._lowered)
+        raise ValueError(f"as_text: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
+
+    def compiler_ir(self) -> Any:
+        """The MLIR module itself."""
+        return self._lowered.module
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of the program before optimization: flops, bytes accessed and so on."""
+        return backend.hlo_cost_analysis(self._lowered)
+
+    def compile(self) -> Compiled:
+        """The executable.
+
+        Raises:
+          XlaError: XLA refuses the program.
+        """
+        executable = backend.compile_lowered(self._trimmed, self._lowered, self.device, f"jit_{self.name}")
+        return Compiled(self, executable)
+
+    def __repr__(self) -> str:
+        return f"<Lowered {self.name} for {self._lowered.platform}>"
+
+
+class Compiled(Stage):
+    """A function as an executable; call it with arguments of the types it was compiled for."""
+
+    __slots__ = ("_executable",)
+
+    def __init__(self, stage: Stage, executable: backend.Executable) -> None:
+        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.device)
+        self._executable = executable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            raise TypeError(
+                tree.mismatch_message(
+                    f"{self.name}: the arguments differ in structure from those it was compiled for",
+                    self.in_tree,
+                    in_tree,
+                    "compiled for",
+                    "called with",
+                )
+            )
+        for i, (x, aval) in enumerate(zip(leaves, self.program.closed.in_avals, strict=True)):
+            if isinstance(x, core.Tracer):
+                raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
+            have = core.get_aval(x)
+            if have.shape != aval.shape or have.dtype != aval.dtype:
+                path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0])
+                raise TypeError(
+                    f"{self.name}: argument{path} must be {aval.str_short()}, as compiled for, got {have.str_short()}"
+                )
+        return tree.unflatten(self.out_tree, self._executable(leaves))
+
+    def as_text(self) -> str:
+        """The optimized program in XLA's notation."""
+        return backend.optimized_text(self._executable)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of the optimized program: flops, bytes accessed and so on."""
+        return dict(self._executable.xla.cost_analysis())
+
+    def memory_analysis(self) -> Any:
+        """The bytes of code, arguments, results and temporaries."""
+        return self._executable.xla.get_compiled_memory_stats()
+
+    def runtime_executable(self) -> Any:
+        """XLA's own handle."""
+        return self._executable.xla
+
+    def __repr__(self) -> str:
+        return f"<Compiled {self.name} for {self.device}>"
