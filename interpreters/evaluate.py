@@ -145,7 +145,7 @@ class EvalTrace(Trace):
 eval_trace = EvalTrace(None)
 install_eval_trace(eval_trace)
 
-_leaf_tree = dispatch_registry.flatten(Array(None))[1]
+_leaf_tree = dispatch_registry.flatten(Array(0))[1]
 _MOST_EAGER_PROGRAMS = 4096
 
 

@@ -62,11 +62,14 @@ class _SharedContext:
         self.context = context
         self.types: dict[Any, Any] = {}
         self.modules = 0
-        self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(
-            code_to_filename=lambda code: None if is_internal(code.co_filename) else code.co_filename, frame_limit=10
-        )
         with context:
+            self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(code_to_filename=_user_file, frame_limit=10)
             self.unknown = ir.Location.unknown()
+
+
+def _user_file(code: Any) -> str | None:
+    """The file of a code object, None for primax's own."""
+    return None if is_internal(code.co_filename) else code.co_filename
 
 
 _MODULES_PER_CONTEXT = 256
