@@ -190,6 +190,7 @@ partial_eval_jaxpr_rules = RuleTable("partial_eval_jaxpr", "(unknown_in, eqn) ->
 dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)")
 staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers")
 check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)")
+print_rules = RuleTable("print", "(params) -> the params to print, in order")
 
 rule_tables: dict[str, RuleTable] = {
     table.kind: table
@@ -207,6 +208,7 @@ rule_tables: dict[str, RuleTable] = {
         dce_rules,
         staging_rules,
         check_rules,
+        print_rules,
     )
 }
 

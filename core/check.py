@@ -1,0 +1,215 @@
+"""Checking that jaxprs are well-formed and that their types agree with their primitives' rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import dtypes, printer, rules
+from primax.core.avals import AbstractValue, get_aval, is_valid
+from primax.core.effects import Effects
+from primax.core.errors import JaxprTypeError, RuleError
+from primax.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from primax.core.recursion import deeper
+from primax.core.source_info import summarize
+
+__all__ = ["CheckContext", "check_jaxpr", "compatible"]
+
+_MOST_LINES = 40
+_KINDS_OF_PYTHON_SCALARS = {bool: np.bool_, int: np.integer, float: np.floating, complex: np.complexfloating}
+
+
+def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
+    """Check a program, and the programs that its equations hold.
+
+    Args:
+      jaxpr: the program; if it is closed, its constants are checked too.
+
+    Raises:
+      JaxprTypeError: a variable is read before it is bound or is bound twice; a literal or constant does not have
+        its declared type; an equation disagrees with its primitive's rule, or has effects that the program lacks.
+    """
+    open_jaxpr = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+    try:
+        context = CheckContext(open_jaxpr, None, set())
+        if isinstance(jaxpr, ClosedJaxpr):
+            _check_constants(jaxpr)
+        context.run()
+    except _Fault as fault:
+        raise JaxprTypeError(_explain(fault, open_jaxpr)) from fault.__cause__
+
+
+def compatible(one: AbstractValue, other: AbstractValue) -> bool:
+    """Whether two types are the same but for weakness in promotion."""
+    return one is other or one == other or one.strip_weak_type() == other.strip_weak_type()
+
+
+class _Fault(Exception):
+    """What is wrong, said of an atom or of everything, and once known, where."""
+
+    def __init__(self, text: str, atom: Atom | None = None) -> None:
+        self.text = text
+        self.atom = atom
+        self.eqn: JaxprEqn | None = None
+        self.place: list[str] = []
+
+
+class CheckContext:
+    """The program being checked, as check rules see it.
+
+    Attributes:
+      jaxpr: the program.
+      eqn: the equation being checked, None before the first.
+    """
+
+    __slots__ = ("_bound", "_done", "eqn", "jaxpr")
+
+    def __init__(self, jaxpr: Jaxpr, eqn: JaxprEqn | None, done: set[int]) -> None:
+        self.jaxpr = jaxpr
+        self.eqn = eqn
+        self._done = done
+        self._bound: set[Var] = set()
+
+    def check(self, program: Jaxpr | ClosedJaxpr) -> None:
+        """Check a program that the equation holds; a rule need not, unless that takes a scope of its making."""
+        jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+        if id(jaxpr) in self._done:
+            return
+        with deeper():
+            CheckContext(jaxpr, None, self._done).run()
+
+    def check_operands(self, program: Jaxpr | ClosedJaxpr, atoms: Sequence[Atom]) -> None:
+        """Check that a program takes operands of these types, one for each of its arguments."""
+        invars = program.jaxpr.invars if isinstance(program, ClosedJaxpr) else program.invars
+        if len(atoms) != len(invars):
+            raise JaxprTypeError(f"{len(atoms)} operands are given to a program of {len(invars)} arguments")
+        for i, (v, x) in enumerate(zip(invars, atoms, strict=True)):
+            if not compatible(v.aval, x.aval):
+                raise JaxprTypeError(f"operand {i} is {_type(x.aval)}, but the program takes {_type(v.aval)}")
+
+    def run(self) -> None:
+        """Check the whole program."""
+        jaxpr = self.jaxpr
+        self._done.add(id(jaxpr))
+        for v in (*jaxpr.constvars, *jaxpr.invars):
+            self._bind(v)
+        for k, eqn in enumerate(jaxpr.eqns):
+            self.eqn = eqn
+            try:
+                self._check_equation(eqn)
+            except _Fault as fault:
+                if fault.eqn is None:
+                    fault.eqn = eqn
+                    fault.place.append(f"at equation {k}")
+                else:
+                    fault.place.append(f"in the jaxpr of {eqn.primitive} at equation {k}")
+                raise
+        for v in jaxpr.outvars:
+            self._read(v)
+
+    def _check_equation(self, eqn: JaxprEqn) -> None:
+        for atom in eqn.invars:
+            self._read(atom)
+        out_avals, effects = self._judge(eqn)
+        if len(out_avals) != len(eqn.outvars):
+            raise _Fault(
+                f"{eqn.primitive} has {len(out_avals)} outputs, but {len(eqn.outvars)} variables are bound"
+            )
+        for v, aval in zip(eqn.outvars, out_avals, strict=True):
+            if not compatible(v.aval, aval):
+                raise _Fault(f"is of type {_type(v.aval)}, but {eqn.primitive} returns {_type(aval)}", v)
+            self._bind(v)
+        if effects != eqn.effects:
+            raise _Fault(
+                f"{eqn.primitive} has {_listed(effects)}, but the equation has {_listed(eqn.effects)}"
+            )
+        if not effects <= self.jaxpr.effects:
+            raise _Fault(
+                f"the equation has {_listed(effects)}, but its jaxpr has {_listed(self.jaxpr.effects)}"
+            )
+
+    def _judge(self, eqn: JaxprEqn) -> tuple[Sequence[Any], Effects]:
+        """The types and effects of an equation by its primitive's rule."""
+        rule = rules.check_rules.functions.get(eqn.primitive)
+        try:
+            if rule is None:
+                if eqn.params:
+                    self._check_held(eqn)
+                return eqn.primitive.abstract_eval(tuple([x.aval for x in eqn.invars]), eqn.params)  # type: ignore[no-any-return]
+            out_avals, effects = rule(self, *eqn.invars, **eqn.params)
+        except (JaxprTypeError, RuleError) as error:
+            raise _Fault(str(error)) from error.__cause__
+        except (TypeError, ValueError) as error:
+            operands = ", ".join(_type(x.aval) for x in eqn.invars)
+            raise _Fault(f"{eqn.primitive} refuses operands of types ({operands}): {error}") from error
+        self._check_held(eqn)
+        return list(out_avals), frozenset(effects)
+
+    def _check_held(self, eqn: JaxprEqn) -> None:
+        for held in jaxprs_in_params(eqn.params):
+            self.check(held)
+
+    def _read(self, atom: Any) -> None:
+        if type(atom) is Literal:
+            _check_literal(atom)
+        elif not isinstance(atom, Var):
+            raise _Fault(f"{atom!r} is read, but is neither a variable nor a literal")
+        elif atom not in self._bound:
+            raise _Fault("is read, but nothing before binds it", atom)
+
+    def _bind(self, v: Any) -> None:
+        if not isinstance(v, Var):
+            raise _Fault(f"{v!r} is bound, but is not a variable")
+        if v in self._bound:
+            raise _Fault("is bound twice", v)
+        if type(v) is not DropVar:
+            self._bound.add(v)
+
+
+def _check_constants(closed: ClosedJaxpr) -> None:
+    for v, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        if not compatible(v.aval, get_aval(const)):
+            raise _Fault(f"is of type {_type(v.aval)}, but its constant is {_type(get_aval(const))}", v)
+
+
+def _check_literal(literal: Literal) -> None:
+    value, aval = literal.val, literal.aval
+    shape, dtype = getattr(aval, "shape", None), getattr(aval, "dtype", None)
+    kind = _KINDS_OF_PYTHON_SCALARS.get(type(value))
+    if kind is not None:
+        fits = shape == () and dtypes.issubdtype(dtype, kind)
+    elif isinstance(value, np.generic | np.ndarray):
+        fits = shape == value.shape and dtype in (value.dtype, dtypes.canonicalize_dtype(value.dtype))
+    else:
+        fits = is_valid(value) and compatible(aval, get_aval(value))
+    if not fits:
+        raise _Fault(f"does not have the type of its value, which is of {type(value)}", literal)
+
+
+def _type(aval: Any) -> str:
+    return str(aval.str_short())
+
+
+def _listed(effects: Effects) -> str:
+    return f"the effects {{{', '.join(sorted(map(repr, effects)))}}}" if effects else "no effects"
+
+
+def _explain(fault: _Fault, root: Jaxpr) -> str:
+    names = printer.name_vars(root)
+    text = fault.text
+    if fault.atom is not None:
+        kind = "literal" if type(fault.atom) is Literal else "variable"
+        text = f"{kind} {printer.atom_to_text(fault.atom, names)} {text}"
+    lines = [f"check_jaxpr: {', '.join([text, *fault.place])}"]
+    if fault.eqn is not None:
+        lines += _shortened(printer.eqn_to_text(fault.eqn, names).split("\n"))
+        lines.append(f"from {summarize(fault.eqn.source_info)}")
+    return "\n".join(lines)
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[: _MOST_LINES - 2], "  ...", lines[-1]]
+    return [f"    {line}" for line in lines]

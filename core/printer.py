@@ -1,0 +1,328 @@
+"""Jaxprs as text, in jax's notation."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, Final
+
+import numpy as np
+
+from primax.core import rules
+from primax.core.jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    formatter,
+    jaxprs_in_params,
+)
+from primax.core.layout import (
+    BREAK,
+    CLOSE,
+    DEDENT,
+    EMPTY_BREAK,
+    EQUATION_BREAK,
+    FILL,
+    INDENT,
+    OPEN,
+    Note,
+    Token,
+    lay_out,
+)
+from primax.core.recursion import deeper
+from primax.core.source_info import user_frame
+
+__all__ = ["atom_to_text", "eqn_to_text", "jaxpr_to_text", "name_vars"]
+
+_HOISTED_FROM: Final = 11
+_ADDRESS: Final = re.compile(r" at 0x([0-9a-fA-F]+)")
+
+
+def jaxpr_to_text(jaxpr: Jaxpr | ClosedJaxpr, *, source_info: bool = False, width: int = 80) -> str:
+    """A program in jax's notation.
+
+    Args:
+      jaxpr: the program.
+      source_info: whether each equation ends in a comment that says where the user's program made it.
+      width: the number of columns to fill.
+
+    Returns:
+      The text. Programs that occur more than once, or are long, stand before it under names of their own.
+    """
+    return lay_out(_tokens_of_program(_open(jaxpr), source_info).tokens, width)
+
+
+def eqn_to_text(eqn: JaxprEqn, names: Mapping[Var, str] | None = None, *, width: int = 80) -> str:
+    """An equation in jax's notation, its variables under the given names, or else under fresh ones."""
+    writer = _Writer(_Names(names or {}))
+    writer.equation(eqn)
+    return lay_out(writer.tokens, width).rstrip()
+
+
+def atom_to_text(atom: Atom, names: Mapping[Var, str]) -> str:
+    """A variable by its name, a literal with its type."""
+    return _Writer(_Names(names)).atom(atom)
+
+
+def name_vars(jaxpr: Jaxpr | ClosedJaxpr) -> dict[Var, str]:
+    """The names that the variables of a program, and of the programs it holds, have in its text."""
+    return _tokens_of_program(_open(jaxpr), False).names.given
+
+
+def _open(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
+    return program.jaxpr if isinstance(program, ClosedJaxpr) else program
+
+
+def _tokens_of_program(jaxpr: Jaxpr, source_info: bool) -> _Writer:
+    shared = _shared(jaxpr)
+    names = _Names(dict.fromkeys(_unread(jaxpr), "_"), frozenset(shared.values()))
+    writer = _Writer(names, shared, source_info)
+    for program, name in shared.items():
+        writer.put(f"let {name} = ")
+        writer.program(program)
+        writer.put(" in")
+        writer.put(BREAK)
+    writer.program(jaxpr)
+    return writer
+
+
+def _unread(jaxpr: Jaxpr) -> Iterator[Var]:
+    """The results that neither an equation nor the outputs read."""
+    read = {v for v in jaxpr.outvars if type(v) is not Literal}
+    for eqn in jaxpr.eqns:
+        read.update(v for v in eqn.invars if type(v) is not Literal)
+    return (v for eqn in jaxpr.eqns for v in eqn.outvars if v not in read)
+
+
+def _shared(root: Jaxpr) -> dict[Jaxpr, str]:
+    """The programs below `root` that are printed ahead of it, under unique names."""
+    occurrences: Counter[Jaxpr] = Counter()
+    names: dict[Jaxpr, str] = {}
+    pending = deque([root])
+    while pending:
+        jaxpr = pending.popleft()
+        occurrences[jaxpr] += 1
+        if occurrences[jaxpr] > 2:
+            continue  # what it holds has been met twice as well
+        for eqn in jaxpr.eqns:
+            if eqn.params:
+                name = eqn.params.get("name")
+                for sub in jaxprs_in_params(eqn.params):
+                    pending.append(sub)
+                    if isinstance(name, str):
+                        names.setdefault(sub, name.strip("<>"))
+    shared: dict[Jaxpr, str] = {}
+    taken: set[str] = set()
+    for jaxpr, times in occurrences.items():
+        if jaxpr is not root and (times > 1 or len(jaxpr.eqns) >= _HOISTED_FROM):
+            name = names.get(jaxpr, "jaxpr")
+            shared[jaxpr] = next(each for i in count() if (each := f"{name}{i}" if i else name) not in taken)
+            taken.add(shared[jaxpr])
+    return shared
+
+
+class _Names:
+    """Names for variables, given out in the order in which they are asked for."""
+
+    def __init__(self, given: Mapping[Var, str], taken: Iterable[str] = ()) -> None:
+        self.given = dict(given)
+        self._taken = {*taken, *self.given.values()}
+        self._next = 0
+
+    def __call__(self, var: Var) -> str:
+        name = self.given.get(var)
+        if name is None:
+            if type(var) is DropVar:
+                return "_"
+            name = self.given[var] = self._fresh()
+        return name
+
+    def _fresh(self) -> str:
+        while True:
+            n = self._next
+            self._next += 1
+            n, digit = divmod(n, 26)
+            name = chr(97 + digit)
+            while n:
+                n, digit = divmod(n, 26)
+                name = chr(97 + digit) + name
+            if name not in self._taken:
+                return name
+
+    def alias(self, inner: Sequence[Atom], outer: Sequence[Atom]) -> None:
+        """Call the variables of an inner program like the outer ones they stand for, one for one."""
+        if len(inner) != len(outer):
+            return
+        used: set[Atom] = set()
+        for v, like in zip(inner, outer, strict=True):
+            if isinstance(v, Var) and isinstance(like, Var) and like not in used and v not in self.given:
+                used.add(like)
+                self.given[v] = self(like)
+
+
+class _Writer:
+    """Turns programs into the tokens of a layout."""
+
+    def __init__(
+        self, names: _Names, shared: Mapping[Jaxpr, str] | None = None, source_info: bool = False
+    ) -> None:
+        self.names = names
+        self.tokens: list[Token] = []
+        self.put = self.tokens.append
+        self._shared = shared or {}
+        self._source_info = source_info
+        self._types: dict[Any, str] = {}
+
+    def program(self, jaxpr: Jaxpr) -> None:
+        put = self.put
+        put(OPEN)
+        put(INDENT)
+        put("{ lambda ")
+        self._variables(map(self._binder, jaxpr.constvars))
+        put("; ")
+        self._variables(map(self._binder, jaxpr.invars))
+        put(". let")
+        put(INDENT)
+        put(BREAK)
+        for i, eqn in enumerate(jaxpr.eqns):
+            if i:
+                put(EQUATION_BREAK)
+            self.equation(eqn)
+        put(DEDENT)
+        put(BREAK)
+        put("in (")
+        self._variables(map(self.atom, jaxpr.outvars), ",")
+        put(",)" if len(jaxpr.outvars) == 1 else ")")
+        put(DEDENT)
+        put(" }")
+        put(CLOSE)
+
+    def equation(self, eqn: JaxprEqn) -> None:
+        put = self.put
+        params = eqn.params
+        if params:
+            params = self._shown_params(eqn)
+        self._variables(map(self._binder, eqn.outvars))
+        if eqn.outvars:
+            put(" = ")
+        if self._source_info:
+            frame = user_frame(eqn.source_info)
+            if frame is not None:
+                put(Note(str(frame)))
+        put(eqn.primitive.name)
+        if params:
+            self._parameters(params)
+        put(" ")
+        self._variables(map(self.atom, eqn.invars))
+
+    def _shown_params(self, eqn: JaxprEqn) -> dict[str, Any]:
+        if eqn.primitive.name == "jit" and "jaxpr" in eqn.params:
+            jaxpr = _open(eqn.params["jaxpr"])
+            if jaxpr not in self._shared:
+                self.names.alias(jaxpr.invars, eqn.invars)
+                self.names.alias(jaxpr.outvars, eqn.outvars)
+            return _params_of_jit(eqn.params)
+        rule = rules.print_rules.functions.get(eqn.primitive)
+        if rule is not None:
+            return rule(eqn.params)  # type: ignore[no-any-return]
+        return {name: eqn.params[name] for name in sorted(eqn.params)}
+
+    def _parameters(self, params: dict[str, Any]) -> None:
+        put = self.put
+        put(OPEN)
+        put(INDENT)
+        put("[")
+        between = EMPTY_BREAK
+        for name, value in params.items():
+            put(between)
+            between = BREAK
+            put(f"{name}=")
+            self._value(value)
+        put(DEDENT)
+        put(EMPTY_BREAK)
+        put("]")
+        put(CLOSE)
+
+    def _value(self, value: Any) -> None:
+        put = self.put
+        if isinstance(value, Jaxpr | ClosedJaxpr):
+            self._held(_open(value))
+        elif type(value) is tuple and value and all(isinstance(item, Jaxpr | ClosedJaxpr) for item in value):
+            put(OPEN)
+            put(INDENT)
+            put("(")
+            between = EMPTY_BREAK
+            for item in value:
+                put(between)
+                between = BREAK
+                self._held(_open(item))
+            put(DEDENT)
+            put(EMPTY_BREAK)
+            put(")")
+            put(CLOSE)
+        elif isinstance(value, frozenset):
+            put(f"frozenset({{{', '.join(sorted(map(repr, value)))}}})")
+        else:
+            put(_ADDRESS.sub(lambda found: " at 0x" + "X" * len(found[1]), str(value)))
+
+    def _held(self, jaxpr: Jaxpr) -> None:
+        name = self._shared.get(jaxpr)
+        if name is not None:
+            self.put(name)
+            return
+        with deeper():
+            self.program(jaxpr)
+
+    def _variables(self, texts: Iterable[str], separator: str = "") -> None:
+        put = self.put
+        first = True
+        put(INDENT)
+        for text in texts:
+            if not first:
+                if separator:
+                    put(separator)
+                put(FILL)
+            first = False
+            put(text)
+        put(DEDENT)
+
+    def _binder(self, var: Var) -> str:
+        return f"{self.names(var)}:{self._type(var.aval)}"
+
+    def atom(self, atom: Atom) -> str:
+        if type(atom) is not Literal:
+            return self.names(atom)  # type: ignore[arg-type]
+        value = _literal(atom.val)
+        return value if getattr(atom.aval, "dtype", None) is None else f"{value}:{self._type(atom.aval)}"
+
+    def _type(self, aval: Any) -> str:
+        text = self._types.get(aval)
+        if text is None:
+            text = self._types[aval] = aval.str_short()
+        return text
+
+
+def _literal(value: Any) -> str:
+    if type(value) in (float, int, bool, complex):
+        return str(value)
+    return "[...]" if np.shape(value) else str(np.asarray(value).item())
+
+
+def _params_of_jit(params: dict[str, Any]) -> dict[str, Any]:
+    """The name first, then whatever was asked for beyond the defaults."""
+    shown = {"name": params["name"]} if "name" in params else {}
+    for name in sorted(params.keys() - {"name"}):
+        value = params[name]
+        if name == "jaxpr" or (any(value) if type(value) is tuple else value):
+            shown[name] = value
+    return shown
+
+
+formatter.jaxpr = jaxpr_to_text
+formatter.eqn = eqn_to_text
