@@ -9,7 +9,7 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes
 from primax.extend.interpreters import mlir
-from primax.plugins.elementwise import ANY, ORDERED, match_scalars, row
+from primax.plugins.elementwise import ANY, ORDERED, row
 
 __all__ = ["eq", "eq_p", "ge", "ge_p", "gt", "gt_p", "le", "le_p", "lt", "lt_p", "ne", "ne_p"]
 
@@ -23,32 +23,32 @@ lt_p = core.Primitive("lt")
 
 def eq(x: Any, y: Any) -> Any:
     """Elementwise x == y, for arrays of one dtype and one shape."""
-    return eq_p.bind(*match_scalars(x, y))
+    return eq_p.bind(x, y)
 
 
 def ne(x: Any, y: Any) -> Any:
     """Elementwise x != y, for arrays of one dtype and one shape."""
-    return ne_p.bind(*match_scalars(x, y))
+    return ne_p.bind(x, y)
 
 
 def ge(x: Any, y: Any) -> Any:
     """Elementwise x >= y, for real arrays of one dtype and one shape."""
-    return ge_p.bind(*match_scalars(x, y))
+    return ge_p.bind(x, y)
 
 
 def gt(x: Any, y: Any) -> Any:
     """Elementwise x > y, for real arrays of one dtype and one shape."""
-    return gt_p.bind(*match_scalars(x, y))
+    return gt_p.bind(x, y)
 
 
 def le(x: Any, y: Any) -> Any:
     """Elementwise x <= y, for real arrays of one dtype and one shape."""
-    return le_p.bind(*match_scalars(x, y))
+    return le_p.bind(x, y)
 
 
 def lt(x: Any, y: Any) -> Any:
     """Elementwise x < y, for real arrays of one dtype and one shape."""
-    return lt_p.bind(*match_scalars(x, y))
+    return lt_p.bind(x, y)
 
 
 def _compare(direction: str) -> Any:
@@ -56,7 +56,7 @@ def _compare(direction: str) -> Any:
         dtype = ctx.avals_in[0].dtype
         if dtypes.is_inexact(dtype):
             kind = "FLOAT"
-        elif dtypes.is_bool(dtype) or np.issubdtype(dtype, np.unsignedinteger) or dtype.name.startswith("uint"):
+        elif dtypes.is_bool(dtype) or dtypes.is_unsigned_integer(dtype):
             kind = "UNSIGNED"
         else:
             kind = "SIGNED"

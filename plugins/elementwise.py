@@ -1,4 +1,4 @@
-"""What elementwise families share: their rules follow from a row that says dtypes, operation and derivative."""
+"""What elementwise families share: a row that says dtypes, operation and derivative makes all their rules."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ __all__ = [
     "ANY",
     "BOOL_OR_INT",
     "COMPLEX",
+    "FLOAT32_OR_64",
     "FLOATING",
     "INEXACT",
     "INTEGER",
     "NUMERIC",
     "ORDERED",
+    "REAL",
+    "SIGNED",
     "Accepts",
     "elementwise_abstract_eval",
-    "match_scalars",
+    "ir_full",
+    "like",
     "row",
-    "unbroadcast",
 ]
 
 Rule = Callable[..., Any]
@@ -54,11 +57,17 @@ INEXACT = Accepts("floating or complex", dtypes.is_inexact)
 INTEGER = Accepts("integer", dtypes.is_integer)
 BOOL_OR_INT = Accepts("boolean or integer", lambda d: dtypes.is_bool(d) or dtypes.is_integer(d))
 NUMERIC = Accepts("a number", lambda d: dtypes.is_integer(d) or dtypes.is_inexact(d))
+SIGNED = Accepts("a signed number", lambda d: dtypes.is_signed_integer(d) or dtypes.is_inexact(d))
+REAL = Accepts("a real number", lambda d: dtypes.is_integer(d) or dtypes.is_floating(d))
+FLOAT32_OR_64 = Accepts("float32 or float64", lambda d: d in (np.float32, np.float64))
 ORDERED = Accepts("real", lambda d: not dtypes.is_complex(d))
 
 
 def elementwise_abstract_eval(
-    name: str, accepts: Sequence[Accepts], out_dtype: Callable[[Any], Any] | None = None, same_dtype: bool = True
+    name: str,
+    accepts: Sequence[Accepts],
+    out_dtype: Callable[[Any], Any] | None = None,
+    same_dtype: bool = True,
 ) -> Rule:
     """The abstract evaluation rule of an elementwise primitive.
 
@@ -87,8 +96,8 @@ def elementwise_abstract_eval(
                     shape = aval.shape
                 elif aval.shape:
                     raise TypeError(
-                        f"{name}: arguments must have one shape, or none, got shapes {shape} and {aval.shape}; "
-                        "primax.numpy broadcasts"
+                        f"{name}: arguments must have one shape, or none, got shapes {shape} and "
+                        f"{aval.shape}; primax.numpy broadcasts"
                     )
         weak = all(aval.weak_type for aval in avals)
         dtype = first.dtype if out_dtype is None else out_dtype(first.dtype)
@@ -107,6 +116,7 @@ def row(
     out: Callable[[Any], Any] | None = None,
     uses_result: bool = False,
     same_dtype: bool = True,
+    jvp_rule: Rule | None = None,
     **rules: Any,
 ) -> tuple[core.Primitive, dict[str, Any]]:
     """One elementwise primitive with its rules.
@@ -115,15 +125,18 @@ def row(
       primitive: what the row defines.
       accepts: dtypes of its arguments: one for a primitive of one argument, else a sequence.
       lowering: a StableHLO or CHLO operation, or a rule.
-      jvp: for each argument `(tangent, *primals)` to its term of the derivative, or None for none; a single function
-        for a primitive of one argument; None if the derivative is zero wherever it exists.
+      jvp: for each argument `(tangent, *primals)` to its term of the derivative, or None for none; a single
+        function for a primitive of one argument; None if the derivative is zero wherever it exists.
       out: the dtype of the result from that of the first argument.
       uses_result: whether the functions in `jvp` get the result after the tangent.
       same_dtype: whether all arguments must have one dtype.
+      jvp_rule: the whole JVP rule, in place of `jvp`.
       rules: further rules, or replacements.
     """
     kinds = [accepts] if isinstance(accepts, Accepts) else list(accepts)
-    if jvp is None:
+    if jvp_rule is not None:
+        derivative = jvp_rule
+    elif jvp is None:
         derivative = ad.zero_jvp(primitive)
     else:
         terms = [jvp] if callable(jvp) else list(jvp)
@@ -137,23 +150,15 @@ def row(
     return primitive, {**found, **rules}
 
 
-_PYTHON_SCALARS = (float, int, complex, bool)
+def like(x: Any, value: Any) -> Any:
+    """A constant of rank 0 and of the type of `x`, weakly typed if that is."""
+    aval = core.get_aval(x)
+    if aval.weak_type and core.get_aval(value).dtype == aval.dtype:
+        return value
+    return aval.dtype.type(value)
 
 
-def match_scalars(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands; a Python scalar takes the dtype of the other where that can hold it."""
-    if type(x) in _PYTHON_SCALARS:
-        if type(y) not in _PYTHON_SCALARS:
-            return _scalar_like(x, core.get_aval(y)), y
-    elif type(y) in _PYTHON_SCALARS:
-        return x, _scalar_like(y, core.get_aval(x))
-    return x, y
-
-
-def _scalar_like(scalar: Any, aval: Any) -> Any:
-    own = core.get_aval(scalar)
-    if own.dtype == aval.dtype and aval.weak_type:
-        return scalar
-    if dtypes.result_type(aval, scalar) != aval.dtype:
-        return scalar
-    return aval.dtype.type(scalar)
+def ir_full(value: Any, aval: Any) -> Any:
+    """A constant of a type, as an IR value."""
+    scalar = mlir.ir_constant(aval.dtype.type(value))
+    return mlir.broadcast_scalar(scalar, aval) if aval.shape else scalar

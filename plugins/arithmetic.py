@@ -1,0 +1,479 @@
+"""Arithmetic: sums, products, quotients, integer powers, signs and extrema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import core, hookimpl
+from primax.extend.core import dtypes
+from primax.extend.interpreters import ad, mlir
+from primax.plugins.comparison import eq_p, ge_p
+from primax.plugins.elementwise import (
+    ANY,
+    COMPLEX,
+    FLOAT32_OR_64,
+    INEXACT,
+    NUMERIC,
+    REAL,
+    SIGNED,
+    elementwise_abstract_eval,
+    ir_full,
+    like,
+    row,
+)
+from primax.plugins.rounding import floor_p
+from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n, unbroadcast
+
+__all__ = [
+    "abs",
+    "abs_p",
+    "add",
+    "add_any",
+    "add_any_p",
+    "add_p",
+    "complex",
+    "complex_p",
+    "conj",
+    "conj_p",
+    "div",
+    "div_p",
+    "imag",
+    "imag_p",
+    "integer_pow",
+    "integer_pow_p",
+    "max",
+    "max_p",
+    "min",
+    "min_p",
+    "mul",
+    "mul_p",
+    "neg",
+    "neg_p",
+    "real",
+    "real_p",
+    "rem",
+    "rem_p",
+    "sign",
+    "sign_p",
+    "square",
+    "square_p",
+    "sub",
+    "sub_p",
+]
+
+abs_p = core.Primitive("abs")
+add_any_p = core.Primitive("add_any")
+add_p = core.Primitive("add")
+complex_p = core.Primitive("complex")
+conj_p = core.Primitive("conj")
+div_p = core.Primitive("div")
+imag_p = core.Primitive("imag")
+integer_pow_p = core.Primitive("integer_pow")
+max_p = core.Primitive("max")
+min_p = core.Primitive("min")
+mul_p = core.Primitive("mul")
+neg_p = core.Primitive("neg")
+real_p = core.Primitive("real")
+rem_p = core.Primitive("rem")
+sign_p = core.Primitive("sign")
+square_p = core.Primitive("square")
+sub_p = core.Primitive("sub")
+
+
+def add(x: Any, y: Any) -> Any:
+    """Elementwise x + y, for numbers of one dtype and one shape."""
+    return add_p.bind(x, y)
+
+
+def add_any(x: Any, y: Any) -> Any:
+    """The sum of two tangents or cotangents of one type."""
+    return add_any_p.bind(x, y)
+
+
+def sub(x: Any, y: Any) -> Any:
+    """Elementwise x - y, for numbers of one dtype and one shape."""
+    return sub_p.bind(x, y)
+
+
+def mul(x: Any, y: Any) -> Any:
+    """Elementwise x * y, for numbers of one dtype and one shape."""
+    return mul_p.bind(x, y)
+
+
+def div(x: Any, y: Any) -> Any:
+    """Elementwise x / y, for numbers of one dtype and one shape; integers are rounded towards zero."""
+    return div_p.bind(x, y)
+
+
+def rem(x: Any, y: Any) -> Any:
+    """Elementwise remainder of x / y rounded towards zero; it has the sign of x."""
+    return rem_p.bind(x, y)
+
+
+def max(x: Any, y: Any) -> Any:
+    """Elementwise maximum; NaN if either is, and complex numbers are ordered by real, then imaginary part."""
+    return max_p.bind(x, y)
+
+
+def min(x: Any, y: Any) -> Any:
+    """Elementwise minimum; NaN if either is, and complex numbers are ordered by real, then imaginary part."""
+    return min_p.bind(x, y)
+
+
+def neg(x: Any) -> Any:
+    """Elementwise -x, for numbers."""
+    return neg_p.bind(x)
+
+
+def sign(x: Any) -> Any:
+    """Elementwise sign: -1, 0 (with its sign) or 1; x / abs(x) for complex x; NaN for NaN."""
+    return sign_p.bind(x)
+
+
+def abs(x: Any) -> Any:
+    """Elementwise absolute value of signed numbers; real for complex x."""
+    return abs_p.bind(x)
+
+
+def square(x: Any) -> Any:
+    """Elementwise x * x, for numbers."""
+    return square_p.bind(x)
+
+
+def real(x: Any) -> Any:
+    """Elementwise real part of complex numbers."""
+    return real_p.bind(x)
+
+
+def imag(x: Any) -> Any:
+    """Elementwise imaginary part of complex numbers."""
+    return imag_p.bind(x)
+
+
+def complex(x: Any, y: Any) -> Any:
+    """Elementwise x + i y, for real arrays of one floating dtype and one shape."""
+    return complex_p.bind(x, y)
+
+
+def conj(x: Any) -> Any:
+    """Elementwise complex conjugate; real numbers become complex."""
+    return conj_p.bind(x)
+
+
+def integer_pow(x: Any, y: int) -> Any:
+    """Elementwise x ** y for a static integer y.
+
+    Args:
+      x: numbers.
+      y: the exponent; not negative if `x` is of integers.
+
+    Raises:
+      TypeError: `x` is of integers and `y` negative, or `y` is no integer.
+    """
+    return integer_pow_p.bind(x, y=y.__index__())
+
+
+def _spread(t: Any, out: Any) -> Any:
+    """A tangent of a result: that of a scalar operand is repeated to the shape of the result."""
+    shape = core.get_aval(out).shape
+    return t if core.get_aval(t).shape == shape else broadcast_in_dim(t, shape, ())
+
+
+def _add_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    tx, ty = tangents
+    out = add_p.bind(x, y)
+    if type(tx) is ad.Zero:
+        return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else _spread(ty, out)
+    return out, _spread(tx, out) if type(ty) is ad.Zero else add_p.bind(tx, ty)
+
+
+def _add_transpose(ct: Any, x: Any, y: Any) -> Any:
+    if type(ct) is ad.Zero:
+        return None, None
+    return (
+        unbroadcast(x.aval, ct) if type(x) is ad.UndefinedPrimal else None,
+        unbroadcast(y.aval, ct) if type(y) is ad.UndefinedPrimal else None,
+    )
+
+
+def _sub_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    tx, ty = tangents
+    out = sub_p.bind(x, y)
+    if type(tx) is ad.Zero:
+        return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else _spread(neg_p.bind(ty), out)
+    return out, _spread(tx, out) if type(ty) is ad.Zero else sub_p.bind(tx, ty)
+
+
+def _sub_transpose(ct: Any, x: Any, y: Any) -> Any:
+    if type(ct) is ad.Zero:
+        return None, None
+    return (
+        unbroadcast(x.aval, ct) if type(x) is ad.UndefinedPrimal else None,
+        neg_p.bind(unbroadcast(y.aval, ct)) if type(y) is ad.UndefinedPrimal else None,
+    )
+
+
+def _div_transpose(ct: Any, x: Any, y: Any) -> Any:
+    return (None if type(ct) is ad.Zero else unbroadcast(x.aval, div_p.bind(ct, y))), None
+
+
+def _quotient_rounded_to_zero(x: Any, y: Any) -> Any:
+    quotient = div_p.bind(x, y)
+    return mul_p.bind(sign_p.bind(quotient), floor_p.bind(abs_p.bind(quotient)))
+
+
+def _chosen(x: Any, out: Any, y: Any) -> Any:
+    """1 where the extremum `out` is `x` alone, 1/2 where it is `y` too, 0 elsewhere."""
+    dtype = core.get_aval(out).dtype
+    is_x = convert_element_type(eq_p.bind(x, out), dtype)
+    is_y = convert_element_type(eq_p.bind(y, out), dtype)
+    return div_p.bind(is_x, add_p.bind(is_y, like(out, 1)))
+
+
+def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
+    dtype = core.get_aval(x).dtype
+    if dtypes.is_complex(dtype):
+        one_at_zero = convert_element_type(eq_p.bind(out, like(out, 0.0)), core.get_aval(out).dtype)
+        modulus = convert_element_type(add_p.bind(out, one_at_zero), dtype)
+        return real_p.bind(mul_p.bind(t, div_p.bind(conj_p.bind(x), modulus)))
+    return select_n(ge_p.bind(x, like(x, 0.0)), neg_p.bind(t), t)
+
+
+def _integer_pow_jvp(primals: Any, tangents: Any, *, y: int) -> Any:
+    (x,), (t,) = primals, tangents
+    out = integer_pow_p.bind(x, y=y)
+    if type(t) is ad.Zero or y == 0:
+        return out, ad.Zero.from_primal_value(out)
+    if y == 1:
+        return out, t
+    power = x if y == 2 else integer_pow_p.bind(x, y=y - 1)
+    return out, mul_p.bind(t, mul_p.bind(power, like(x, float(y))))
+
+
+def _complex_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    tx, ty = tangents
+    out = complex_p.bind(x, y)
+    if type(tx) is ad.Zero and type(ty) is ad.Zero:
+        return out, ad.Zero.from_primal_value(out)
+    return out, _spread(
+        complex_p.bind(
+            like(x, 0.0) if type(tx) is ad.Zero else tx,
+            like(y, 0.0) if type(ty) is ad.Zero else ty,
+        ),
+        out,
+    )
+
+
+def _complex_transpose(ct: Any, x: Any, y: Any) -> Any:
+    if type(ct) is ad.Zero:
+        return None, None
+    return (
+        unbroadcast(x.aval, real_p.bind(ct)) if type(x) is ad.UndefinedPrimal else None,
+        unbroadcast(y.aval, neg_p.bind(imag_p.bind(ct))) if type(y) is ad.UndefinedPrimal else None,
+    )
+
+
+def _integer_pow_abstract_eval(x: Any, *, y: int) -> Any:
+    if y < 0 and dtypes.is_integer(x.dtype):
+        raise TypeError(f"integer_pow: y must not be negative for integers, got {y} for {x.str_short()}")
+    return _numeric_abstract_eval(x)
+
+
+_numeric_abstract_eval = elementwise_abstract_eval("integer_pow", (NUMERIC,))
+
+
+def _integer_pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, y: int) -> Any:
+    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
+    aval = ctx.avals_out[0]
+
+    def binary(name: str, a: Any, b: Any) -> Any:
+        return mlir.ir.Operation.create(name, [result], [a, b]).result
+
+    exponent = y if y >= 0 else -y
+    power = None
+    while exponent:
+        if exponent & 1:
+            power = x if power is None else binary("stablehlo.multiply", power, x)
+        exponent >>= 1
+        if exponent:
+            x = binary("stablehlo.multiply", x, x)
+    if y > 0:
+        return power
+    one = ir_full(1, aval)
+    return one if y == 0 else binary("stablehlo.divide", one, power)
+
+
+def _square_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+    return mlir.ir.Operation.create("stablehlo.multiply", [x.type], [x, x]).results
+
+
+def _sign_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+    aval = ctx.avals_in[0]
+    if dtypes.is_unsigned_integer(aval.dtype):
+        return mlir.ir.Operation.create("stablehlo.minimum", [x.type], [x, ir_full(1, aval)]).results
+    return mlir.ir.Operation.create("stablehlo.sign", [x.type], [x]).results
+
+
+def _extremum_lowering(name: str, direction: str) -> Any:
+    real = mlir.nary(f"stablehlo.{name}")
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
+        if not dtypes.is_complex(ctx.avals_in[0].dtype):
+            return real(ctx, x, y)
+        return _lexicographic(ctx, x, y, direction)
+
+    lowering.__name__ = f"lower_to({name})"
+    return lowering
+
+
+def _lexicographic(ctx: mlir.LoweringRuleContext, x: Any, y: Any, direction: str) -> Any:
+    """The greater or smaller of complex numbers by real part, then imaginary part."""
+    hlo = mlir.hlo
+    shape = ctx.avals_out[0].shape
+    x, y = (
+        v if aval.shape == shape else mlir.broadcast_scalar(v, aval.update(shape=shape))
+        for v, aval in zip((x, y), ctx.avals_in, strict=True)
+    )
+    kind = hlo.ComparisonTypeAttr.get("FLOAT")
+    strict = hlo.ComparisonDirectionAttr.get(direction)
+    equal = hlo.ComparisonDirectionAttr.get("EQ")
+    rx, ry = hlo.real(x), hlo.real(y)
+    by_real = hlo.compare(rx, ry, strict, compare_type=kind)
+    by_imag = hlo.compare(hlo.imag(x), hlo.imag(y), strict, compare_type=kind)
+    same_real = hlo.compare(rx, ry, equal, compare_type=kind)
+    return hlo.select(hlo.select(same_real, by_imag, by_real), x, y)
+
+
+def _conj_transpose(ct: Any, x: Any) -> Any:
+    return [(conj_p if dtypes.is_complex(x.aval.dtype) else real_p).bind(ct)]
+
+
+def _conj_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+    hlo = mlir.hlo
+    if dtypes.is_complex(ctx.avals_in[0].dtype):
+        return hlo.complex(hlo.real(x), hlo.negate(hlo.imag(x)))
+    return hlo.complex(x, ir_full(0, ctx.avals_in[0]))
+
+
+def _real_dtype(dtype: Any) -> Any:
+    return dtypes.to_floating_dtype(dtype) if dtypes.is_complex(dtype) else dtype
+
+
+def _complex_dtype(dtype: Any) -> Any:
+    return dtypes.to_complex_dtype(dtype)
+
+
+def _linear(primitive: core.Primitive, accepts: Any, lowering: Any, transpose: Any, **rules: Any) -> Any:
+    """A row for a primitive of one argument that is linear; `transpose` is `(cotangent) -> cotangent`."""
+    return row(
+        primitive,
+        accepts,
+        lowering,
+        jvp_rule=ad.linear_jvp(primitive),
+        transpose=ad.linear_transpose(primitive, lambda ct: [transpose(ct)]),
+        **rules,
+    )
+
+
+NN = (NUMERIC, NUMERIC)
+TABLE = (
+    row(add_p, NN, "stablehlo.add", jvp_rule=_add_jvp, transpose=_add_transpose),
+    row(add_any_p, NN, "stablehlo.add", jvp_rule=_add_jvp, transpose=_add_transpose),
+    row(sub_p, NN, "stablehlo.subtract", jvp_rule=_sub_jvp, transpose=_sub_transpose),
+    row(
+        mul_p,
+        NN,
+        "stablehlo.multiply",
+        jvp_rule=ad.bilinear_jvp(mul_p),
+        transpose=ad.bilinear_transpose(
+            mul_p,
+            lambda ct, x, y: unbroadcast(x.aval, mul_p.bind(ct, y)),
+            lambda ct, x, y: unbroadcast(y.aval, mul_p.bind(x, ct)),
+        ),
+    ),
+    row(
+        div_p,
+        NN,
+        "stablehlo.divide",
+        (
+            lambda t, out, x, y: div_p.bind(t, y),
+            lambda t, out, x, y: mul_p.bind(t, neg_p.bind(div_p.bind(out, y))),
+        ),
+        uses_result=True,
+        transpose=_div_transpose,
+    ),
+    row(
+        rem_p,
+        (REAL, REAL),
+        "stablehlo.remainder",
+        (
+            lambda t, out, x, y: _spread(t, out),
+            lambda t, out, x, y: mul_p.bind(t, neg_p.bind(_quotient_rounded_to_zero(x, y))),
+        ),
+        uses_result=True,
+    ),
+    row(
+        max_p,
+        (ANY, ANY),
+        _extremum_lowering("maximum", "GT"),
+        (
+            lambda t, out, x, y: mul_p.bind(t, _chosen(x, out, y)),
+            lambda t, out, x, y: mul_p.bind(t, _chosen(y, out, x)),
+        ),
+        uses_result=True,
+    ),
+    row(
+        min_p,
+        (ANY, ANY),
+        _extremum_lowering("minimum", "LT"),
+        (
+            lambda t, out, x, y: mul_p.bind(t, _chosen(x, out, y)),
+            lambda t, out, x, y: mul_p.bind(t, _chosen(y, out, x)),
+        ),
+        uses_result=True,
+    ),
+    row(square_p, NUMERIC, _square_lowering, lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, 2.0)))),
+    row(
+        integer_pow_p,
+        NUMERIC,
+        _integer_pow_lowering,
+        jvp_rule=_integer_pow_jvp,
+        abstract_eval=_integer_pow_abstract_eval,
+    ),
+    row(sign_p, NUMERIC, _sign_lowering),
+    row(abs_p, SIGNED, "stablehlo.abs", _abs_jvp, uses_result=True, out=_real_dtype),
+    _linear(neg_p, NUMERIC, "stablehlo.negate", lambda ct: neg_p.bind(ct)),
+    _linear(real_p, COMPLEX, "stablehlo.real", lambda ct: complex_p.bind(ct, like(ct, 0.0)), out=_real_dtype),
+    _linear(
+        imag_p,
+        COMPLEX,
+        "stablehlo.imag",
+        lambda ct: complex_p.bind(like(ct, 0.0), neg_p.bind(ct)),
+        out=_real_dtype,
+    ),
+    row(
+        conj_p,
+        INEXACT,
+        _conj_lowering,
+        jvp_rule=ad.linear_jvp(conj_p),
+        transpose=ad.linear_transpose2(conj_p, _conj_transpose),
+        out=_complex_dtype,
+    ),
+    row(
+        complex_p,
+        (FLOAT32_OR_64, FLOAT32_OR_64),
+        "stablehlo.complex",
+        jvp_rule=_complex_jvp,
+        transpose=_complex_transpose,
+        out=_complex_dtype,
+    ),
+)
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for primitive, rules in TABLE:
+        registry.define(primitive, **rules)

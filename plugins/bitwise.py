@@ -1,0 +1,103 @@
+"""Operations on the bits of booleans and integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import core, hookimpl
+from primax.plugins.elementwise import BOOL_OR_INT, INTEGER, row
+
+__all__ = [
+    "and_p",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "clz",
+    "clz_p",
+    "not_p",
+    "or_p",
+    "population_count",
+    "population_count_p",
+    "shift_left",
+    "shift_left_p",
+    "shift_right_arithmetic",
+    "shift_right_arithmetic_p",
+    "shift_right_logical",
+    "shift_right_logical_p",
+    "xor_p",
+]
+
+and_p = core.Primitive("and")
+clz_p = core.Primitive("clz")
+not_p = core.Primitive("not")
+or_p = core.Primitive("or")
+population_count_p = core.Primitive("population_count")
+shift_left_p = core.Primitive("shift_left")
+shift_right_arithmetic_p = core.Primitive("shift_right_arithmetic")
+shift_right_logical_p = core.Primitive("shift_right_logical")
+xor_p = core.Primitive("xor")
+
+
+def bitwise_not(x: Any) -> Any:
+    """Elementwise ~x, for booleans or integers."""
+    return not_p.bind(x)
+
+
+def bitwise_and(x: Any, y: Any) -> Any:
+    """Elementwise x & y, for booleans or integers of one dtype and one shape."""
+    return and_p.bind(x, y)
+
+
+def bitwise_or(x: Any, y: Any) -> Any:
+    """Elementwise x | y, for booleans or integers of one dtype and one shape."""
+    return or_p.bind(x, y)
+
+
+def bitwise_xor(x: Any, y: Any) -> Any:
+    """Elementwise x ^ y, for booleans or integers of one dtype and one shape."""
+    return xor_p.bind(x, y)
+
+
+def population_count(x: Any) -> Any:
+    """Elementwise number of bits that are 1, for integers."""
+    return population_count_p.bind(x)
+
+
+def clz(x: Any) -> Any:
+    """Elementwise number of leading bits that are 0, for integers."""
+    return clz_p.bind(x)
+
+
+def shift_left(x: Any, y: Any) -> Any:
+    """Elementwise x << y, for integers of one dtype and one shape; 0 once y reaches the number of bits."""
+    return shift_left_p.bind(x, y)
+
+
+def shift_right_arithmetic(x: Any, y: Any) -> Any:
+    """Elementwise x >> y that repeats the sign bit, for integers of one dtype and one shape."""
+    return shift_right_arithmetic_p.bind(x, y)
+
+
+def shift_right_logical(x: Any, y: Any) -> Any:
+    """Elementwise x >> y that shifts zeros in, for integers of one dtype and one shape."""
+    return shift_right_logical_p.bind(x, y)
+
+
+TABLE = (
+    row(not_p, BOOL_OR_INT, "stablehlo.not"),
+    row(and_p, (BOOL_OR_INT, BOOL_OR_INT), "stablehlo.and"),
+    row(or_p, (BOOL_OR_INT, BOOL_OR_INT), "stablehlo.or"),
+    row(xor_p, (BOOL_OR_INT, BOOL_OR_INT), "stablehlo.xor"),
+    row(population_count_p, INTEGER, "stablehlo.popcnt"),
+    row(clz_p, INTEGER, "stablehlo.count_leading_zeros"),
+    row(shift_left_p, (INTEGER, INTEGER), "stablehlo.shift_left"),
+    row(shift_right_arithmetic_p, (INTEGER, INTEGER), "stablehlo.shift_right_arithmetic"),
+    row(shift_right_logical_p, (INTEGER, INTEGER), "stablehlo.shift_right_logical"),
+)
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for primitive, rules in TABLE:
+        registry.define(primitive, **rules)

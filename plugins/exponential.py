@@ -1,0 +1,213 @@
+"""Exponentials, logarithms, powers and roots."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from primax.extend import core, hookimpl
+from primax.extend.core import dtypes
+from primax.extend.interpreters import mlir
+from primax.plugins.arithmetic import add_p, div_p, mul_p, sub_p
+from primax.plugins.comparison import eq_p, ne_p
+from primax.plugins.elementwise import (
+    FLOATING,
+    INEXACT,
+    INTEGER,
+    NUMERIC,
+    elementwise_abstract_eval,
+    ir_full,
+    like,
+    row,
+)
+from primax.plugins.structural import convert_element_type
+
+__all__ = [
+    "cbrt",
+    "cbrt_p",
+    "exp",
+    "exp2",
+    "exp2_p",
+    "exp_p",
+    "expm1",
+    "expm1_p",
+    "log",
+    "log1p",
+    "log1p_p",
+    "log_p",
+    "logistic",
+    "logistic_p",
+    "pow",
+    "pow_p",
+    "rsqrt",
+    "rsqrt_p",
+    "sqrt",
+    "sqrt_p",
+]
+
+cbrt_p = core.Primitive("cbrt")
+exp2_p = core.Primitive("exp2")
+exp_p = core.Primitive("exp")
+expm1_p = core.Primitive("expm1")
+log1p_p = core.Primitive("log1p")
+log_p = core.Primitive("log")
+logistic_p = core.Primitive("logistic")
+pow_p = core.Primitive("pow")
+rsqrt_p = core.Primitive("rsqrt")
+sqrt_p = core.Primitive("sqrt")
+
+
+def exp(x: Any) -> Any:
+    """Elementwise e**x, for floating or complex arrays."""
+    return exp_p.bind(x)
+
+
+def exp2(x: Any) -> Any:
+    """Elementwise 2**x, for floating or complex arrays."""
+    return exp2_p.bind(x)
+
+
+def expm1(x: Any) -> Any:
+    """Elementwise e**x - 1, accurate near 0, for floating or complex arrays."""
+    return expm1_p.bind(x)
+
+
+def log(x: Any) -> Any:
+    """Elementwise natural logarithm, for floating or complex arrays."""
+    return log_p.bind(x)
+
+
+def log1p(x: Any) -> Any:
+    """Elementwise log(1 + x), accurate near 0, for floating or complex arrays."""
+    return log1p_p.bind(x)
+
+
+def logistic(x: Any) -> Any:
+    """Elementwise 1 / (1 + e**-x), for floating or complex arrays."""
+    return logistic_p.bind(x)
+
+
+def sqrt(x: Any) -> Any:
+    """Elementwise square root, for floating or complex arrays."""
+    return sqrt_p.bind(x)
+
+
+def rsqrt(x: Any) -> Any:
+    """Elementwise 1 / sqrt(x), for floating or complex arrays."""
+    return rsqrt_p.bind(x)
+
+
+def cbrt(x: Any) -> Any:
+    """Elementwise cube root, for real floating arrays."""
+    return cbrt_p.bind(x)
+
+
+def pow(x: Any, y: Any) -> Any:
+    """Elementwise x**y.
+
+    Args:
+      x: floating or complex numbers.
+      y: numbers of the dtype of `x`, or integers, of one shape with `x` or of rank 0.
+    """
+    return pow_p.bind(x, y)
+
+
+def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+    scaled = mlir.hlo.multiply(x, ir_full(math.log(2), ctx.avals_in[0]))
+    return mlir.hlo.exponential(scaled)
+
+
+_power = mlir.nary("stablehlo.power")
+_same_dtype_abstract_eval = elementwise_abstract_eval("pow", (INEXACT, INEXACT))
+_integer_abstract_eval = elementwise_abstract_eval("pow", (INEXACT, INTEGER), same_dtype=False)
+
+
+def _pow_abstract_eval(x: Any, y: Any) -> Any:
+    return (_integer_abstract_eval if dtypes.is_integer(y.dtype) else _same_dtype_abstract_eval)(x, y)
+
+
+def _pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
+    x_aval, y_aval = ctx.avals_in
+    if y_aval.dtype != x_aval.dtype:
+        y_aval = y_aval.update(dtype=x_aval.dtype)
+        y = mlir.hlo.convert(mlir.aval_to_ir_type(y_aval), y)
+        ctx = ctx.replace(avals_in=[x_aval, y_aval])
+    return _power(ctx, x, y)
+
+
+def _pow_jvp_base(t: Any, out: Any, x: Any, y: Any) -> Any:
+    y_dtype = core.get_aval(y).dtype
+    if not dtypes.is_integer(y_dtype):
+        return mul_p.bind(t, mul_p.bind(y, pow_p.bind(x, sub_p.bind(y, like(y, 1.0)))))
+    # y * x ** (y - 1), where the exponent 0 stays 0, so that the derivative is 0 at x = 0 too.
+    lower = sub_p.bind(y, convert_element_type(ne_p.bind(y, like(y, 0)), y_dtype))
+    return mul_p.bind(t, mul_p.bind(convert_element_type(y, core.get_aval(x).dtype), pow_p.bind(x, lower)))
+
+
+def _pow_jvp_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
+    # log(x) counts as 0 at x = 0, where the result does not depend on a positive exponent.
+    is_zero = convert_element_type(eq_p.bind(x, like(x, 0.0)), core.get_aval(x).dtype)
+    return mul_p.bind(t, mul_p.bind(log_p.bind(add_p.bind(x, is_zero)), out))
+
+
+TABLE = (
+    row(exp_p, INEXACT, "stablehlo.exponential", lambda t, out, x: mul_p.bind(t, out), uses_result=True),
+    row(
+        exp2_p,
+        INEXACT,
+        _exp2_lowering,
+        lambda t, out, x: mul_p.bind(t, mul_p.bind(out, like(x, math.log(2)))),
+        uses_result=True,
+    ),
+    row(
+        expm1_p,
+        INEXACT,
+        "stablehlo.exponential_minus_one",
+        lambda t, out, x: mul_p.bind(t, add_p.bind(out, like(x, 1.0))),
+        uses_result=True,
+    ),
+    row(log_p, INEXACT, "stablehlo.log", lambda t, x: div_p.bind(t, x)),
+    row(log1p_p, INEXACT, "stablehlo.log_plus_one", lambda t, x: div_p.bind(t, add_p.bind(x, like(x, 1.0)))),
+    row(
+        logistic_p,
+        INEXACT,
+        "stablehlo.logistic",
+        lambda t, out, x: mul_p.bind(t, mul_p.bind(out, sub_p.bind(like(x, 1.0), out))),
+        uses_result=True,
+    ),
+    row(
+        sqrt_p,
+        INEXACT,
+        "stablehlo.sqrt",
+        lambda t, out, x: mul_p.bind(t, div_p.bind(like(x, 0.5), out)),
+        uses_result=True,
+    ),
+    row(
+        rsqrt_p,
+        INEXACT,
+        "stablehlo.rsqrt",
+        lambda t, out, x: mul_p.bind(t, mul_p.bind(div_p.bind(out, x), like(x, -0.5))),
+        uses_result=True,
+    ),
+    row(
+        cbrt_p,
+        FLOATING,
+        "stablehlo.cbrt",
+        lambda t, out, x: mul_p.bind(t, div_p.bind(like(x, 1 / 3), mul_p.bind(out, out))),
+        uses_result=True,
+    ),
+    row(
+        pow_p,
+        (INEXACT, NUMERIC),
+        _pow_lowering,
+        (_pow_jvp_base, _pow_jvp_exponent),
+        uses_result=True,
+        abstract_eval=_pow_abstract_eval,
+    ),
+)
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for primitive, rules in TABLE:
+        registry.define(primitive, **rules)

@@ -1,0 +1,141 @@
+"""Rounding and the representation of floating-point numbers."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core, hookimpl
+from primax.extend.interpreters import ad, mlir
+from primax.plugins.elementwise import FLOATING, row
+
+__all__ = [
+    "RoundingMethod",
+    "ceil",
+    "ceil_p",
+    "floor",
+    "floor_p",
+    "is_finite",
+    "is_finite_p",
+    "nextafter",
+    "nextafter_p",
+    "reduce_precision",
+    "reduce_precision_p",
+    "round",
+    "round_p",
+]
+
+ceil_p = core.Primitive("ceil")
+floor_p = core.Primitive("floor")
+is_finite_p = core.Primitive("is_finite")
+nextafter_p = core.Primitive("nextafter")
+reduce_precision_p = core.Primitive("reduce_precision")
+round_p = core.Primitive("round")
+
+
+class RoundingMethod(IntEnum):
+    """How `round` breaks ties."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def floor(x: Any) -> Any:
+    """Elementwise largest integer not above x, for real floating arrays."""
+    return floor_p.bind(x)
+
+
+def ceil(x: Any) -> Any:
+    """Elementwise smallest integer not below x, for real floating arrays."""
+    return ceil_p.bind(x)
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """Elementwise nearest integer, for real floating arrays.
+
+    Args:
+      x: real floating numbers.
+      rounding_method: where halves go.
+
+    Raises:
+      ValueError: `rounding_method` is none.
+    """
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+
+
+def is_finite(x: Any) -> Any:
+    """Elementwise whether x is neither infinite nor NaN, for real floating arrays."""
+    return is_finite_p.bind(x)
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    """Elementwise the number next to x1 in the direction of x2, for real floating arrays."""
+    return nextafter_p.bind(x1, x2)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Round to what a narrower floating format could hold, keeping the dtype.
+
+    Args:
+      operand: real floating numbers.
+      exponent_bits: of the narrower format, at least 1.
+      mantissa_bits: of the narrower format, at least 0.
+
+    Raises:
+      ValueError: the bits are out of range.
+    """
+    exponent_bits, mantissa_bits = exponent_bits.__index__(), mantissa_bits.__index__()
+    if exponent_bits < 1:
+        raise ValueError(f"reduce_precision: exponent_bits must be at least 1, got {exponent_bits}")
+    if mantissa_bits < 0:
+        raise ValueError(f"reduce_precision: mantissa_bits must not be negative, got {mantissa_bits}")
+    return reduce_precision_p.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+
+
+_ROUND = {
+    RoundingMethod.AWAY_FROM_ZERO: mlir.nary("stablehlo.round_nearest_afz"),
+    RoundingMethod.TO_NEAREST_EVEN: mlir.nary("stablehlo.round_nearest_even"),
+}
+
+
+def _round_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, rounding_method: RoundingMethod) -> Any:
+    return _ROUND[rounding_method](ctx, x)
+
+
+def _reduce_precision_lowering(
+    ctx: mlir.LoweringRuleContext, x: Any, *, exponent_bits: int, mantissa_bits: int
+) -> Any:
+    def bits(n: int) -> Any:
+        return mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(32), n)
+
+    return mlir.hlo.reduce_precision(x, bits(exponent_bits), bits(mantissa_bits))
+
+
+def _boolean(dtype: Any) -> Any:
+    return np.dtype(np.bool_)
+
+
+TABLE = (
+    row(floor_p, FLOATING, "stablehlo.floor"),
+    row(ceil_p, FLOATING, "stablehlo.ceil"),
+    row(round_p, FLOATING, _round_lowering),
+    row(is_finite_p, FLOATING, "stablehlo.is_finite", out=_boolean),
+    row(nextafter_p, (FLOATING, FLOATING), "chlo.next_after"),
+    row(
+        reduce_precision_p,
+        FLOATING,
+        _reduce_precision_lowering,
+        jvp_rule=ad.linear_jvp(reduce_precision_p),
+        transpose=ad.linear_transpose(
+            reduce_precision_p, lambda ct, **params: [reduce_precision_p.bind(ct, **params)]
+        ),
+    ),
+)
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for primitive, rules in TABLE:
+        registry.define(primitive, **rules)
