@@ -1,0 +1,110 @@
+"""primax: composable transformations of numerical programs, and a platform for primitives.
+
+    >>> import primax as px
+    >>> import primax.numpy as pnp
+    >>> px.grad(lambda x: pnp.sum(pnp.sin(x) ** 2))(pnp.arange(2.0)).tolist()
+    [0.0, 0.9092974662780762]
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from primax.core.host import host
+from primax.core.array import Array
+from primax.core.avals import ShapeDtypeStruct
+from primax.core.config import (
+    config,
+    debug_infs,
+    debug_nans,
+    default_matmul_precision,
+    disable_jit,
+    enable_x64,
+    log_compiles,
+    numpy_dtype_promotion,
+)
+from primax.core.dtypes import float0
+from primax.core.errors import XlaError
+from primax.interpreters.backend import (
+    default_platform as default_backend,
+)
+from primax.interpreters.backend import (
+    device_count,
+    devices,
+    local_devices,
+)
+from primax.interpreters.compile import effects_barrier
+from primax.interpreters.differentiate import (
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from primax.interpreters.programs import make_jaxpr
+from primax.interpreters.vectorize import vmap
+from primax.plugins import BUILTIN_FAMILIES
+from primax.plugins.calls import clear_caches, eval_shape, jit
+from primax.plugins.devices import block_until_ready, copy_to_host_async, device_get, device_put
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Array",
+    "ShapeDtypeStruct",
+    "XlaError",
+    "block_until_ready",
+    "clear_caches",
+    "config",
+    "copy_to_host_async",
+    "debug_infs",
+    "debug_nans",
+    "default_backend",
+    "default_matmul_precision",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "disable_jit",
+    "effects_barrier",
+    "enable_x64",
+    "eval_shape",
+    "float0",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "local_devices",
+    "log_compiles",
+    "make_jaxpr",
+    "numpy_dtype_promotion",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
+_SUBMODULES = frozenset(("dtypes", "errors", "export", "extend", "lax", "numpy", "stages", "tree", "tree_util"))
+
+host.add_builtins(BUILTIN_FAMILIES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import submodules when they are first used."""
+    if name in _SUBMODULES:
+        return import_module(f"primax.{name}")
+    raise AttributeError(f"module 'primax' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES})

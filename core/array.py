@@ -85,6 +85,12 @@ class Array(Operand):
         self._alive()
         return self._b.is_ready()  # type: ignore[no-any-return]
 
+    def copy_to_host_async(self) -> None:
+        """Start bringing the value to the host; where the device is the host there is nothing to do."""
+        self._alive()
+        if self._b.platform() != "cpu":
+            self._b._copy_single_device_array_to_host_async()
+
     def delete(self) -> None:
         """Free the buffer now; reading the array afterwards raises."""
         self._b.delete()

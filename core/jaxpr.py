@@ -10,6 +10,7 @@ import numpy as np
 from primax.core import rules
 from primax.core.avals import get_aval
 from primax.core.effects import Effects, no_effects
+from primax.core.recursion import deeper
 from primax.core.trace import thread
 
 __all__ = [
@@ -235,7 +236,8 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
     try:
         return program.cache[key]
     except KeyError:
-        made = program.cache[key] = make()
+        with deeper():
+            made = program.cache[key] = make()
         return made
 
 

@@ -12,7 +12,8 @@ __all__ = ["deeper"]
 
 _FREE_LEVELS = 8
 _FRAMES_PER_LEVEL = 24
-_MOST_LEVELS = 600
+# Each level may take some 10 kB of the C stack, which Python's limit does not see.
+_MOST_LEVELS = 450
 
 _lock = threading.Lock()
 _raised = 0
@@ -26,8 +27,14 @@ class deeper:
 
     def __enter__(self) -> None:
         global _raised, _base
-        depth = thread.depth = thread.depth + 1
-        self._adds = _FREE_LEVELS < depth <= _MOST_LEVELS
+        depth = thread.depth + 1
+        if depth > _MOST_LEVELS:
+            raise RecursionError(
+                f"more than {_MOST_LEVELS} transformations or jitted functions are nested in each other; "
+                "does a function call itself?"
+            )
+        thread.depth = depth
+        self._adds = depth > _FREE_LEVELS
         if self._adds:
             with _lock:
                 if not _raised:

@@ -13,7 +13,7 @@ from primax.core.avals import AbstractToken, ShapedArray
 from primax.core.dtypes import float0
 from primax.core.effects import ordered_effects
 from primax.core.errors import MissingRuleError, RuleError, XlaError
-from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from primax.core.recursion import deeper
 from primax.core.source_info import is_internal, summarize
 from primax.interpreters.staging import trace_to_jaxpr
@@ -119,8 +119,10 @@ class ModuleContext:
       keepalives: whatever else must live as long as the executable.
     """
 
-    def __init__(self, shared: _SharedContext, module: Any, platform: str) -> None:
+    def __init__(self, shared: _SharedContext, module: Any, platform: str, root: Jaxpr) -> None:
         self.shared = shared
+        self.root = root
+        self.depth = 0
         self.module = module
         self.platform = platform
         self.symbols = _jaxlib.ir.SymbolTable(module.operation)
@@ -128,6 +130,20 @@ class ModuleContext:
         self.host_callbacks: list[Any] = []
         self.keepalives: list[Any] = []
         self.functions: dict[Any, Any] = {}
+        self._uses: dict[Jaxpr, int] | None = None
+
+    def uses(self, jaxpr: Jaxpr) -> int:
+        """How many equations of the program hold a jaxpr."""
+        if self._uses is None:
+            counts: dict[Jaxpr, int] = {}
+            pending = [self.root]
+            while pending:
+                for held in subjaxprs(pending.pop()):
+                    counts[held] = counts.get(held, 0) + 1
+                    if counts[held] == 1:
+                        pending.append(held)
+            self._uses = counts
+        return self._uses.get(jaxpr, 0)
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -383,20 +399,30 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
     out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in closed.out_avals)]
     function = _jaxlib.func.FuncOp(name, (in_types, out_types), visibility="private", ip=module.body)
     module.symbols.insert(function)
+    module.depth += 1
     with deeper(), ir.InsertionPoint(function.add_entry_block()):
         arguments = list(function.arguments)
         tokens = dict(zip(ordered, arguments, strict=False))
         consts = [ir_constant(np.asarray(value)) for value in closed.consts]
         outs, tokens = jaxpr_subcomp(module, closed.jaxpr, tokens, consts, arguments[len(ordered) :])
         _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
+    module.depth -= 1
     module.functions[closed] = function
     return function
 
 
+# XLA overflows its stack on call graphs some 180 functions deep; deeper ones are built in place.
+_MOST_NESTED_CALLS = 64
+
+
 def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Call a closed jaxpr as a function of the module: for rules of primitives that hold one."""
+    module = ctx.module_context
+    if module.depth >= _MOST_NESTED_CALLS and closed not in module.functions and module.uses(closed.jaxpr) <= 1:
+        with deeper():
+            return inline_jaxpr(ctx, closed, args)
     ordered = ordered_effects(closed.effects)
-    function = lower_jaxpr_to_fun(ctx.module_context, name, closed)
+    function = lower_jaxpr_to_fun(module, name, closed)
     before = ctx.tokens_in or {}
     call = _jaxlib.func.CallOp(function, [*(before[effect] for effect in ordered), *args])
     results = list(call.results)
@@ -479,7 +505,7 @@ def lower_to_module(
         one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
         attributes["mhlo.num_partitions"] = one
         attributes["mhlo.num_replicas"] = one
-        module = ModuleContext(shared, op, platform)
+        module = ModuleContext(shared, op, platform, jaxpr)
         invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
         in_avals = [v.aval for v in (*jaxpr.constvars, *invars)]
         out_avals = [v.aval for v in jaxpr.outvars]

@@ -1,0 +1,23 @@
+"""The built-in families, in the order in which they are activated."""
+
+from __future__ import annotations
+
+__all__ = ["BUILTIN_FAMILIES"]
+
+BUILTIN_FAMILIES = (
+    "structural",
+    "comparison",
+    "rounding",
+    "arithmetic",
+    "bitwise",
+    "exponential",
+    "trigonometry",
+    "special",
+    "reductions",
+    "cumulative",
+    "dot",
+    "calls",
+    "devices",
+    "arrays",
+    "numpy",
+)

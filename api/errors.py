@@ -1,0 +1,33 @@
+"""The errors that primax raises."""
+
+from __future__ import annotations
+
+from primax.core.errors import (
+    ConcretizationTypeError,
+    DeletedArrayError,
+    JaxprTypeError,
+    MissingRuleError,
+    PluginError,
+    PluginWarning,
+    RuleError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+    XlaError,
+)
+
+__all__ = [
+    "ConcretizationTypeError",
+    "DeletedArrayError",
+    "JaxprTypeError",
+    "MissingRuleError",
+    "PluginError",
+    "PluginWarning",
+    "RuleError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "UnexpectedTracerError",
+    "XlaError",
+]
