@@ -1,0 +1,26 @@
+"""The hooks of the plugin host: what a plugin marks with `hookimpl`, and the version of that agreement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pluggy
+
+__all__ = ["API_VERSION", "hookimpl", "hookspec"]
+
+API_VERSION = (1, 0)
+
+hookspec = pluggy.HookspecMarker("primax")
+hookimpl = pluggy.HookimplMarker("primax")
+
+
+@hookspec
+def primax_register(registry: Any) -> None:
+    """Enter the plugin's primitives, rules, operators, effects and types.
+
+    Called once, when the plugin is activated: at the first bind that needs a rule, never at `import primax`.
+    Everything done through `registry` is undone if this raises; nothing else is.
+
+    Args:
+      registry: a `primax.core.registry.Registry`, usable until this returns.
+    """

@@ -1,0 +1,141 @@
+"""What is known of one plugin: where it comes from, whether it is active, and if not, why."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+from primax.core.registry import Entry, Registry
+
+__all__ = ["PluginRecord"]
+
+_HOST_CODE = ("primax.core.", "pluggy", "importlib", "_frozen_importlib")
+
+
+@dataclass(slots=True, eq=False)
+class PluginRecord:
+    """What the host knows of one plugin.
+
+    Attributes:
+      name: the plugin's name.
+      source: `"built-in"`, `"explicit"` (given to `register_module`) or `"installed"`.
+      distribution: the distribution that offers it; empty for explicit ones.
+      version: that distribution's version.
+      entry_point: what is imported, `module` or `module:attribute`.
+      api: the range of API versions it states, as written; empty if it states none.
+      state: `"discovered"`, `"active"`, `"blocked"`, `"failed"` or `"refused"`.
+      reason: why it is not active, in one line.
+      traceback: of the exception that it raised, if it did.
+      registry: what it has entered, if it is active.
+      plugin: the module or object with its hooks, if it is active.
+      unreadable: what is wrong with its metadata, if anything.
+      error: the exception, until it has been reported.
+    """
+
+    name: str
+    source: str
+    distribution: str = ""
+    version: str = ""
+    entry_point: str = ""
+    api: str = ""
+    state: str = "discovered"
+    reason: str = ""
+    traceback: str = ""
+    registry: Registry | None = None
+    plugin: Any = field(default=None, repr=False)
+    unreadable: str = ""
+    error: BaseException | None = field(default=None, repr=False)
+
+    @property
+    def module(self) -> str:
+        """The module that is imported for it."""
+        return self.entry_point.partition(":")[0].strip()
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All that it has entered."""
+        return [] if self.registry is None else self.registry.entries
+
+    @property
+    def primitives(self) -> list[str]:
+        """The names of its primitives."""
+        return [entry.name for entry in self.entries if entry.what == "primitive"]
+
+    @property
+    def rules(self) -> list[Entry]:
+        """The rules that it has given, each with its primitive's name, its kind and its provenance."""
+        return [entry for entry in self.entries if entry.what == "rule"]
+
+    def describe(self) -> str:
+        """`'kepler' (primax-kepler 1.2, primax_kepler:plugin)`, for messages."""
+        parts = [f"{self.distribution} {self.version}".strip(), self.entry_point]
+        return f"{self.name!r} ({', '.join(part for part in parts if part) or self.source})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as plain data, fit for JSON."""
+        others: dict[str, list[str]] = {}
+        for entry in self.entries:
+            if entry.what in ("operator", "protocol", "effect", "aval"):
+                others.setdefault(entry.what + "s", []).append(entry.name)
+        return {
+            "name": self.name,
+            "source": self.source,
+            "distribution": self.distribution,
+            "version": self.version,
+            "entry_point": self.entry_point,
+            "api": self.api,
+            "state": self.state,
+            "reason": self.reason,
+            "traceback": self.traceback,
+            "primitives": self.primitives,
+            "rules": [
+                {"primitive": rule.name, "kind": rule.kind, "provenance": str(rule.provenance)}
+                for rule in self.rules
+            ],
+            "unsupported": [
+                {"primitive": entry.name, "kind": entry.kind}
+                for entry in self.entries
+                if entry.what == "unsupported"
+            ],
+            **others,
+        }
+
+    def match(self, module: str) -> int:
+        """How much of a module's name says that it is part of this plugin; 0 if it is not."""
+        own = self.module.split(".")
+        parts = module.split(".")
+        common = 0
+        while common < min(len(own), len(parts)) and own[common] == parts[common]:
+            common += 1
+        return common if self.source != "built-in" or common == len(own) else 0
+
+    def give_up(self, state: str, reason: str, error: BaseException | None = None) -> None:
+        """Note that the plugin failed or was refused, and where if an exception says so."""
+        self.state = state
+        self.reason = f"plugin {self.describe()} {reason}"
+        if error is not None:
+            self.error = error
+            self.traceback = "".join(traceback.format_exception(error))
+            self.reason += self._place(error)
+
+    def _place(self, error: BaseException) -> str:
+        """The innermost line of the plugin's own code that the exception went through."""
+        if isinstance(error, SyntaxError) and error.filename:
+            return f", at {error.filename}:{error.lineno}"
+        own = ""
+        other = ""
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            module = frame.f_globals.get("__name__") or ""
+            place = f", at {frame.f_code.co_filename}:{line}"
+            if self.match(module):
+                own = place
+            elif not module.startswith(_HOST_CODE):
+                other = place
+        return own or other
+
+
+def one_line(error: BaseException) -> str:
+    """`ZeroDivisionError: division by zero`."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

@@ -1,0 +1,380 @@
+"""The registry that a plugin is handed: it enters rules and the like, and remembers how to undo them."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from primax.core import rules
+from primax.core.avals import AbstractValue, aval_handlers, register_aval
+from primax.core.effects import Effect, effect_kinds, register_effect
+from primax.core.errors import PluginError
+from primax.core.operand import install_operators, installed_operators, operator_names, withdraw_operators
+from primax.core.primitive import Primitive
+from primax.core.protocol import ArrayProtocol, install_protocol, protocols
+from primax.core.rules import Provenance, RuleTable, rule_tables
+
+__all__ = ["Entry", "RefusedError", "Registry"]
+
+_PROTOCOL = tuple(field.name for field in fields(ArrayProtocol))
+_SURFACE = ("primax.core", "primax.interpreters", "primax.extend")
+
+
+class RefusedError(PluginError):
+    """A plugin asked for something that the host refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that a plugin has entered.
+
+    Attributes:
+      what: `"primitive"`, `"rule"`, `"unsupported"`, `"operator"`, `"protocol"`, `"effect"` or `"aval"`.
+      name: what it is called, such as the primitive's name.
+      kind: the kind of rule; empty for other things.
+      provenance: where the rule comes from; None for other things.
+      undo: takes it back.
+    """
+
+    what: str
+    name: str
+    kind: str
+    provenance: Provenance | None
+    undo: Callable[[], None]
+
+
+class Registry:
+    """What `primax_register` receives.
+
+    Args:
+      plugin: the plugin's name.
+      primitives: the primitives of all plugins, by name; shared by all registries of one host.
+      owners: who supplies each operator, protocol, effect and aval handler; shared likewise.
+    """
+
+    def __init__(
+        self, plugin: str, primitives: dict[str, Primitive], owners: dict[tuple[str, Any], str] | None = None
+    ) -> None:
+        self.plugin = plugin
+        self.entries: list[Entry] = []
+        self.open = True
+        self._primitives = primitives
+        self._owners = {} if owners is None else owners
+
+    def __repr__(self) -> str:
+        return f"<Registry of {self.plugin}: {len(self.entries)} entries>"
+
+    def define(
+        self,
+        primitive: Primitive,
+        *,
+        unsupported: Mapping[str, str] | None = None,
+        override: bool = False,
+        **given: Any,
+    ) -> None:
+        """Enter a primitive and its rules, or further rules for a primitive of another plugin.
+
+        Args:
+          primitive: what the rules are for.
+          unsupported: for kinds that cannot be given, the reason, which the user is told.
+          override: whether rules that are there already are replaced.
+          given: rules by kind: impl, abstract_eval, jvp, transpose, batch, lowering and the other keys of
+            `rule_tables`. A lowering may be a mapping from platforms to rules, with None for all others. None
+            means that there is no rule.
+
+        Raises:
+          TypeError: a keyword is no kind of rule, or a rule is not callable.
+          PluginError: the name belongs to another primitive, or a rule is there and `override` is False.
+        """
+        self._require_open("define")
+        if not isinstance(primitive, Primitive):
+            raise TypeError(f"registry.define: primitive must be a Primitive, got {primitive!r}")
+        unsupported = unsupported or {}
+        _require_known(f"registry.define({primitive}): rule kinds", (*given, *unsupported), rule_tables)
+        flat = dict(_flatten(primitive, given))
+        both = sorted({kind for kind, _ in flat} & unsupported.keys())
+        if both:
+            raise TypeError(f"registry.define({primitive}): {both[0]} is given and declared unsupported")
+        for (kind, key), rule in flat.items():
+            if not callable(rule):
+                raise TypeError(
+                    f"registry.define({primitive}): the {kind} rule{_on(key)} must be a function "
+                    f"{rule_tables[kind].signature}, got {rule!r}"
+                )
+        self._claim(primitive)
+        for (kind, key), rule in flat.items():
+            self._enter_rule(primitive, rule_tables[kind], key, rule, override)
+        for kind, reason in unsupported.items():
+            reasons = rule_tables[kind].unsupported
+            self._log("unsupported", primitive.name, kind, None, _put(reasons, primitive, str(reason)))
+
+    def array_protocol(
+        self, aval_type: type, *, override: bool = False, **functions: Callable[..., Any]
+    ) -> None:
+        """Supply what interpreters need of values whose aval is an `aval_type`.
+
+        Args:
+          aval_type: a subclass of `AbstractValue`.
+          override: whether to replace what is there already.
+          functions: the fields of `ArrayProtocol`, all of them.
+
+        Raises:
+          TypeError: a function is missing, unknown or not callable.
+          PluginError: the protocol is supplied already and `override` is False.
+        """
+        self._require_open("array_protocol")
+        where = "registry.array_protocol"
+        if not (isinstance(aval_type, type) and issubclass(aval_type, AbstractValue)):
+            raise TypeError(f"{where}: aval_type must be a subclass of AbstractValue, got {aval_type!r}")
+        _require_known(f"{where}: functions", functions, _PROTOCOL)
+        missing = [name for name in _PROTOCOL if name not in functions]
+        if missing:
+            raise TypeError(f"{where}({aval_type.__name__}): {', '.join(missing)} must be given")
+        _require_callable(where, functions)
+        self._refuse_taken("protocol", aval_type, aval_type.__name__, aval_type in protocols, override)
+        undo = _restore(protocols, aval_type)
+        protocols.pop(aval_type, None)
+        install_protocol(aval_type, ArrayProtocol(**functions))
+        self._log_owned("protocol", aval_type, aval_type.__name__, undo)
+
+    def operators(self, *, override: bool = False, **functions: Callable[..., Any]) -> None:
+        """Carry out Python's operators, and the methods and properties of arrays, by functions.
+
+        Args:
+          override: whether to replace those that are supplied already.
+          functions: by name: `add` is `x + y`, `radd` its reflected form, `getitem` is `x[i]`, `sum` is
+            `x.sum()`.
+
+        Raises:
+          TypeError: a name is not an operator of arrays, or a function is not callable.
+          PluginError: another plugin supplies an operator and `override` is False.
+        """
+        self._require_open("operators")
+        _require_known("registry.operators: operators", functions, operator_names)
+        _require_callable("registry.operators", functions)
+        current = installed_operators()
+        for name, function in functions.items():
+            before = current.get(name)
+            self._refuse_taken("operator", name, name, before is not None, override)
+            install_operators({name: function})
+            self._log_owned("operator", name, name, _operator_undo(name, before))
+
+    def effect(
+        self,
+        kind: type[Effect],
+        *,
+        ordered: bool = False,
+        control_flow: bool = False,
+        custom_derivatives: bool = False,
+        override: bool = False,
+    ) -> None:
+        """Make a class of effects known.
+
+        Args:
+          kind: a subclass of `Effect`.
+          ordered: whether these effects happen in program order.
+          control_flow: whether they may stand inside loops and branches.
+          custom_derivatives: whether they may stand inside functions with custom derivative rules.
+          override: whether to replace what is known of `kind` already.
+
+        Raises:
+          TypeError: `kind` is not a subclass of `Effect`.
+          PluginError: it is known already and `override` is False.
+        """
+        self._require_open("effect")
+        if isinstance(kind, type):
+            self._refuse_taken("effect", kind, kind.__name__, kind in effect_kinds, override)
+        undo = _restore(effect_kinds, kind)
+        register_effect(
+            kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives
+        )
+        self._log_owned("effect", kind, kind.__name__, undo)
+
+    def aval(
+        self, python_type: type, handler: Callable[[Any], AbstractValue], *, override: bool = False
+    ) -> None:
+        """Say how the type of a program value is read off Python values of one class.
+
+        Args:
+          python_type: the class.
+          handler: `(value) -> aval`.
+          override: whether to replace a handler that is there already.
+
+        Raises:
+          TypeError: `python_type` is not a class, or `handler` not callable.
+          PluginError: there is a handler and `override` is False.
+        """
+        self._require_open("aval")
+        if not isinstance(python_type, type):
+            raise TypeError(f"registry.aval: python_type must be a class, got {python_type!r}")
+        _require_callable("registry.aval", {"handler": handler})
+        known = python_type in aval_handlers
+        self._refuse_taken("aval", python_type, python_type.__name__, known, override)
+        undo = _restore(aval_handlers, python_type)
+        register_aval(python_type, handler)
+        self._log_owned("aval", python_type, python_type.__name__, undo)
+
+    def roll_back(self) -> None:
+        """Undo every entry, latest first. What was overridden comes back."""
+        self.open = False
+        if self.entries:
+            with rules.lock:
+                for entry in reversed(self.entries):
+                    entry.undo()
+                rules.epoch.bump()
+            self.entries = []
+
+    def _require_open(self, method: str) -> None:
+        if not self.open:
+            raise PluginError(
+                f"registry.{method}: the registry of plugin {self.plugin!r} must be used "
+                "before its primax_register returns"
+            )
+
+    def _log(
+        self, what: str, name: str, kind: str, provenance: Provenance | None, undo: Callable[[], None]
+    ) -> None:
+        self.entries.append(Entry(what, name, kind, provenance, undo))
+
+    def _claim(self, primitive: Primitive) -> None:
+        """Take the primitive's name, unless the primitive has been entered already."""
+        name = primitive.name
+        holder = self._primitives.get(name)
+        if holder is primitive:
+            return
+        if holder is not None:
+            raise RefusedError(
+                f"plugin {self.plugin!r} may not define a primitive {name!r}, "
+                f"since plugin {holder.plugin!r} has one of that name"
+            )
+        before = primitive.plugin
+        self._primitives[name] = primitive
+        primitive.plugin = self.plugin
+
+        def undo() -> None:
+            del self._primitives[name]
+            primitive.plugin = before
+
+        self._log("primitive", name, "", None, undo)
+
+    def _enter_rule(
+        self, primitive: Primitive, table: RuleTable, key: Any, rule: Any, override: bool
+    ) -> None:
+        there = table.provenance.get(key)
+        if there is not None and not override:
+            raise RefusedError(
+                f"plugin {self.plugin!r} may not replace the {table.kind} rule of {primitive}{_on(key)}, "
+                f"{there}, unless it passes override=True"
+            )
+        change = table.register(key, rule, plugin=self.plugin, override=override)
+        provenance = table.provenance[key] = self._placed(table.provenance[key], rule)
+        kind = f"{table.kind}[{key[1]}]" if isinstance(key, tuple) else table.kind
+        self._log("rule", primitive.name, kind, provenance, lambda: table.restore(change))
+
+    def _placed(self, provenance: Provenance, rule: Any) -> Provenance:
+        """Provenance of a rule that a factory of the surface has made: the line that asked for it."""
+        function = rule
+        while hasattr(function, "func"):
+            function = function.func
+        if not _is_surface(getattr(function, "__module__", None) or ""):
+            return provenance
+        frame = sys._getframe(1)
+        while frame.f_back is not None and _is_surface(frame.f_globals.get("__name__", "")):
+            frame = frame.f_back
+        return replace(provenance, file=frame.f_code.co_filename, line=frame.f_lineno)
+
+    def _refuse_taken(self, what: str, key: Any, name: str, taken: bool, override: bool) -> None:
+        if taken and not override:
+            owner = self._owners.get((what, key))
+            raise RefusedError(
+                f"plugin {self.plugin!r} may not replace the {what} {name!r}, "
+                f"given by {owner or 'no plugin'}, unless it passes override=True"
+            )
+
+    def _log_owned(self, what: str, key: Any, name: str, undo: Callable[[], None]) -> None:
+        disown = _put(self._owners, (what, key), self.plugin)
+
+        def both() -> None:
+            undo()
+            disown()
+
+        self._log(what, name, "", None, both)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or nothing if no known name is near."""
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _is_surface(module: str) -> bool:
+    return module.startswith(_SURFACE)
+
+
+def _on(key: Any) -> str:
+    return f" for platform {key[1]!r}" if isinstance(key, tuple) else ""
+
+
+def _flatten(primitive: Primitive, given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, Any], Any]]:
+    """Rules by kind and table key; the rules of platforms one by one."""
+    for kind, rule in given.items():
+        if rule is None:
+            continue
+        if kind == "lowering" and isinstance(rule, Mapping):
+            for platform, one in rule.items():
+                if platform is not None and not isinstance(platform, str):
+                    raise TypeError(
+                        f"registry.define({primitive}): platforms of lowerings must be strings or None, "
+                        f"got {platform!r}"
+                    )
+                yield (kind, primitive if platform is None else (primitive, platform)), one
+        else:
+            yield (kind, primitive), rule
+
+
+def _require_known(where: str, names: Iterable[str], known: Iterable[str]) -> None:
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise TypeError(f"{where} must be among {', '.join(known)}, got {name!r}{nearest(name, known)}")
+
+
+def _require_callable(where: str, functions: Mapping[str, Any]) -> None:
+    for name, function in functions.items():
+        if not callable(function):
+            raise TypeError(f"{where}: {name} must be a function, got {function!r}")
+
+
+_ABSENT = object()
+
+
+def _restore(table: dict[Any, Any], key: Any) -> Callable[[], None]:
+    """A function that puts `table[key]` back to what it is now."""
+    before = table.get(key, _ABSENT)
+
+    def undo() -> None:
+        if before is _ABSENT:
+            table.pop(key, None)
+        else:
+            table[key] = before
+
+    return undo
+
+
+def _put(table: dict[Any, Any], key: Any, value: Any) -> Callable[[], None]:
+    undo = _restore(table, key)
+    table[key] = value
+    return undo
+
+
+def _operator_undo(name: str, before: Callable[..., Any] | None) -> Callable[[], None]:
+    def undo() -> None:
+        if before is None:
+            withdraw_operators({name: undo})
+        else:
+            install_operators({name: before})
+
+    return undo
