@@ -1,0 +1,198 @@
+"""Trigonometric and hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import core, hookimpl
+from primax.extend.core import dtypes
+from primax.extend.interpreters import ad
+from primax.plugins.arithmetic import add_p, div_p, mul_p, neg_p, square_p, sub_p
+from primax.plugins.elementwise import INEXACT, like, row
+from primax.plugins.exponential import rsqrt_p
+
+__all__ = [
+    "acos",
+    "acos_p",
+    "acosh",
+    "acosh_p",
+    "asin",
+    "asin_p",
+    "asinh",
+    "asinh_p",
+    "atan",
+    "atan2",
+    "atan2_p",
+    "atan_p",
+    "atanh",
+    "atanh_p",
+    "cos",
+    "cos_p",
+    "cosh",
+    "cosh_p",
+    "sin",
+    "sin_p",
+    "sinh",
+    "sinh_p",
+    "tan",
+    "tan_p",
+    "tanh",
+    "tanh_p",
+]
+
+acos_p = core.Primitive("acos")
+acosh_p = core.Primitive("acosh")
+asin_p = core.Primitive("asin")
+asinh_p = core.Primitive("asinh")
+atan2_p = core.Primitive("atan2")
+atan_p = core.Primitive("atan")
+atanh_p = core.Primitive("atanh")
+cos_p = core.Primitive("cos")
+cosh_p = core.Primitive("cosh")
+sin_p = core.Primitive("sin")
+sinh_p = core.Primitive("sinh")
+tan_p = core.Primitive("tan")
+tanh_p = core.Primitive("tanh")
+
+
+def sin(x: Any) -> Any:
+    """Elementwise sine of radians, for floating or complex arrays."""
+    return sin_p.bind(x)
+
+
+def cos(x: Any) -> Any:
+    """Elementwise cosine of radians, for floating or complex arrays."""
+    return cos_p.bind(x)
+
+
+def tan(x: Any) -> Any:
+    """Elementwise tangent of radians, for floating or complex arrays."""
+    return tan_p.bind(x)
+
+
+def asin(x: Any) -> Any:
+    """Elementwise inverse sine in radians, for floating or complex arrays."""
+    return asin_p.bind(x)
+
+
+def acos(x: Any) -> Any:
+    """Elementwise inverse cosine in radians, for floating or complex arrays."""
+    return acos_p.bind(x)
+
+
+def atan(x: Any) -> Any:
+    """Elementwise inverse tangent in radians, for floating or complex arrays."""
+    return atan_p.bind(x)
+
+
+def atan2(x: Any, y: Any) -> Any:
+    """Elementwise angle in radians of the point whose ordinate is x and whose abscissa is y.
+
+    Args:
+      x: floating or complex numbers.
+      y: numbers of the dtype of `x`, of one shape with it or of rank 0.
+    """
+    return atan2_p.bind(x, y)
+
+
+def sinh(x: Any) -> Any:
+    """Elementwise hyperbolic sine, for floating or complex arrays."""
+    return sinh_p.bind(x)
+
+
+def cosh(x: Any) -> Any:
+    """Elementwise hyperbolic cosine, for floating or complex arrays."""
+    return cosh_p.bind(x)
+
+
+def tanh(x: Any) -> Any:
+    """Elementwise hyperbolic tangent, for floating or complex arrays."""
+    return tanh_p.bind(x)
+
+
+def asinh(x: Any) -> Any:
+    """Elementwise inverse hyperbolic sine, for floating or complex arrays."""
+    return asinh_p.bind(x)
+
+
+def acosh(x: Any) -> Any:
+    """Elementwise inverse hyperbolic cosine, for floating or complex arrays."""
+    return acosh_p.bind(x)
+
+
+def atanh(x: Any) -> Any:
+    """Elementwise inverse hyperbolic tangent, for floating or complex arrays."""
+    return atanh_p.bind(x)
+
+
+def _one_minus_square(x: Any) -> Any:
+    return sub_p.bind(like(x, 1.0), square_p.bind(x))
+
+
+def _one_plus_square(x: Any) -> Any:
+    return add_p.bind(square_p.bind(x), like(x, 1.0))
+
+
+def _acosh_derivative(x: Any) -> Any:
+    if dtypes.is_complex(core.get_aval(x).dtype):
+        # One root would be of the wrong sign in the left half plane.
+        one = like(x, 1.0)
+        return mul_p.bind(rsqrt_p.bind(sub_p.bind(x, one)), rsqrt_p.bind(add_p.bind(x, one)))
+    return rsqrt_p.bind(sub_p.bind(square_p.bind(x), like(x, 1.0)))
+
+
+def _atanh_jvp(t: Any, x: Any) -> Any:
+    one = like(x, 1.0)
+    return div_p.bind(t, mul_p.bind(sub_p.bind(one, x), add_p.bind(one, x)))
+
+
+def _atan2_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    tx, ty = tangents
+    out = atan2_p.bind(x, y)
+    if type(tx) is ad.Zero and type(ty) is ad.Zero:
+        return out, ad.Zero.from_primal_value(out)
+    norm = add_p.bind(square_p.bind(x), square_p.bind(y))
+    along_x = tx if type(tx) is ad.Zero else mul_p.bind(tx, div_p.bind(y, norm))
+    along_y = ty if type(ty) is ad.Zero else mul_p.bind(ty, div_p.bind(neg_p.bind(x), norm))
+    return out, ad.add_tangents(along_x, along_y)
+
+
+TABLE = (
+    row(sin_p, INEXACT, "stablehlo.sine", lambda t, x: mul_p.bind(t, cos_p.bind(x))),
+    row(cos_p, INEXACT, "stablehlo.cosine", lambda t, x: mul_p.bind(t, neg_p.bind(sin_p.bind(x)))),
+    row(
+        tan_p,
+        INEXACT,
+        "stablehlo.tan",
+        lambda t, out, x: mul_p.bind(t, _one_plus_square(out)),
+        uses_result=True,
+    ),
+    row(asin_p, INEXACT, "chlo.asin", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x)))),
+    row(
+        acos_p,
+        INEXACT,
+        "chlo.acos",
+        lambda t, x: mul_p.bind(t, neg_p.bind(rsqrt_p.bind(_one_minus_square(x)))),
+    ),
+    row(atan_p, INEXACT, "chlo.atan", lambda t, x: div_p.bind(t, _one_plus_square(x))),
+    row(atan2_p, (INEXACT, INEXACT), "stablehlo.atan2", jvp_rule=_atan2_jvp),
+    row(sinh_p, INEXACT, "chlo.sinh", lambda t, x: mul_p.bind(t, cosh_p.bind(x))),
+    row(cosh_p, INEXACT, "chlo.cosh", lambda t, x: mul_p.bind(t, sinh_p.bind(x))),
+    row(
+        tanh_p,
+        INEXACT,
+        "stablehlo.tanh",
+        lambda t, out, x: mul_p.bind(t, _one_minus_square(out)),
+        uses_result=True,
+    ),
+    row(asinh_p, INEXACT, "chlo.asinh", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_plus_square(x)))),
+    row(acosh_p, INEXACT, "chlo.acosh", lambda t, x: mul_p.bind(t, _acosh_derivative(x))),
+    row(atanh_p, INEXACT, "chlo.atanh", _atanh_jvp),
+)
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for primitive, rules in TABLE:
+        registry.define(primitive, **rules)
