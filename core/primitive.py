@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,16 @@ class Primitive:
       multiple_results: whether its rules return lists.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "abstract_cache", "eager_cache", "multiple_results", "name", "plugin")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "abstract_cache",
+        "eager_cache",
+        "module",
+        "multiple_results",
+        "name",
+        "plugin",
+    )
 
     def __init__(self, name: str, *, multiple_results: bool = False) -> None:
         if not isinstance(name, str) or not name:
@@ -31,6 +41,7 @@ class Primitive:
         self.name = name
         self.multiple_results = multiple_results
         self.plugin: str | None = None
+        self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # tells its plugin, should that fail
         self.abstract_cache: dict[Any, tuple[Any, Effects]] = {}
         self.eager_cache: dict[Any, Any] = {}
 
