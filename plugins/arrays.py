@@ -1,0 +1,52 @@
+"""What interpreters ask of arrays: zeros, sums, broadcasting, moving axes, conversion and elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import hookimpl
+from primax.extend.core import ShapedArray, get_aval
+from primax.plugins.arithmetic import add_any
+from primax.plugins.structural.conversion import convert
+from primax.plugins.structural.creation import zeros_of
+from primax.plugins.structural.shapes import broadcast_in_dim_p, squeeze_p, transpose_p
+from primax.plugins.structural.slicing import slice_p
+
+__all__: list[str] = []
+
+
+def _broadcast(x: Any, size: int, dim: int) -> Any:
+    shape = get_aval(x).shape
+    axes = tuple([i if i < dim else i + 1 for i in range(len(shape))])
+    return broadcast_in_dim_p.bind(x, shape=(*shape[:dim], size, *shape[dim:]), broadcast_dimensions=axes)
+
+
+def _moveaxis(x: Any, source: int, destination: int) -> Any:
+    order = list(range(len(get_aval(x).shape)))
+    order.insert(destination, order.pop(source))
+    return transpose_p.bind(x, permutation=tuple(order))
+
+
+def _convert(x: Any, aval: ShapedArray) -> Any:
+    return convert(x, aval.dtype, aval.weak_type)
+
+
+def _index(x: Any, i: int, dim: int) -> Any:
+    shape = get_aval(x).shape
+    starts, limits = [0] * len(shape), list(shape)
+    starts[dim], limits[dim] = i, i + 1
+    part = slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
+    return squeeze_p.bind(part, dimensions=(dim,))
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.array_protocol(
+        ShapedArray,
+        zeros=zeros_of,
+        add=add_any,
+        broadcast=_broadcast,
+        moveaxis=_moveaxis,
+        convert=_convert,
+        index=_index,
+    )

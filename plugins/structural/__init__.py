@@ -1,0 +1,133 @@
+"""Arrays in other shapes, dtypes and arrangements, and the sums that are adjoint to broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import hookimpl
+from primax.plugins.structural import conversion as _conversion
+from primax.plugins.structural import creation as _creation
+from primax.plugins.structural import identity as _identity
+from primax.plugins.structural import selection as _selection
+from primax.plugins.structural import shapes as _shapes
+from primax.plugins.structural import slicing as _slicing
+from primax.plugins.structural.conversion import (
+    bitcast_convert_type,
+    bitcast_convert_type_p,
+    convert_element_type,
+    convert_element_type_p,
+)
+from primax.plugins.structural.creation import (
+    broadcasted_iota,
+    full,
+    full_like,
+    iota,
+    iota_p,
+    ones_like,
+    scalar,
+    zeros_like,
+    zeros_of,
+)
+from primax.plugins.structural.identity import (
+    copy,
+    copy_p,
+    optimization_barrier,
+    optimization_barrier_p,
+    stop_gradient,
+    stop_gradient_p,
+)
+from primax.plugins.structural.selection import select, select_n, select_n_p
+from primax.plugins.structural.shapes import (
+    broadcast,
+    broadcast_in_dim,
+    broadcast_in_dim_p,
+    broadcast_shapes,
+    collapse,
+    expand_dims,
+    reduce_sum,
+    reduce_sum_p,
+    reshape,
+    reshape_p,
+    squeeze,
+    squeeze_p,
+    transpose,
+    transpose_p,
+    unbroadcast,
+)
+from primax.plugins.structural.slicing import (
+    concatenate,
+    concatenate_p,
+    index_in_dim,
+    pad,
+    pad_p,
+    rev,
+    rev_p,
+    slice,
+    slice_in_dim,
+    slice_p,
+    split,
+    split_p,
+    tile,
+    tile_p,
+)
+
+__all__ = [
+    "bitcast_convert_type",
+    "bitcast_convert_type_p",
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_in_dim_p",
+    "broadcast_shapes",
+    "broadcasted_iota",
+    "collapse",
+    "concatenate",
+    "concatenate_p",
+    "convert_element_type",
+    "convert_element_type_p",
+    "copy",
+    "copy_p",
+    "expand_dims",
+    "full",
+    "full_like",
+    "index_in_dim",
+    "iota",
+    "iota_p",
+    "ones_like",
+    "optimization_barrier",
+    "optimization_barrier_p",
+    "pad",
+    "pad_p",
+    "reduce_sum",
+    "reduce_sum_p",
+    "reshape",
+    "reshape_p",
+    "rev",
+    "rev_p",
+    "scalar",
+    "select",
+    "select_n",
+    "select_n_p",
+    "slice",
+    "slice_in_dim",
+    "slice_p",
+    "split",
+    "split_p",
+    "squeeze",
+    "squeeze_p",
+    "stop_gradient",
+    "stop_gradient_p",
+    "tile",
+    "tile_p",
+    "transpose",
+    "transpose_p",
+    "unbroadcast",
+    "zeros_like",
+    "zeros_of",
+]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for part in (_shapes, _conversion, _creation, _selection, _slicing, _identity):
+        for primitive, rules in part.RULES.items():
+            registry.define(primitive, **rules)

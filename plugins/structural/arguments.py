@@ -1,0 +1,86 @@
+"""How the functions of this family read their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import Any
+
+from primax.extend import core
+
+__all__ = ["canonical_axes", "canonical_axis", "canonical_shape", "integers", "is_value"]
+
+_VALUES = (core.Array, core.Tracer)
+
+
+def is_value(x: Any) -> bool:
+    """Whether `x` is what computations return, and not a NumPy array or a Python scalar."""
+    return isinstance(x, _VALUES)
+
+
+def integers(values: Iterable[Any], function: str, argument: str) -> tuple[int, ...]:
+    """A tuple of Python ints.
+
+    Raises:
+      TypeError: `values` is not a sequence of integers.
+    """
+    try:
+        found = tuple(values)
+        for value in found:
+            if type(value) is not int:
+                return tuple(map(index, found))
+    except core.ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise TypeError(f"{function}: {argument} must be a sequence of integers, got {values!r}") from None
+    return found
+
+
+def canonical_shape(shape: Iterable[Any], function: str, argument: str = "shape") -> tuple[int, ...]:
+    """A tuple of sizes.
+
+    Raises:
+      TypeError: `shape` is not a sequence of integers, or one of them is negative.
+    """
+    found = integers(shape, function, argument)
+    for size in found:
+        if size < 0:
+            raise TypeError(f"{function}: {argument} must consist of non-negative integers, got {found}")
+    return found
+
+
+def canonical_axis(axis: Any, rank: int, function: str, argument: str = "axis") -> int:
+    """An axis counted from the front.
+
+    Raises:
+      TypeError: `axis` is not an integer.
+      ValueError: it is out of range.
+    """
+    try:
+        found = index(axis)
+    except core.ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise TypeError(f"{function}: {argument} must be an integer, got {axis!r}") from None
+    if not -rank <= found < rank:
+        raise ValueError(
+            f"{function}: {argument} must be in [{-rank}, {rank}), got {found} for an array of rank {rank}"
+        )
+    return found + rank if found < 0 else found
+
+
+def canonical_axes(axes: Sequence[Any], rank: int, function: str, argument: str = "axes") -> tuple[int, ...]:
+    """Axes counted from the front, each once.
+
+    Raises:
+      TypeError: `axes` is not a sequence of integers.
+      ValueError: an axis is out of range or repeated.
+    """
+    found = tuple(
+        [canonical_axis(axis, rank, function, argument) for axis in integers(axes, function, argument)]
+    )
+    if len(set(found)) != len(found):
+        raise ValueError(
+            f"{function}: {argument} must be distinct, got {tuple(axes)} for an array of rank {rank}"
+        )
+    return found

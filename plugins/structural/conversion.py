@@ -1,0 +1,204 @@
+"""Arrays under other dtypes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend, core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.structural.arguments import is_value
+
+__all__ = [
+    "bitcast_convert_type",
+    "bitcast_convert_type_p",
+    "convert",
+    "convert_element_type",
+    "convert_element_type_p",
+    "dtype_of",
+]
+
+convert_element_type_p = core.Primitive("convert_element_type")
+bitcast_convert_type_p = core.Primitive("bitcast_convert_type")
+
+# Dtypes that mean themselves, whatever the options say.
+_PLAIN = frozenset(
+    np.dtype(name)
+    for name in ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32")
+) | {np.dtype(dtypes.bfloat16), np.dtype(np.complex64)}
+
+
+def dtype_of(dtype: Any, function: str, argument: str = "dtype") -> Any:
+    """A dtype that a user asked for."""
+    return dtype if dtype in _PLAIN else dtypes.check_user_dtype(dtype, argument, function, stacklevel=4)
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """Converts an array to a dtype.
+
+    Floats become integers by rounding toward zero; anything becomes boolean by comparing it with zero; complex
+    numbers become real by dropping the imaginary part.
+
+    Args:
+      operand: an array or a scalar.
+      new_dtype: the dtype of the result.
+
+    Returns:
+      An array of the shape of `operand`.
+
+    Raises:
+      TypeError: `new_dtype` is not a dtype that arrays may have.
+
+    >>> import primax as px
+    >>> px.lax.convert_element_type(2.7, "int32")
+    Array(2, dtype=int32)
+    """
+    return convert(operand, dtype_of(new_dtype, "convert_element_type", "new_dtype"), False)
+
+
+def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
+    """Converts to a canonical dtype, weak or not; returns `operand` itself if it has them."""
+    if is_value(operand):
+        aval = operand.aval
+        if aval.dtype == dtype and aval.weak_type is weak_type:
+            return operand
+        if dtypes.is_complex(aval.dtype) and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
+            warnings.warn(
+                "convert_element_type: complex numbers lose their imaginary part in a real dtype",
+                np.exceptions.ComplexWarning,
+                stacklevel=3,
+            )
+    elif core.current_trace().tracing:
+        constant = _host_constant(operand, dtype)
+        if constant is not None:
+            return backend.put_value(constant, weak_type)
+    return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type)
+
+
+def _host_constant(x: Any, dtype: Any) -> Any:
+    """A scalar met while a program is built, converted at once if NumPy and XLA agree how."""
+    if isinstance(dtype, dtypes.ExtendedDType) or not isinstance(x, bool | int | float | complex | np.number):
+        return None
+    value = np.asarray(x, get_aval(x).dtype)
+    ranks = "biufc"
+    if value.dtype.kind not in ranks or (
+        dtype.kind in ranks and ranks.index(value.dtype.kind) > ranks.index(dtype.kind)
+    ):
+        return None
+    return value.astype(dtype)
+
+
+def _convert_abstract_eval(operand: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
+    if dtypes.is_extended(operand.dtype) != dtypes.is_extended(new_dtype):
+        raise TypeError(
+            f"convert_element_type: new_dtype must not be extended where operand is not, nor the other way round, "
+            f"got {new_dtype} for {operand.str_short()}"
+        )
+    return ShapedArray(operand.shape, new_dtype, weak_type, vma=operand.vma)
+
+
+def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool) -> Any:
+    out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, weak_type=weak_type)
+    (t,) = tangents
+    if type(t) is ad.Zero or not dtypes.is_inexact(new_dtype):
+        return out, ad.Zero.from_primal_value(out)
+    return out, convert_element_type_p.bind(t, new_dtype=dtypes.tangent_dtype(new_dtype), weak_type=weak_type)
+
+
+def _convert_transpose(ct: Any, operand: Any, *, new_dtype: Any, weak_type: bool) -> Any:
+    aval = operand.aval
+    return [convert_element_type_p.bind(ct, new_dtype=aval.dtype, weak_type=aval.weak_type)]
+
+
+def _convert_lowering(ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
+    (aval,), (out,) = ctx.avals_in, ctx.avals_out
+    old = aval.dtype
+    if old == new_dtype:
+        return [x]
+    if dtypes.is_bool(new_dtype):
+        zero = mlir.ir_constant(np.broadcast_to(np.zeros((), old), aval.shape))
+        if dtypes.is_inexact(old):
+            kind = "FLOAT"
+        else:
+            kind = "UNSIGNED" if dtypes.is_unsigned_integer(old) else "SIGNED"
+        hlo = mlir.hlo
+        return [
+            hlo.compare(
+                x, zero, hlo.ComparisonDirectionAttr.get("NE"), compare_type=hlo.ComparisonTypeAttr.get(kind)
+            )
+        ]
+    if dtypes.is_complex(old) and not dtypes.is_complex(new_dtype):
+        x = mlir.hlo.real(x)
+    result = mlir.cached_ir_type(ctx.module_context.shared, out)
+    return mlir.ir.Operation.create("stablehlo.convert", [result], [x]).results
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """Reads the bits of an array as another dtype.
+
+    Where the new dtype is narrower, the result has a further, last axis for the parts, the least significant first;
+    where it is wider, the last axis of `operand` must hold the parts, and is gone from the result.
+
+    Args:
+      operand: an array, not boolean or complex.
+      new_dtype: the dtype of the result.
+
+    Raises:
+      TypeError: a dtype is boolean or complex and the other is not of its size, or the last axis does not hold the parts.
+
+    >>> import primax as px
+    >>> px.lax.bitcast_convert_type(px.numpy.float32(1), "uint32")
+    Array(1065353216, dtype=uint32)
+    """
+    dtype = dtype_of(new_dtype, "bitcast_convert_type", "new_dtype")
+    if is_value(operand) and operand.aval.dtype == dtype and not operand.aval.weak_type:
+        return operand
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
+
+
+def _bitcast_abstract_eval(operand: ShapedArray, *, new_dtype: Any) -> ShapedArray:
+    for dtype in (operand.dtype, new_dtype):
+        if dtype != operand.dtype or dtype != new_dtype:
+            if dtypes.is_bool(dtype) or dtypes.is_complex(dtype) or dtypes.is_extended(dtype):
+                raise TypeError(
+                    f"bitcast_convert_type: dtypes must be integers or floats, "
+                    f"got new_dtype {new_dtype} for {operand.str_short()}"
+                )
+    shape = operand.shape
+    old_bits, new_bits = dtypes.itemsize_bits(operand.dtype), dtypes.itemsize_bits(new_dtype)
+    if new_bits < old_bits:
+        shape = (*shape, old_bits // new_bits)
+    elif new_bits > old_bits:
+        parts = new_bits // old_bits
+        if not shape or shape[-1] != parts:
+            raise TypeError(
+                f"bitcast_convert_type: the last axis of operand must have length {parts}, which makes {old_bits} bits "
+                f"the {new_bits} of new_dtype {new_dtype}, got {operand.str_short()}"
+            )
+        shape = shape[:-1]
+    return ShapedArray(shape, new_dtype, False, vma=operand.vma)
+
+
+def _bitcast_batch(args: Any, dims: Any, *, new_dtype: Any) -> Any:
+    x = batching.moveaxis(args[0], dims[0], 0)
+    return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
+
+
+RULES = {
+    convert_element_type_p: {
+        "abstract_eval": _convert_abstract_eval,
+        "jvp": _convert_jvp,
+        "transpose": ad.linear_transpose2(convert_element_type_p, _convert_transpose),
+        "batch": batching.vectorized(convert_element_type_p),
+        "lowering": _convert_lowering,
+    },
+    bitcast_convert_type_p: {
+        "abstract_eval": _bitcast_abstract_eval,
+        "jvp": ad.zero_jvp(bitcast_convert_type_p),
+        "batch": _bitcast_batch,
+        "lowering": mlir.nary("stablehlo.bitcast_convert"),
+    },
+}

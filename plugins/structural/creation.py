@@ -1,0 +1,177 @@
+"""Arrays from nothing but a shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import mlir
+from primax.plugins.structural.arguments import canonical_axis, canonical_shape
+from primax.plugins.structural.conversion import convert, dtype_of
+from primax.plugins.structural.shapes import broadcast_in_dim_p
+
+__all__ = [
+    "broadcasted_iota",
+    "full",
+    "full_like",
+    "iota",
+    "iota_p",
+    "ones_like",
+    "scalar",
+    "zeros_like",
+    "zeros_of",
+]
+
+iota_p = core.Primitive("iota")
+
+
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
+    """An array of one value.
+
+    Args:
+      shape: its shape.
+      fill_value: a scalar.
+      dtype: its dtype; that of `fill_value` if None.
+
+    Raises:
+      TypeError: `fill_value` is not a scalar, or `shape` not a sequence of non-negative integers.
+
+    >>> import primax as px
+    >>> px.lax.full((2,), 7, "float32")
+    Array([7., 7.], dtype=float32)
+    """
+    shape = canonical_shape(shape, "full")
+    if dtype is not None:
+        dtype = dtype_of(dtype, "full")
+    return _full("full", shape, fill_value, dtype, False)
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:
+    """An array of one value, of the shape and dtype of another array.
+
+    Args:
+      x: an array, or what has a shape and a dtype.
+      fill_value: a scalar.
+      dtype: the dtype of the result, if not that of `x`.
+      shape: the shape of the result, if not that of `x`.
+    """
+    aval = get_aval(x)
+    weak = dtype is None and aval.weak_type
+    shape = aval.shape if shape is None else canonical_shape(shape, "full_like")
+    dtype = aval.dtype if dtype is None else dtype_of(dtype, "full_like")
+    return _full("full_like", shape, fill_value, dtype, weak)
+
+
+def zeros_like(x: Any) -> Any:
+    """An array of zeros of the shape and dtype of another."""
+    return zeros_of(get_aval(x))
+
+
+def ones_like(x: Any) -> Any:
+    """An array of ones of the shape and dtype of another."""
+    return full_like(x, 1)
+
+
+def _full(function: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, weak: bool) -> Any:
+    aval = get_aval(fill_value)
+    if aval.shape:
+        raise TypeError(f"{function}: fill_value must be a scalar, got {aval.str_short()}")
+    if dtype is None:
+        dtype, weak = aval.dtype, aval.weak_type
+    if type(fill_value) in _PYTHON_SCALARS and not weak and isinstance(dtype, np.dtype):
+        # Known now: the program gets a constant instead of a conversion.
+        folded = _scalar(fill_value, dtype)
+        if folded is not None and shape:
+            return broadcast_in_dim_p.bind(folded, shape=shape, broadcast_dimensions=())
+    value = convert(fill_value, dtype, weak)
+    return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=()) if shape else value
+
+
+_PYTHON_SCALARS = (float, int, bool, complex)
+_KINDS = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+
+
+def _scalar(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A Python scalar as a NumPy scalar; None where NumPy and XLA may differ."""
+    kind = dtype.kind
+    if kind == "V":
+        kind = "f" if dtypes.is_floating(dtype) else "i"
+    if kind not in _KINDS[type(value)]:
+        return None
+    return np.asarray(value, get_aval(value).dtype).astype(dtype)[()]
+
+
+_scalars: dict[tuple[Any, Any], Any] = {}
+
+
+def scalar(value: int, dtype: Any) -> Any:
+    """A small constant of a dtype, for rules: a NumPy scalar, which programs hold as a literal."""
+    key = (value, dtype)
+    found = _scalars.get(key)
+    if found is None:
+        found = _scalars[key] = np.asarray(value).astype(dtype)[()]
+    return found
+
+
+def zeros_of(aval: Any) -> Any:
+    """An array of zeros of a given type."""
+    dtype = aval.dtype
+    if aval.weak_type:
+        return _full("zeros", aval.shape, 0, dtype, True)
+    if not aval.shape and core.current_trace().tracing:
+        return _full("zeros", (), 0, dtype, False)
+    return broadcast_in_dim_p.bind(scalar(0, dtype), shape=aval.shape, broadcast_dimensions=())
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """The numbers 0, 1, ..., size - 1.
+
+    Args:
+      dtype: an integer, floating or complex dtype.
+      size: how many.
+
+    >>> import primax as px
+    >>> px.lax.iota("int32", 3)
+    Array([0, 1, 2], dtype=int32)
+    """
+    shape = canonical_shape((size,), "iota", "size")
+    return iota_p.bind(dtype=dtype_of(dtype, "iota"), shape=shape, dimension=0)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+    """An array whose elements are their index along one axis.
+
+    Args:
+      dtype: an integer, floating or complex dtype.
+      shape: the shape of the result.
+      dimension: the axis along which it counts.
+
+    Raises:
+      TypeError: the dtype is boolean, or the shape has a negative size.
+      ValueError: `dimension` is out of range.
+    """
+    shape = canonical_shape(shape, "broadcasted_iota")
+    axis = canonical_axis(dimension, len(shape), "broadcasted_iota", "dimension")
+    return iota_p.bind(dtype=dtype_of(dtype, "broadcasted_iota"), shape=shape, dimension=axis)
+
+
+def _iota_abstract_eval(*, dtype: Any, shape: tuple[int, ...], dimension: int) -> ShapedArray:
+    if not dtypes.is_numeric(dtype):
+        raise TypeError(f"iota: dtype must be a number, got {dtype}")
+    if not 0 <= dimension < len(shape):
+        raise ValueError(f"iota: dimension must be in [0, {len(shape)}), got {dimension} for shape {shape}")
+    return ShapedArray(shape, dtype)
+
+
+def _iota_lowering(ctx: Any, *, dtype: Any, shape: Any, dimension: int) -> Any:
+    axis = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), dimension)
+    return mlir.hlo.IotaOp(mlir.aval_to_ir_type(ctx.avals_out[0]), axis).results
+
+
+RULES = {
+    iota_p: {"abstract_eval": _iota_abstract_eval, "lowering": _iota_lowering},
+}

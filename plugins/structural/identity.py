@@ -1,0 +1,121 @@
+"""Functions that return their arguments, and mean something to the programs they stand in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.interpreters import ad, batching, mlir
+
+__all__ = [
+    "copy",
+    "copy_p",
+    "optimization_barrier",
+    "optimization_barrier_p",
+    "stop_gradient",
+    "stop_gradient_p",
+]
+
+copy_p = core.Primitive("copy")
+optimization_barrier_p = core.Primitive("optimization_barrier", multiple_results=True)
+stop_gradient_p = core.Primitive("stop_gradient")
+
+
+def copy(x: Any) -> Any:
+    """An array of the same values in memory of its own."""
+    return copy_p.bind(x)
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """Keeps the compiler from moving computations across this point.
+
+    Args:
+      operand: a pytree of arrays.
+
+    Returns:
+      The same values. What is computed from them is computed after all of them are, and apart from what was before.
+    """
+    leaves, treedef = tree.tree_flatten(operand)
+    return tree.tree_unflatten(treedef, optimization_barrier_p.bind(*leaves))
+
+
+def stop_gradient(x: Any) -> Any:
+    """The same values, taken for constants by differentiation.
+
+    Args:
+      x: a pytree of arrays.
+
+    >>> import primax as px
+    >>> px.grad(lambda x: x * px.lax.stop_gradient(x))(3.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
+    return tree.tree_map(_stop, x)
+
+
+def _stop(x: Any) -> Any:
+    aval = get_aval(x)
+    return stop_gradient_p.bind(x) if dtypes.tangent_dtype(aval.dtype) != dtypes.float0 else x
+
+
+def _same(aval: Any) -> Any:
+    return aval
+
+
+def _lower_identity(ctx: Any, *xs: Any) -> Any:
+    return xs
+
+
+def _copy_transpose(ct: Any) -> Any:
+    return [copy_p.bind(ct)]
+
+
+def _barrier_abstract_eval(*avals: Any) -> list[Any]:
+    return list(avals)
+
+
+def _barrier_jvp(primals: Any, tangents: Any) -> Any:
+    outs = optimization_barrier_p.bind(*primals)
+    return outs, _barrier_nonzero(tangents)
+
+
+def _barrier_nonzero(values: Any) -> list[Any]:
+    """The values behind a barrier; symbolic zeros need none."""
+    passed = iter(optimization_barrier_p.bind(*[x for x in values if type(x) is not ad.Zero]))
+    return [x if type(x) is ad.Zero else next(passed) for x in values]
+
+
+def _barrier_transpose(cts: Any, *args: Any) -> Any:
+    return _barrier_nonzero(cts)
+
+
+def _barrier_batch(args: Any, dims: Any) -> Any:
+    return optimization_barrier_p.bind(*args), list(dims)
+
+
+def _barrier_lowering(ctx: Any, *xs: Any) -> Any:
+    return mlir.hlo.OptimizationBarrierOp(xs).results if xs else []
+
+
+RULES = {
+    copy_p: {
+        "abstract_eval": _same,
+        "jvp": ad.linear_jvp(copy_p),
+        "transpose": ad.linear_transpose(copy_p, _copy_transpose),
+        "batch": batching.vectorized(copy_p),
+        "lowering": _lower_identity,
+    },
+    optimization_barrier_p: {
+        "abstract_eval": _barrier_abstract_eval,
+        "jvp": _barrier_jvp,
+        "transpose": _barrier_transpose,
+        "batch": _barrier_batch,
+        "lowering": _barrier_lowering,
+    },
+    stop_gradient_p: {
+        "abstract_eval": _same,
+        "jvp": ad.zero_jvp(stop_gradient_p),
+        "batch": batching.vectorized(stop_gradient_p),
+        "lowering": _lower_identity,
+    },
+}

@@ -1,0 +1,173 @@
+"""Choosing between arrays, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.structural.creation import zeros_of
+from primax.plugins.structural.shapes import broadcast_in_dim_p
+
+__all__ = ["select", "select_n", "select_n_p"]
+
+select_n_p = core.Primitive("select_n")
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """Elements of `on_true` where `pred` holds, of `on_false` elsewhere.
+
+    Args:
+      pred: a boolean array of the shape of the others, or a scalar.
+      on_true: an array.
+      on_false: an array of the same shape and dtype.
+
+    Raises:
+      TypeError: shapes or dtypes differ, or `pred` is not boolean.
+
+    >>> import primax as px
+    >>> px.lax.select(px.numpy.array([True, False]), px.numpy.array([1, 2]), px.numpy.array([3, 4]))
+    Array([1, 4], dtype=int32)
+    """
+    return select_n_p.bind(pred, on_false, on_true)
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """For each element, the one of the case that `which` names.
+
+    Args:
+      which: an int32 array of the shape of the cases, or a scalar; with at most two cases it may be boolean, and False
+        names the first. A number that names no case gives one of the cases.
+      cases: arrays of one shape and dtype.
+
+    Raises:
+      TypeError: there are no cases, shapes or dtypes differ, or `which` is neither boolean nor int32.
+
+    >>> import primax as px
+    >>> px.lax.select_n(2, 10.0, 11.0, 12.0)
+    Array(12., dtype=float32, weak_type=True)
+    """
+    if not cases:
+        raise TypeError("select_n: cases must be one array or more, got none")
+    return select_n_p.bind(which, *cases)
+
+
+def _abstract_eval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+    first = cases[0]
+    weak = True
+    for i, case in enumerate(cases):
+        if case.shape != first.shape:
+            raise TypeError(
+                f"select_n: cases must have one shape, got {first.str_short()} for case 0 and "
+                f"{case.str_short()} for case {i}"
+            )
+        if case.dtype != first.dtype:
+            raise TypeError(
+                f"select_n: cases must have one dtype, got {first.str_short()} for case 0 and "
+                f"{case.str_short()} for case {i}"
+            )
+        weak = weak and case.weak_type
+    if which.shape and which.shape != first.shape:
+        raise TypeError(
+            f"select_n: which must be a scalar or have the shape of the cases, {first.shape}, "
+            f"got {which.shape} for {which.str_short()}"
+        )
+    if dtypes.is_bool(which.dtype):
+        if len(cases) > 2:
+            raise TypeError(
+                f"select_n: which must be int32 where there are more than 2 cases, "
+                f"got {which.str_short()} for {len(cases)} cases"
+            )
+    elif which.dtype != np.int32:
+        raise TypeError(f"select_n: which must be boolean or int32, got {which.str_short()}")
+    return ShapedArray(first.shape, first.dtype, weak)
+
+
+def _jvp(primals: Any, tangents: Any) -> Any:
+    which, *_ = primals
+    out = select_n_p.bind(*primals)
+    moving = tangents[1:]
+    if all([type(t) is ad.Zero for t in moving]):
+        return out, ad.Zero.from_primal_value(out)
+    return out, select_n_p.bind(which, *map(ad.instantiate_zeros, moving))
+
+
+def _transpose(ct: Any, which: Any, *cases: Any) -> Any:
+    undefined = [type(case) is ad.UndefinedPrimal for case in cases]
+    if type(ct) is ad.Zero:
+        return [None, *[ad.Zero(x.aval) if u else None for x, u in zip(cases, undefined, strict=True)]]
+    zeros = zeros_of(get_aval(ct)) if len(cases) > 1 else None
+    count = range(len(cases))
+    return [
+        None,
+        *[
+            select_n_p.bind(which, *[ct if i == j else zeros for j in count]) if undefined[i] else None
+            for i in count
+        ],
+    ]
+
+
+def _batch(args: Any, dims: Any) -> Any:
+    which, *cases = args
+    which_dim, *case_dims = dims
+    which_shape = get_aval(which).shape
+    size = next(get_aval(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
+    rank = len(get_aval(cases[0]).shape) - (case_dims[0] is not None)
+    scalar = len(which_shape) == (which_dim is not None)
+    if which_dim is None and scalar:
+        dim = next(d for d in case_dims if d is not None)
+    else:
+        # Where `which` is one number per element of the batch, it is repeated along the axes of the cases.
+        dim = (
+            which_dim
+            if which_dim is not None and not scalar
+            else next((d for d in case_dims if d is not None), 0)
+        )
+    moved = [batching.to_dim(x, size, d, dim) for x, d in zip(cases, case_dims, strict=True)]
+    if scalar:
+        if which_dim is not None and rank:
+            shape = get_aval(moved[0]).shape
+            which = broadcast_in_dim_p.bind(which, shape=shape, broadcast_dimensions=(dim,))
+    else:
+        which = batching.to_dim(which, size, which_dim, dim)
+    return select_n_p.bind(which, *moved), dim
+
+
+def _lowering(ctx: Any, which: Any, *cases: Any) -> Any:
+    if len(cases) == 1:
+        return [cases[0]]
+    (aval,) = ctx.avals_out
+    result = mlir.cached_ir_type(ctx.module_context.shared, aval)
+    which_aval = ctx.avals_in[0]
+
+    def choose(predicate: Any, on_true: Any, on_false: Any) -> Any:
+        return mlir.ir.Operation.create("stablehlo.select", [result], [predicate, on_true, on_false]).result
+
+    if dtypes.is_bool(which_aval.dtype):
+        return [choose(which, cases[1], cases[0])]
+    hlo = mlir.hlo
+    less, signed = hlo.ComparisonDirectionAttr.get("LT"), hlo.ComparisonTypeAttr.get("SIGNED")
+
+    def among(offset: int, some: Any) -> Any:
+        if len(some) == 1:
+            return some[0]
+        half = len(some) // 2
+        bound = mlir.ir_constant(np.broadcast_to(np.int32(offset + half), which_aval.shape))
+        first = hlo.compare(which, bound, less, compare_type=signed)
+        return choose(first, among(offset, some[:half]), among(offset + half, some[half:]))
+
+    return [among(0, cases)]
+
+
+RULES = {
+    select_n_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "batch": _batch,
+        "lowering": _lowering,
+    }
+}

@@ -1,0 +1,464 @@
+"""Arrays under other shapes: broadcasting and the sums that undo it, reshaping, permuting and dropping axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.structural.arguments import (
+    canonical_axes,
+    canonical_axis,
+    canonical_shape,
+    integers,
+    is_value,
+)
+
+__all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_in_dim_p",
+    "broadcast_shapes",
+    "collapse",
+    "expand_dims",
+    "reduce_sum",
+    "reduce_sum_p",
+    "reshape",
+    "reshape_p",
+    "squeeze",
+    "squeeze_p",
+    "transpose",
+    "transpose_p",
+    "unbroadcast",
+]
+
+broadcast_in_dim_p = core.Primitive("broadcast_in_dim")
+reshape_p = core.Primitive("reshape")
+transpose_p = core.Primitive("transpose")
+squeeze_p = core.Primitive("squeeze")
+reduce_sum_p = core.Primitive("reduce_sum")
+
+
+def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+    """Repeats an array along new axes, and along its axes of length 1.
+
+    Args:
+      operand: an array.
+      shape: the shape of the result.
+      broadcast_dimensions: for each axis of `operand` which axis of the result it becomes, in increasing order.
+
+    Returns:
+      An array of the given shape and the dtype of `operand`.
+
+    Raises:
+      TypeError: the number of dimensions is not the rank of `operand`, they are not increasing or out of range, or
+        an axis has another length than the one it becomes, and is not of length 1.
+
+    >>> import primax as px
+    >>> px.lax.broadcast_in_dim(px.numpy.array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
+    """
+    shape = canonical_shape(shape, "broadcast_in_dim")
+    dims = integers(broadcast_dimensions, "broadcast_in_dim", "broadcast_dimensions")
+    if is_value(operand) and operand.aval.shape == shape and dims == tuple(range(len(shape))):
+        return operand
+    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
+
+
+def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+    """Repeats an array along new leading axes of the given sizes."""
+    sizes = canonical_shape(sizes, "broadcast", "sizes")
+    if not sizes and is_value(operand):
+        return operand
+    shape = get_aval(operand).shape
+    dims = tuple(range(len(sizes), len(sizes) + len(shape)))
+    return broadcast_in_dim_p.bind(operand, shape=sizes + shape, broadcast_dimensions=dims)
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """Returns the shape that arrays of the given shapes have once they are broadcast against each other.
+
+    Raises:
+      TypeError: an element of a shape is not a non-negative integer.
+      ValueError: two lengths of one axis differ, and neither is 1.
+
+    >>> import primax as px
+    >>> px.lax.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    read = [canonical_shape(shape, "broadcast_shapes", "shapes") for shape in shapes]
+    rank = max(map(len, read), default=0)
+    result = [1] * rank
+    for shape in read:
+        for axis, size in enumerate(shape, rank - len(shape)):
+            if size != 1 and size != result[axis]:
+                if result[axis] != 1:
+                    raise ValueError(
+                        f"broadcast_shapes: shapes must agree in each axis, counted from the last, or have length 1 "
+                        f"there, got {result[axis]} and {size} in axis {axis - rank} of "
+                        f"{', '.join(map(str, read))}"
+                    )
+                result[axis] = size
+    return tuple(result)
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """Inserts axes of length 1.
+
+    Args:
+      array: an array.
+      dimensions: where the new axes are in the result; negative ones count from its end.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
+    """
+    shape = get_aval(array).shape
+    rank = len(shape) + len(dimensions)
+    new = canonical_axes(dimensions, rank, "expand_dims", "dimensions")
+    if not new and is_value(array):
+        return array
+    kept = tuple([axis for axis in range(rank) if axis not in new])
+    sizes = [1] * rank
+    for axis, size in zip(kept, shape, strict=True):
+        sizes[axis] = size
+    return broadcast_in_dim_p.bind(array, shape=tuple(sizes), broadcast_dimensions=kept)
+
+
+def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Any:
+    """Returns the elements of an array, in order, under another shape.
+
+    Args:
+      operand: an array.
+      new_sizes: the shape of the result.
+      dimensions: the order in which the axes of `operand` are read; from the first to the last if None.
+
+    Raises:
+      TypeError: the shapes have different numbers of elements.
+      ValueError: `dimensions` is not a permutation of the axes.
+
+    >>> import primax as px
+    >>> px.lax.reshape(px.numpy.array([1, 2, 3, 4]), (2, 2))
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    shape = canonical_shape(new_sizes, "reshape", "new_sizes")
+    if dimensions is not None:
+        rank = len(get_aval(operand).shape)
+        order = canonical_axes(dimensions, rank, "reshape", "dimensions")
+        if len(order) != rank:
+            raise ValueError(
+                f"reshape: dimensions must be a permutation of {rank} axes, got {tuple(dimensions)}"
+            )
+        operand = transpose(operand, order)
+    if is_value(operand) and operand.aval.shape == shape:
+        return operand
+    return reshape_p.bind(operand, new_sizes=shape, dimensions=None)
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """Merges the axes from `start_dimension` up to, not including, `stop_dimension` (or the end) into one.
+
+    Raises:
+      ValueError: an axis is out of range, or the range is empty.
+    """
+    shape = get_aval(operand).shape
+    rank = len(shape)
+    low, high, _ = slice(start_dimension, stop_dimension).indices(rank)
+    if stop_dimension is not None and not -rank <= stop_dimension <= rank:
+        raise ValueError(
+            f"collapse: stop_dimension must be in [{-rank}, {rank}], got {stop_dimension} for an array of rank {rank}"
+        )
+    low = canonical_axis(start_dimension, rank, "collapse", "start_dimension") if rank else low
+    if high < low:
+        raise ValueError(
+            f"collapse: stop_dimension must not come before start_dimension, got {stop_dimension} and {start_dimension}"
+        )
+    return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    """Permutes the axes of an array.
+
+    Args:
+      operand: an array.
+      permutation: for each axis of the result which axis of `operand` it is.
+
+    Raises:
+      TypeError: `permutation` is not a permutation of the axes.
+
+    >>> import primax as px
+    >>> px.lax.transpose(px.numpy.ones((2, 3)), (1, 0)).shape
+    (3, 2)
+    """
+    order = integers(permutation, "transpose", "permutation")
+    if is_value(operand) and order == tuple(range(len(operand.aval.shape))):
+        return operand
+    return transpose_p.bind(operand, permutation=order)
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Drops axes of length 1.
+
+    Args:
+      array: an array.
+      dimensions: the axes; negative ones count from the end.
+
+    Raises:
+      ValueError: an axis is out of range, repeated, or not of length 1.
+    """
+    axes = canonical_axes(dimensions, len(get_aval(array).shape), "squeeze", "dimensions")
+    if not axes and is_value(array):
+        return array
+    return squeeze_p.bind(array, dimensions=axes)
+
+
+def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
+    """Sums an array over axes.
+
+    Args:
+      operand: an array of numbers.
+      axes: what is summed over; an axis appears once.
+
+    Returns:
+      An array of the dtype of `operand` without these axes.
+
+    Raises:
+      TypeError: `operand` is boolean.
+      ValueError: an axis is out of range or repeated.
+
+    >>> import primax as px
+    >>> px.lax.reduce_sum(px.numpy.array([[1, 2], [3, 4]]), (1,))
+    Array([3, 7], dtype=int32)
+    """
+    return reduce_sum_p.bind(operand, axes=integers(axes, "reduce_sum", "axes"))
+
+
+def unbroadcast(aval: Any, ct: Any) -> Any:
+    """A cotangent, summed down to a shape that had been broadcast to its own.
+
+    Args:
+      aval: of the operand; of rank 0, or with axes of length 1 or missing in front where it was repeated.
+      ct: the cotangent of the broadcast operand, possibly a symbolic zero.
+    """
+    if type(ct) is ad.Zero:
+        return ad.Zero(aval.to_tangent_aval())
+    shape = aval.shape
+    have = get_aval(ct).shape
+    if shape == have:
+        return ct
+    if not shape:
+        return reduce_sum_p.bind(ct, axes=tuple(range(len(have))))
+    missing = len(have) - len(shape)
+    axes = [i for i, size in enumerate(have) if i < missing or (shape[i - missing] == 1 and size != 1)]
+    total = reduce_sum_p.bind(ct, axes=tuple(axes))
+    return reshape(total, shape)
+
+
+def _broadcast_in_dim_abstract_eval(
+    operand: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
+) -> ShapedArray:
+    dims = broadcast_dimensions
+    if len(dims) != len(operand.shape):
+        raise TypeError(
+            f"broadcast_in_dim: broadcast_dimensions must have one entry per axis of operand, "
+            f"got {len(dims)} in {dims} for {operand.str_short()}"
+        )
+    for before, after in zip((-1, *dims), dims, strict=False):
+        if not before < after < len(shape):
+            raise TypeError(
+                f"broadcast_in_dim: broadcast_dimensions must increase within the {len(shape)} axes of shape {shape}, "
+                f"got {dims} for {operand.str_short()}"
+            )
+    for axis, (size, dim) in enumerate(zip(operand.shape, dims, strict=True)):
+        if size != 1 and size != shape[dim]:
+            raise TypeError(
+                f"broadcast_in_dim: axes of operand must have length 1 or that of the axis of shape they become, "
+                f"got {size} in axis {axis} of {operand.str_short()} and {shape[dim]} in axis {dim} of {shape}"
+            )
+    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
+
+
+def _broadcast_in_dim_transpose(ct: Any, operand: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
+    kept = operand.aval.shape
+    stretched = [
+        dim for size, dim in zip(kept, broadcast_dimensions, strict=True) if size == 1 and shape[dim] != 1
+    ]
+    axes = tuple([i for i in range(len(shape)) if i in stretched or i not in broadcast_dimensions])
+    total = reduce_sum_p.bind(ct, axes=axes) if axes else ct
+    return [reshape(total, kept) if stretched else total]
+
+
+def _broadcast_in_dim_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
+    (x,), (dim,) = args, dims
+    size = get_aval(x).shape[dim]
+    # The batch axis keeps its place among the axes of the operand, so that they need not move.
+    place = broadcast_dimensions[dim] if dim < len(broadcast_dimensions) else len(shape)
+    moved = [d if d < place else d + 1 for d in broadcast_dimensions]
+    new_dims = (*moved[:dim], place, *moved[dim:])
+    new_shape = (*shape[:place], size, *shape[place:])
+    return broadcast_in_dim_p.bind(x, shape=new_shape, broadcast_dimensions=new_dims), place
+
+
+def _broadcast_in_dim_lowering(ctx: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
+    return _operation(ctx, "stablehlo.broadcast_in_dim", x, broadcast_dimensions=broadcast_dimensions)
+
+
+def _operation(ctx: Any, name: str, x: Any, **attributes: Sequence[int]) -> Any:
+    """One operation whose attributes are lists of integers."""
+    array = mlir.ir.DenseI64ArrayAttr.get
+    made = {key: array(value) for key, value in attributes.items()}
+    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
+    return mlir.ir.Operation.create(name, [result], [x], made).results
+
+
+def _reshape_abstract_eval(
+    operand: ShapedArray, *, new_sizes: tuple[int, ...], dimensions: None
+) -> ShapedArray:
+    if dimensions is not None:
+        raise TypeError(
+            f"reshape: dimensions of the primitive must be None, got {dimensions}; transpose first"
+        )
+    if math.prod(new_sizes) != operand.size:
+        raise TypeError(
+            f"reshape: new_sizes must have as many elements as operand, "
+            f"got {math.prod(new_sizes)} in {new_sizes} and {operand.size} in {operand.str_short()}"
+        )
+    return ShapedArray(new_sizes, operand.dtype, operand.weak_type, vma=operand.vma)
+
+
+def _reshape_transpose(ct: Any, operand: Any, **params: Any) -> Any:
+    return [reshape_p.bind(ct, new_sizes=operand.aval.shape, dimensions=None)]
+
+
+def _reshape_batch(args: Any, dims: Any, *, new_sizes: Any, dimensions: None) -> Any:
+    x = batching.moveaxis(args[0], dims[0], 0)
+    return reshape_p.bind(x, new_sizes=(get_aval(x).shape[0], *new_sizes), dimensions=None), 0
+
+
+def _reshape_lowering(ctx: Any, x: Any, **params: Any) -> Any:
+    return _operation(ctx, "stablehlo.reshape", x)
+
+
+def _transpose_abstract_eval(operand: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
+    shape = operand.shape
+    if sorted(permutation) != list(range(len(shape))):
+        raise TypeError(
+            f"transpose: permutation must be one of the {len(shape)} axes of operand, "
+            f"got {permutation} for {operand.str_short()}"
+        )
+    return ShapedArray([shape[i] for i in permutation], operand.dtype, operand.weak_type, vma=operand.vma)
+
+
+def _transpose_transpose(ct: Any, operand: Any, *, permutation: Any) -> Any:
+    return [transpose_p.bind(ct, permutation=tuple([int(i) for i in np.argsort(permutation)]))]
+
+
+def _transpose_batch(args: Any, dims: Any, *, permutation: Any) -> Any:
+    (x,), (dim,) = args, dims
+    return transpose_p.bind(x, permutation=(dim, *[i if i < dim else i + 1 for i in permutation])), 0
+
+
+def _transpose_lowering(ctx: Any, x: Any, *, permutation: Any) -> Any:
+    return _operation(ctx, "stablehlo.transpose", x, permutation=permutation)
+
+
+def _squeeze_abstract_eval(array: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
+    shape = array.shape
+    canonical_axes(dimensions, len(shape), "squeeze", "dimensions")
+    for axis in dimensions:
+        if shape[axis] != 1:
+            raise ValueError(
+                f"squeeze: dimensions must be axes of length 1, got axis {axis} of length {shape[axis]} "
+                f"for {array.str_short()}"
+            )
+    kept = [size for i, size in enumerate(shape) if i not in dimensions]
+    return ShapedArray(kept, array.dtype, array.weak_type, vma=array.vma)
+
+
+def _squeeze_transpose(ct: Any, array: Any, *, dimensions: Any) -> Any:
+    return [reshape_p.bind(ct, new_sizes=array.aval.shape, dimensions=None)]
+
+
+def _squeeze_batch(args: Any, dims: Any, *, dimensions: Any) -> Any:
+    (x,), (dim,) = args, dims
+    shifted = tuple([i if i < dim else i + 1 for i in dimensions])
+    return squeeze_p.bind(x, dimensions=shifted), dim - sum([i < dim for i in shifted])
+
+
+def _squeeze_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Any:
+    return _operation(ctx, "stablehlo.reshape", x)
+
+
+def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
+    shape = operand.shape
+    if not dtypes.is_numeric(operand.dtype):
+        raise TypeError(
+            f"reduce_sum: operand must be an array of numbers, got {operand.str_short()}; convert it first"
+        )
+    canonical_axes(axes, len(shape), "reduce_sum")
+    if axes and min(axes) < 0:
+        raise ValueError(f"reduce_sum: axes must not be negative, got {axes} for {operand.str_short()}")
+    return ShapedArray([n for i, n in enumerate(shape) if i not in axes], operand.dtype, operand.weak_type)
+
+
+def _reduce_sum_transpose(ct: Any, operand: Any, *, axes: Any) -> Any:
+    shape = operand.aval.shape
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    return [broadcast_in_dim_p.bind(ct, shape=shape, broadcast_dimensions=kept)]
+
+
+def _reduce_sum_lowering(ctx: Any, x: Any, *, axes: Any) -> Any:
+    ir, hlo = mlir.ir, mlir.hlo
+    aval = ctx.avals_out[0]
+    shared = ctx.module_context.shared
+    scalar = mlir.cached_ir_type(shared, ShapedArray((), aval.dtype))
+    zero = mlir.ir_constant(np.zeros((), aval.dtype))
+    reduce = hlo.ReduceOp([mlir.cached_ir_type(shared, aval)], [x], [zero], ir.DenseI64ArrayAttr.get(axes))
+    block = reduce.regions[0].blocks.append(scalar, scalar)
+    with ir.InsertionPoint(block):
+        hlo.return_([hlo.add(*block.arguments)])
+    return reduce.results
+
+
+def _linear(primitive: core.Primitive, transpose_rule: Any) -> dict[str, Any]:
+    return {"jvp": ad.linear_jvp(primitive), "transpose": ad.linear_transpose2(primitive, transpose_rule)}
+
+
+RULES = {
+    broadcast_in_dim_p: {
+        "abstract_eval": _broadcast_in_dim_abstract_eval,
+        **_linear(broadcast_in_dim_p, _broadcast_in_dim_transpose),
+        "batch": _broadcast_in_dim_batch,
+        "lowering": _broadcast_in_dim_lowering,
+    },
+    reshape_p: {
+        "abstract_eval": _reshape_abstract_eval,
+        **_linear(reshape_p, _reshape_transpose),
+        "batch": _reshape_batch,
+        "lowering": _reshape_lowering,
+    },
+    transpose_p: {
+        "abstract_eval": _transpose_abstract_eval,
+        **_linear(transpose_p, _transpose_transpose),
+        "batch": _transpose_batch,
+        "lowering": _transpose_lowering,
+    },
+    squeeze_p: {
+        "abstract_eval": _squeeze_abstract_eval,
+        **_linear(squeeze_p, _squeeze_transpose),
+        "batch": _squeeze_batch,
+        "lowering": _squeeze_lowering,
+    },
+    reduce_sum_p: {
+        "abstract_eval": _reduce_sum_abstract_eval,
+        **_linear(reduce_sum_p, _reduce_sum_transpose),
+        "batch": batching.reducer(reduce_sum_p),
+        "lowering": _reduce_sum_lowering,
+    },
+}

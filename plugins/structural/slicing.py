@@ -1,0 +1,605 @@
+"""Parts of arrays, and arrays made of parts, at positions known beforehand."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.structural.arguments import (
+    canonical_axes,
+    canonical_axis,
+    canonical_shape,
+    integers,
+    is_value,
+)
+from primax.plugins.structural.creation import scalar, zeros_of
+from primax.plugins.structural.selection import select_n_p
+from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum_p, reshape_p, squeeze_p
+
+__all__ = [
+    "concatenate",
+    "concatenate_p",
+    "index_in_dim",
+    "pad",
+    "pad_p",
+    "rev",
+    "rev_p",
+    "slice",
+    "slice_in_dim",
+    "slice_p",
+    "split",
+    "split_p",
+    "tile",
+    "tile_p",
+]
+
+slice_p = core.Primitive("slice")
+pad_p = core.Primitive("pad")
+concatenate_p = core.Primitive("concatenate")
+split_p = core.Primitive("split", multiple_results=True)
+rev_p = core.Primitive("rev")
+tile_p = core.Primitive("tile")
+
+
+def slice(
+    operand: Any,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Any:
+    """A part of an array between static bounds.
+
+    Args:
+      operand: an array.
+      start_indices: for each axis the first index.
+      limit_indices: for each axis the index after the last.
+      strides: for each axis the step between indices; 1 everywhere if None.
+
+    Raises:
+      TypeError: a sequence has not as many entries as `operand` has axes, or the bounds leave the array or cross.
+
+    >>> import primax as px
+    >>> px.lax.slice(px.numpy.array([0, 1, 2, 3]), (1,), (4,), (2,))
+    Array([1, 3], dtype=int32)
+    """
+    starts = integers(start_indices, "slice", "start_indices")
+    limits = integers(limit_indices, "slice", "limit_indices")
+    if strides is not None:
+        strides = integers(strides, "slice", "strides")
+        if all([step == 1 for step in strides]) and len(strides) == len(starts):
+            strides = None
+    if strides is None and is_value(operand) and operand.aval.shape == limits and not any(starts):
+        return operand
+    return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=strides)
+
+
+def slice_in_dim(
+    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Any:
+    """A part of an array along one axis; bounds may be None or count from the end.
+
+    Raises:
+      ValueError: `axis` is out of range.
+      TypeError: the bounds leave the array or cross.
+    """
+    shape = get_aval(operand).shape
+    axis = canonical_axis(axis, len(shape), "slice_in_dim")
+    size = shape[axis]
+    start = 0 if start_index is None else index(start_index)
+    limit = size if limit_index is None else index(limit_index)
+    starts = [0] * len(shape)
+    limits = list(shape)
+    steps = [1] * len(shape)
+    starts[axis] = start + size if start < 0 else start
+    limits[axis] = limit + size if limit < 0 else limit
+    steps[axis] = index(stride)
+    return slice(operand, starts, limits, steps)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """One element along an axis, which keeps length 1 or goes.
+
+    Raises:
+      ValueError: `axis` is out of range.
+      IndexError: `index` is out of range.
+    """
+    shape = get_aval(operand).shape
+    axis = canonical_axis(axis, len(shape), "index_in_dim")
+    size = shape[axis]
+    (position,) = integers((index,), "index_in_dim", "index")
+    if not -size <= position < size:
+        raise IndexError(
+            f"index_in_dim: index must be in [{-size}, {size}) along axis {axis}, got {position} for shape {shape}"
+        )
+    position = position % size
+    part = slice_in_dim(operand, position, position + 1, 1, axis)
+    return part if keepdims else squeeze_p.bind(part, dimensions=(axis,))
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    """An array with a value put around it and between its elements; negative numbers crop.
+
+    Args:
+      operand: an array.
+      padding_value: a scalar of its dtype.
+      padding_config: for each axis how many values are put before, after, and between any two elements.
+
+    Raises:
+      TypeError: dtypes differ, or `padding_config` has not one triple for each axis.
+      ValueError: padding between elements is negative, or an axis would have a negative length.
+
+    >>> import primax as px
+    >>> px.lax.pad(px.numpy.array([1, 2]), px.numpy.int32(0), ((1, 0, 2),))
+    Array([0, 1, 0, 0, 2], dtype=int32)
+    """
+    config = _triples(padding_config)
+    if is_value(operand) and not any(map(any, config)) and len(config) == len(operand.aval.shape):
+        return operand
+    aval = get_aval(operand)
+    if type(padding_value) in (float, int, bool, complex) and isinstance(aval.dtype, np.dtype):
+        padding_value = scalar(padding_value, aval.dtype)
+    return pad_p.bind(operand, padding_value, padding_config=config)
+
+
+def _triples(padding_config: Any) -> tuple[tuple[int, int, int], ...]:
+    try:
+        config = tuple([(index(low), index(high), index(interior)) for low, high, interior in padding_config])
+    except core.ConcretizationTypeError:
+        raise
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"pad: padding_config must be a sequence of triples of integers (low, high, interior), got {padding_config!r}"
+        ) from None
+    return config
+
+
+def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    """Arrays put one after the other along an axis.
+
+    Args:
+      operands: arrays of one dtype and rank, and of one shape but for the axis.
+      dimension: the axis.
+
+    Raises:
+      TypeError: there are no operands, or they do not fit.
+      ValueError: `dimension` is out of range.
+
+    >>> import primax as px
+    >>> px.lax.concatenate([px.numpy.array([1, 2]), px.numpy.array([3])], 0)
+    Array([1, 2, 3], dtype=int32)
+    """
+    operands = list(operands)
+    if not operands:
+        raise TypeError("concatenate: operands must be one array or more, got none")
+    if len(operands) == 1 and is_value(operands[0]):
+        canonical_axis(dimension, len(operands[0].aval.shape), "concatenate", "dimension")
+        return operands[0]
+    axis = dimension
+    if type(axis) is not int or axis < 0:
+        axis = canonical_axis(axis, len(get_aval(operands[0]).shape), "concatenate", "dimension")
+    return concatenate_p.bind(*operands, dimension=axis)
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """An array cut into parts along an axis.
+
+    Args:
+      operand: an array.
+      sizes: the lengths of the parts, whose sum is that of the axis.
+      axis: where it is cut.
+
+    Raises:
+      ValueError: `axis` is out of range, or the sizes do not add up.
+
+    >>> import primax as px
+    >>> px.lax.split(px.numpy.array([1, 2, 3]), (1, 2))
+    [Array([1], dtype=int32), Array([2, 3], dtype=int32)]
+    """
+    axis = canonical_axis(axis, len(get_aval(operand).shape), "split")
+    return split_p.bind(operand, sizes=canonical_shape(sizes, "split", "sizes"), axis=axis)  # type: ignore[no-any-return]
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """An array with the order along some axes reversed.
+
+    Args:
+      operand: an array.
+      dimensions: the axes; negative ones count from the end.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
+
+    >>> import primax as px
+    >>> px.lax.rev(px.numpy.array([1, 2, 3]), (0,))
+    Array([3, 2, 1], dtype=int32)
+    """
+    axes = canonical_axes(dimensions, len(get_aval(operand).shape), "rev", "dimensions")
+    if not axes and is_value(operand):
+        return operand
+    return rev_p.bind(operand, dimensions=axes)
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """An array repeated as a whole along each axis.
+
+    Args:
+      operand: an array.
+      reps: for each axis how often.
+
+    Raises:
+      TypeError: `reps` has not as many entries as `operand` has axes, or one of them is negative.
+
+    >>> import primax as px
+    >>> px.lax.tile(px.numpy.array([1, 2]), (2,))
+    Array([1, 2, 1, 2], dtype=int32)
+    """
+    reps = canonical_shape(reps, "tile", "reps")
+    if is_value(operand) and len(reps) == len(operand.aval.shape) and all([n == 1 for n in reps]):
+        return operand
+    return tile_p.bind(operand, reps=reps)
+
+
+def _slice_abstract_eval(
+    operand: ShapedArray,
+    *,
+    start_indices: tuple[int, ...],
+    limit_indices: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+) -> ShapedArray:
+    shape = operand.shape
+    given = {"start_indices": start_indices, "limit_indices": limit_indices, "strides": strides}
+    for name, values in given.items():
+        if values is not None and len(values) != len(shape):
+            raise TypeError(
+                f"slice: {name} must have one entry per axis of operand, got {len(values)} in {values} "
+                f"for {operand.str_short()}"
+            )
+    steps = (1,) * len(shape) if strides is None else strides
+    sizes = []
+    for axis, (start, limit, step, size) in enumerate(
+        zip(start_indices, limit_indices, steps, shape, strict=True)
+    ):
+        if not 0 <= start <= limit <= size:
+            raise TypeError(
+                f"slice: bounds must satisfy 0 <= start <= limit <= {size} in axis {axis}, "
+                f"got start {start} and limit {limit} for {operand.str_short()}"
+            )
+        if step < 1:
+            raise TypeError(
+                f"slice: strides must be positive, got {step} in axis {axis} for {operand.str_short()}"
+            )
+        sizes.append(-((start - limit) // step))
+    return ShapedArray(sizes, operand.dtype, operand.weak_type)
+
+
+def _slice_transpose(ct: Any, operand: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
+    config = []
+    steps = (1,) * len(start_indices) if strides is None else strides
+    for start, step, size, part in zip(
+        start_indices, steps, operand.aval.shape, get_aval(ct).shape, strict=True
+    ):
+        covered = (part - 1) * step + 1 if part else 0
+        config.append((start, size - start - covered, step - 1))
+    return [pad_p.bind(ct, scalar(0, get_aval(ct).dtype), padding_config=tuple(config))]
+
+
+def _inserted(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
+    return (*values[:position], value, *values[position:])
+
+
+def _slice_batch(args: Any, dims: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
+    (x,), (dim,) = args, dims
+    out = slice_p.bind(
+        x,
+        start_indices=_inserted(start_indices, dim, 0),
+        limit_indices=_inserted(limit_indices, dim, get_aval(x).shape[dim]),
+        strides=None if strides is None else _inserted(strides, dim, 1),
+    )
+    return out, dim
+
+
+def _slice_lowering(ctx: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
+    array = mlir.ir.DenseI64ArrayAttr.get
+    attributes = {
+        "start_indices": array(start_indices),
+        "limit_indices": array(limit_indices),
+        "strides": array(strides or [1] * len(start_indices)),
+    }
+    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
+    return mlir.ir.Operation.create("stablehlo.slice", [result], [x], attributes).results
+
+
+def _pad_abstract_eval(
+    operand: ShapedArray, padding_value: ShapedArray, *, padding_config: tuple[tuple[int, int, int], ...]
+) -> ShapedArray:
+    shape = operand.shape
+    if operand.dtype != padding_value.dtype:
+        raise TypeError(
+            f"pad: padding_value must have the dtype of operand, got {padding_value.str_short()} "
+            f"for {operand.str_short()}"
+        )
+    if padding_value.shape:
+        raise TypeError(f"pad: padding_value must be a scalar, got {padding_value.str_short()}")
+    if len(padding_config) != len(shape):
+        raise TypeError(
+            f"pad: padding_config must have one triple per axis of operand, got {len(padding_config)} in "
+            f"{padding_config} for {operand.str_short()}"
+        )
+    sizes = []
+    for axis, ((low, high, interior), size) in enumerate(zip(padding_config, shape, strict=True)):
+        if interior < 0:
+            raise ValueError(
+                f"pad: interior padding must not be negative, got {interior} in axis {axis} for {operand.str_short()}"
+            )
+        padded = low + high + size + max(size - 1, 0) * interior
+        if padded < 0:
+            raise ValueError(
+                f"pad: padding_config must not crop more than there is, got {(low, high, interior)} in axis {axis} "
+                f"of length {size} for {operand.str_short()}, which leaves {padded}"
+            )
+        sizes.append(padded)
+    return ShapedArray(sizes, operand.dtype, operand.weak_type and padding_value.weak_type)
+
+
+def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config: Any) -> Any:
+    of_operand = type(operand) is ad.UndefinedPrimal
+    of_value = type(padding_value) is ad.UndefinedPrimal
+    if type(ct) is ad.Zero:
+        return [
+            ad.Zero(operand.aval) if of_operand else None,
+            ad.Zero(padding_value.aval) if of_value else None,
+        ]
+    t_operand = t_value = None
+    aval = get_aval(ct)
+    shape = operand.aval.shape if of_operand else get_aval(operand).shape
+    if of_operand:
+        undo = tuple([(-low, -high, 0) for low, high, _ in padding_config])
+        t_operand = pad_p.bind(ct, scalar(0, aval.dtype), padding_config=undo) if any(map(any, undo)) else ct
+        if any([interior for _, _, interior in padding_config]):
+            t_operand = slice_p.bind(
+                t_operand,
+                start_indices=(0,) * len(shape),
+                limit_indices=get_aval(t_operand).shape,
+                strides=tuple([interior + 1 for _, _, interior in padding_config]),
+            )
+    if of_value:
+        inside = broadcast_in_dim_p.bind(scalar(0, _BOOL), shape=shape, broadcast_dimensions=())
+        around = pad_p.bind(inside, scalar(1, _BOOL), padding_config=padding_config)
+        t_value = reduce_sum_p.bind(
+            select_n_p.bind(around, zeros_of(aval), ct), axes=tuple(range(len(aval.shape)))
+        )
+    return [t_operand, t_value]
+
+
+_BOOL = np.dtype(bool)
+
+
+def _pad_batch(args: Any, dims: Any, *, padding_config: Any) -> Any:
+    (x, value), (dim, value_dim) = args, dims
+    if value_dim is None:
+        return pad_p.bind(x, value, padding_config=_inserted(padding_config, dim, (0, 0, 0))), dim
+    # Each element has its own padding value, which takes the place of a constant one.
+    size = get_aval(value).shape[0]
+    if dim is None:
+        x, dim = batching.broadcast(x, size, 0), 0
+    config = _inserted(padding_config, dim, (0, 0, 0))
+    aval = get_aval(x)
+    padded = pad_p.bind(x, scalar(0, aval.dtype), padding_config=config)
+    inside = broadcast_in_dim_p.bind(scalar(0, _BOOL), shape=aval.shape, broadcast_dimensions=())
+    around = pad_p.bind(inside, scalar(1, _BOOL), padding_config=config)
+    values = broadcast_in_dim_p.bind(value, shape=get_aval(padded).shape, broadcast_dimensions=(dim,))
+    return select_n_p.bind(around, padded, values), dim
+
+
+def _pad_lowering(ctx: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
+    array = mlir.ir.DenseI64ArrayAttr.get
+    names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+    columns = list(zip(*padding_config, strict=True)) or [(), (), ()]
+    attributes = {name: array(column) for name, column in zip(names, columns, strict=True)}
+    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
+    return mlir.ir.Operation.create("stablehlo.pad", [result], [x, value], attributes).results
+
+
+def _concatenate_abstract_eval(*operands: ShapedArray, dimension: int) -> ShapedArray:
+    first = operands[0]
+    rank = len(first.shape)
+    if not rank:
+        raise TypeError(f"concatenate: operands must have rank 1 or more, got {first.str_short()}")
+    if not 0 <= dimension < rank:
+        raise ValueError(
+            f"concatenate: dimension must be in [0, {rank}), got {dimension} for {first.str_short()}"
+        )
+    total = 0
+    weak = True
+    for i, operand in enumerate(operands):
+        shape = operand.shape
+        if operand.dtype != first.dtype:
+            raise TypeError(
+                f"concatenate: operands must have one dtype, got {first.str_short()} for operand 0 and "
+                f"{operand.str_short()} for operand {i}"
+            )
+        if (
+            len(shape) != rank
+            or shape[:dimension] != first.shape[:dimension]
+            or shape[dimension + 1 :] != first.shape[dimension + 1 :]
+        ):
+            raise TypeError(
+                f"concatenate: operands must have one shape but for axis {dimension}, got {first.shape} for operand 0 "
+                f"and {shape} for operand {i}"
+            )
+        total += shape[dimension]
+        weak = weak and operand.weak_type
+    return ShapedArray((*first.shape[:dimension], total, *first.shape[dimension + 1 :]), first.dtype, weak)
+
+
+def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> Any:
+    avals = [x.aval if type(x) is ad.UndefinedPrimal else get_aval(x) for x in operands]
+    if type(ct) is ad.Zero:
+        return [ad.Zero(x.aval) if type(x) is ad.UndefinedPrimal else None for x in operands]
+    starts = [0] * len(avals[0].shape)
+    limits = list(get_aval(ct).shape)
+    parts: list[Any] = []
+    for x, aval in zip(operands, avals, strict=True):
+        limits[dimension] = starts[dimension] + aval.shape[dimension]
+        if type(x) is ad.UndefinedPrimal:
+            parts.append(
+                slice_p.bind(ct, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
+            )
+        else:
+            parts.append(None)
+        starts[dimension] = limits[dimension]
+    return parts
+
+
+def _concatenate_batch(args: Any, dims: Any, *, dimension: int) -> Any:
+    size, dim = next((get_aval(x).shape[d], d) for x, d in zip(args, dims, strict=True) if d is not None)
+    moved = [batching.to_dim(x, size, d, dim) for x, d in zip(args, dims, strict=True)]
+    return concatenate_p.bind(*moved, dimension=dimension + (dim <= dimension)), dim
+
+
+def _concatenate_lowering(ctx: Any, *xs: Any, dimension: int) -> Any:
+    axis = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), dimension)
+    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
+    return mlir.ir.Operation.create("stablehlo.concatenate", [result], list(xs), {"dimension": axis}).results
+
+
+def _split_abstract_eval(operand: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[ShapedArray]:
+    shape = operand.shape
+    if sum(sizes) != shape[axis]:
+        raise ValueError(
+            f"split: sizes must add up to the length of axis {axis}, got {sum(sizes)} for {sizes} "
+            f"and {shape[axis]} for {operand.str_short()}"
+        )
+    return [
+        ShapedArray((*shape[:axis], size, *shape[axis + 1 :]), operand.dtype, operand.weak_type)
+        for size in sizes
+    ]
+
+
+def _split_transpose(cts: Any, operand: Any, *, sizes: Any, axis: int) -> Any:
+    if all([type(ct) is ad.Zero for ct in cts]):
+        return [ad.Zero(operand.aval)]
+    return [concatenate_p.bind(*map(ad.instantiate_zeros, cts), dimension=axis)]
+
+
+def _split_batch(args: Any, dims: Any, *, sizes: Any, axis: int) -> Any:
+    (x,), (dim,) = args, dims
+    return split_p.bind(x, sizes=sizes, axis=axis + (dim <= axis)), [dim] * len(sizes)
+
+
+def _split_lowering(ctx: Any, x: Any, *, sizes: Any, axis: int) -> Any:
+    shape = ctx.avals_in[0].shape
+    starts, limits = [0] * len(shape), list(shape)
+    array = mlir.ir.DenseI64ArrayAttr.get
+    ones = array([1] * len(shape))
+    parts = []
+    for size in sizes:
+        limits[axis] = starts[axis] + size
+        parts.append(mlir.hlo.slice(x, array(starts), array(limits), ones))
+        starts[axis] = limits[axis]
+    return parts
+
+
+def _rev_abstract_eval(operand: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
+    canonical_axes(dimensions, len(operand.shape), "rev", "dimensions")
+    return operand
+
+
+def _rev_transpose(ct: Any, *, dimensions: Any) -> Any:
+    return [rev_p.bind(ct, dimensions=dimensions)]
+
+
+def _rev_batch(args: Any, dims: Any, *, dimensions: Any) -> Any:
+    (x,), (dim,) = args, dims
+    return rev_p.bind(x, dimensions=tuple([i + (dim <= i) for i in dimensions])), dim
+
+
+def _rev_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Any:
+    return [mlir.hlo.reverse(x, mlir.ir.DenseI64ArrayAttr.get(dimensions))]
+
+
+def _tile_abstract_eval(operand: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
+    shape = operand.shape
+    if len(reps) != len(shape):
+        raise TypeError(
+            f"tile: reps must have one entry per axis of operand, got {len(reps)} in {reps} for {operand.str_short()}"
+        )
+    return ShapedArray(
+        [n * size for n, size in zip(reps, shape, strict=True)], operand.dtype, operand.weak_type
+    )
+
+
+def _interleaved(shape: Sequence[int], reps: Sequence[int]) -> tuple[int, ...]:
+    return tuple([size for pair in zip(reps, shape, strict=True) for size in pair])
+
+
+def _tile_transpose(ct: Any, operand: Any, *, reps: Any) -> Any:
+    shape = operand.aval.shape
+    apart = reshape_p.bind(ct, new_sizes=_interleaved(shape, reps), dimensions=None)
+    return [reduce_sum_p.bind(apart, axes=tuple(range(0, 2 * len(shape), 2)))]
+
+
+def _tile_batch(args: Any, dims: Any, *, reps: Any) -> Any:
+    (x,), (dim,) = args, dims
+    return tile_p.bind(x, reps=_inserted(reps, dim, 1)), dim
+
+
+def _tile_lowering(ctx: Any, x: Any, *, reps: Any) -> Any:
+    (aval,) = ctx.avals_in
+    apart = ShapedArray(_interleaved(aval.shape, reps), aval.dtype)
+    axes = mlir.ir.DenseI64ArrayAttr.get(range(1, 2 * len(reps), 2))
+    repeated = mlir.hlo.broadcast_in_dim(mlir.aval_to_ir_type(apart), x, axes)
+    return [mlir.hlo.reshape(mlir.aval_to_ir_type(ctx.avals_out[0]), repeated)]
+
+
+RULES = {
+    slice_p: {
+        "abstract_eval": _slice_abstract_eval,
+        "jvp": ad.linear_jvp(slice_p),
+        "transpose": ad.linear_transpose2(slice_p, _slice_transpose),
+        "batch": _slice_batch,
+        "lowering": _slice_lowering,
+    },
+    pad_p: {
+        "abstract_eval": _pad_abstract_eval,
+        "jvp": ad.linear_jvp(pad_p),
+        "transpose": _pad_transpose,
+        "batch": _pad_batch,
+        "lowering": _pad_lowering,
+    },
+    concatenate_p: {
+        "abstract_eval": _concatenate_abstract_eval,
+        "jvp": ad.linear_jvp(concatenate_p),
+        "transpose": _concatenate_transpose,
+        "batch": _concatenate_batch,
+        "lowering": _concatenate_lowering,
+    },
+    split_p: {
+        "abstract_eval": _split_abstract_eval,
+        "jvp": ad.linear_jvp(split_p),
+        "transpose": _split_transpose,
+        "batch": _split_batch,
+        "lowering": _split_lowering,
+    },
+    rev_p: {
+        "abstract_eval": _rev_abstract_eval,
+        "jvp": ad.linear_jvp(rev_p),
+        "transpose": ad.linear_transpose(rev_p, _rev_transpose),
+        "batch": _rev_batch,
+        "lowering": _rev_lowering,
+    },
+    tile_p: {
+        "abstract_eval": _tile_abstract_eval,
+        "jvp": ad.linear_jvp(tile_p),
+        "transpose": ad.linear_transpose2(tile_p, _tile_transpose),
+        "batch": _tile_batch,
+        "lowering": _tile_lowering,
+    },
+}
