@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes
+from primax.core.rules import load_plugins
 
 __all__ = [
     "AbstractToken",
@@ -206,6 +207,8 @@ def get_aval(x: Any) -> Any:
     convert = getattr(type(x), "__jax_array__", None)
     if convert is not None:
         return get_aval(convert(x))
+    if load_plugins() and is_valid(x):
+        return get_aval(x)
     raise TypeError(f"a value of type {type(x).__name__} is not a valid primax type: {_shorten(x)}")
 
 

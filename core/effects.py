@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from primax.core.rules import load_plugins
+
 __all__ = ["Effect", "Effects", "effect_kinds", "no_effects", "register_effect"]
 
 
@@ -51,10 +53,17 @@ def register_effect(
 
 def kind_of(effect: Effect) -> EffectKind:
     """The registered kind of an effect, searched along its class's bases."""
-    for cls in type(effect).__mro__:
-        if cls in effect_kinds:
-            return effect_kinds[cls]
+    found = _known_kind(effect)
+    if found is None:
+        load_plugins()
+        found = _known_kind(effect)
+    if found is not None:
+        return found
     raise TypeError(f"effect {effect!r}: call register_effect({type(effect).__name__}, ...) before using it")
+
+
+def _known_kind(effect: Effect) -> EffectKind | None:
+    return next((effect_kinds[cls] for cls in type(effect).__mro__ if cls in effect_kinds), None)
 
 
 def ordered_effects(effects: Effects) -> list[Effect]:

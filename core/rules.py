@@ -139,8 +139,9 @@ class RuleTable(MutableMapping[Any, Rule]):
     def get_or_load(self, primitive: Any) -> Rule | None:
         """The rule or None, after loading plugins if need be."""
         rule = self.functions.get(primitive)
-        if rule is None and load_plugins():
-            rule = self.functions.get(primitive)
+        if rule is None:
+            load_plugins()
+            rule = self.functions.get(primitive)  # also if another thread has loaded them since the first look
         return rule
 
 

@@ -18,6 +18,7 @@ from primax.core.errors import (
     tracer_message,
 )
 from primax.core.operand import Operand
+from primax.core.rules import load_plugins
 
 __all__ = ["Trace", "Tracer", "current_trace", "set_current_trace", "thread"]
 
@@ -39,6 +40,8 @@ class Trace:
     transformation: ClassVar[str] = "a transformation"
 
     def __init__(self, parent: Any) -> None:
+        if self.tracing:
+            load_plugins()  # some tables are optional, so that a rule missed there would not be noticed
         self.parent = parent
         self.alive = True
 
