@@ -49,7 +49,7 @@ from primax.interpreters.differentiate import (
 )
 from primax.interpreters.programs import make_jaxpr
 from primax.interpreters.vectorize import vmap
-from primax.plugins import BUILTIN_FAMILIES
+from primax.plugins import BUILTIN_FAMILIES, ESSENTIAL_FAMILIES
 from primax.plugins.calls import clear_caches, eval_shape, jit
 from primax.plugins.devices import block_until_ready, copy_to_host_async, device_get, device_put
 
@@ -96,7 +96,7 @@ __all__ = [
 
 _SUBMODULES = frozenset(("dtypes", "errors", "export", "extend", "lax", "numpy", "stages", "tree", "tree_util"))
 
-host.add_builtins(BUILTIN_FAMILIES)
+host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES)
 
 
 def __getattr__(name: str) -> Any:

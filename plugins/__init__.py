@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BUILTIN_FAMILIES"]
+__all__ = ["BUILTIN_FAMILIES", "ESSENTIAL_FAMILIES"]
 
 BUILTIN_FAMILIES = (
     "structural",
@@ -21,3 +21,5 @@ BUILTIN_FAMILIES = (
     "arrays",
     "numpy",
 )
+
+ESSENTIAL_FAMILIES = ("structural", "arithmetic", "calls", "devices", "arrays")
