@@ -1,0 +1,263 @@
+"""Checks of rules against what does not use them: finite differences, dot products, loops, NumPy and jax."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primax as px
+from primax.extend.interpreters import batching
+
+__all__ = [
+    "assert_close",
+    "check_against_jax",
+    "check_batch",
+    "check_grad",
+    "check_jvp",
+    "check_transpose",
+    "check_values",
+    "equations",
+]
+
+Function = Callable[..., Any]
+
+_RTOL = {
+    "float64": 1e-12,
+    "complex128": 1e-12,
+    "float32": 2e-6,
+    "complex64": 2e-6,
+    "float16": 2e-3,
+    "bfloat16": 2e-2,
+}
+
+
+def _list(outs: Any) -> list[Any]:
+    return list(outs) if isinstance(outs, list | tuple) else [outs]
+
+
+def _inexact(x: Any) -> bool:
+    return bool(px.dtypes.issubdtype(np.asarray(x).dtype, np.inexact))
+
+
+def _wide(x: Any) -> Any:
+    """The value in double precision if it is of inexact type."""
+    x = np.asarray(x)
+    if not _inexact(x):
+        return x
+    return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
+
+
+def _direction(x: Any, seed: int) -> Any:
+    """A tangent of `x`, of magnitude about 1, always the same."""
+    random = np.random.default_rng(seed)
+    t = random.uniform(0.5, 1.5, np.shape(x)) * random.choice([-1.0, 1.0], np.shape(x))
+    return t + 1j * random.uniform(0.5, 1.5, np.shape(x)) if np.iscomplexobj(x) else t
+
+
+def assert_close(got: Any, want: Any, rtol: float | None = None, what: str = "values") -> None:
+    """Two arrays have one shape and dtype and agree to a tolerance, relative to the largest element."""
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
+    assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, expected {want.dtype}"
+    if not _inexact(want):
+        np.testing.assert_array_equal(got, want, err_msg=what)
+        return
+    rtol = _RTOL.get(want.dtype.name, 0.2) if rtol is None else rtol
+    wide = np.complex128 if np.iscomplexobj(want) else np.float64
+    got, want = got.astype(wide), want.astype(wide)
+    finite = np.abs(want[np.isfinite(want)])
+    scale = finite.max() if finite.size else 0.0
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * scale, err_msg=what)
+
+
+def check_jvp(fun: Function, *args: Any, rtol: float = 1e-6, step: float = 1e-5) -> None:
+    """Tangents are what central differences give, in double precision, for all inexact arguments together.
+
+    Args:
+      fun: takes arrays, returns one or a list of them. It must be smooth near the arguments.
+      args: where to check; those of integer or boolean type are held fixed.
+      rtol: how far off the tangents may be, relative to the largest.
+      step: of the differences.
+    """
+    with px.enable_x64(True):
+        args = tuple(map(_wide, args))
+        moving = [i for i, x in enumerate(args) if _inexact(x)]
+        directions = [_direction(args[i], i) for i in moving]
+
+        def at(*xs: Any) -> Any:
+            full = list(args)
+            for i, x in zip(moving, xs, strict=True):
+                full[i] = x
+            return _list(fun(*full))
+
+        primals = [args[i] for i in moving]
+        outs, tangents = px.jvp(at, primals, directions)
+        for out, alone in zip(outs, at(*primals), strict=True):
+            assert_close(out, alone, 1e-12, "the primal output of jvp")
+        above = at(*[x + step * t for x, t in zip(primals, directions, strict=True)])
+        below = at(*[x - step * t for x, t in zip(primals, directions, strict=True)])
+        for i, (out, tangent) in enumerate(zip(outs, tangents, strict=True)):
+            if not _inexact(out):
+                assert np.asarray(tangent).dtype == px.float0, f"the tangent of output {i} must be float0"
+                continue
+            difference = (np.asarray(above[i]) - np.asarray(below[i])) / (2 * step)
+            assert_close(tangent, difference.astype(out.dtype), rtol, f"the tangent of output {i}")
+
+
+def check_transpose(fun: Function, *args: Any, rtol: float = 1e-9) -> None:
+    """Cotangents pulled back and tangents pushed forward have one dot product, in double precision.
+
+    It is checked for all inexact arguments together, and for each alone. The dot product conjugates nothing, and
+    real parts are compared: derivatives of real functions of complex numbers are linear in that sense only.
+
+    Args:
+      fun: takes arrays, returns one or a list of them; if not linear, its derivative is checked.
+      args: where; those of integer or boolean type are held fixed.
+      rtol: how far apart the products may be.
+    """
+    with px.enable_x64(True):
+        args = tuple(map(_wide, args))
+        moving = [i for i, x in enumerate(args) if _inexact(x)]
+        for chosen in [moving, *([i] for i in moving if len(moving) > 1)]:
+            _check_dot_product(fun, args, chosen, rtol)
+
+
+def _check_dot_product(fun: Function, args: tuple[Any, ...], chosen: list[int], rtol: float) -> None:
+    def at(*xs: Any) -> Any:
+        full = list(args)
+        for i, x in zip(chosen, xs, strict=True):
+            full[i] = x
+        return [y for y in _list(fun(*full)) if px.dtypes.issubdtype(y.dtype, np.inexact)]
+
+    primals = [args[i] for i in chosen]
+    directions = [_direction(args[i], i) for i in chosen]
+    _, tangents = px.jvp(at, primals, directions)
+    outs, pull_back = px.vjp(at, *primals)
+    cotangents = [_direction(np.asarray(out), 100 + i) for i, out in enumerate(outs)]
+    pulled = pull_back(cotangents)
+    for x, ct in zip(primals, pulled, strict=True):
+        assert_close(np.shape(ct), np.shape(x), what="the shape of a cotangent")
+        assert np.asarray(ct).dtype == x.dtype, f"a cotangent has dtype {ct.dtype}, expected {x.dtype}"
+    forward = [np.sum(np.asarray(t) * ct).real for t, ct in zip(tangents, cotangents, strict=True)]
+    backward = [np.sum(np.asarray(ct) * t).real for ct, t in zip(pulled, directions, strict=True)]
+    size = sum(map(abs, forward)) + sum(map(abs, backward))
+    assert abs(sum(forward) - sum(backward)) <= rtol * size, (
+        f"with respect to arguments {chosen}: <ct, J t> is {sum(forward)}, <J' ct, t> is {sum(backward)}"
+    )
+
+
+def check_grad(fun: Function, *args: Any, order: int = 1, rtol: float = 1e-6, step: float = 1e-5) -> None:
+    """`check_jvp` and `check_transpose`, for the function and for its derivatives below the given order."""
+    check_jvp(fun, *args, rtol=rtol, step=step)
+    check_transpose(fun, *args)
+    if order > 1:
+        moving = [i for i, x in enumerate(args) if _inexact(x)]
+        directions = [_direction(_wide(args[i]), 50 + i) for i in moving]
+
+        def derivative(*xs: Any) -> Any:
+            def at(*ys: Any) -> Any:
+                full = list(xs)
+                for i, y in zip(moving, ys, strict=True):
+                    full[i] = y
+                return [y for y in _list(fun(*full)) if px.dtypes.issubdtype(y.dtype, np.inexact)]
+
+            return px.jvp(at, [xs[i] for i in moving], directions)[1]
+
+        check_grad(derivative, *args, order=order - 1, rtol=rtol, step=step)
+
+
+def _vary(x: Any, k: int) -> Any:
+    """The k-th of several values like `x`: with other elements, but none of another sort."""
+    x = np.asarray(x)
+    if x.ndim:
+        return np.roll(x.ravel(), k).reshape(x.shape)
+    return (x * (1 + 0.0625 * k)).astype(x.dtype) if _inexact(x) else x
+
+
+def check_batch(
+    fun: Function,
+    *args: Any,
+    size: int = 3,
+    most: int = 8,
+    rtol: float | None = None,
+    mapped: Sequence[Sequence[int]] | None = None,
+    vary: Callable[[Any, int], Any] = _vary,
+) -> None:
+    """Mapped over any of its arguments, along any of their axes, a function gives what a loop gives.
+
+    Args:
+      fun: takes arrays, returns one or a list of them.
+      args: for one element.
+      size: the length of the mapped axis.
+      most: how many choices of axes are tried for each choice of arguments; they are spread evenly over all.
+      rtol: how far apart the results may be.
+      mapped: which choices of arguments are tried; all if None.
+      vary: `(arg, k)`, that argument for the k-th element.
+    """
+    varied = [[np.asarray(vary(x, k)) for k in range(size)] for x in args]
+    positions = range(len(args))
+    choices = mapped or [c for n in range(1, len(args) + 1) for c in itertools.combinations(positions, n)]
+    for chosen in choices:
+        loop = [_list(fun(*[varied[i][k if i in chosen else 0] for i in positions])) for k in range(size)]
+        axes = list(itertools.product(*[range(np.ndim(args[i]) + 1) for i in chosen]))
+        for dims in axes[:: -(-len(axes) // most)]:
+            where = dict(zip(chosen, dims, strict=True))
+            values = [np.stack(varied[i], where[i]) if i in where else varied[i][0] for i in positions]
+            outs, out_dims = batching.batch_flat(
+                lambda *xs: _list(fun(*xs)),
+                batching.AxisData(None, size),
+                values,
+                [where.get(i) for i in positions],
+            )
+            for n, (out, dim) in enumerate(zip(outs, out_dims, strict=True)):
+                want = np.stack([np.asarray(element[n]) for element in loop])
+                out = np.asarray(out)
+                got = np.broadcast_to(out, want.shape) if dim is None else np.moveaxis(out, dim, 0)
+                assert_close(got, want, rtol, f"output {n}, mapped over axes {where}")
+
+
+def check_values(fun: Function, reference: Function, *args: Any, rtol: float | None = None) -> None:
+    """A function computes what a NumPy function does, and its program promises the types it returns."""
+    outs = _list(fun(*args))
+    for i, (out, want) in enumerate(zip(outs, _list(reference(*args)), strict=True)):
+        assert_close(out, want, rtol, f"output {i}")
+    promised = px.make_jaxpr(fun)(*args).out_avals
+    for i, (out, aval) in enumerate(zip(outs, promised, strict=True)):
+        assert out.aval.strip_weak_type() == aval.strip_weak_type(), (
+            f"output {i}: {out.aval}, but traced as {aval}"
+        )
+
+
+def check_against_jax(
+    fun: Function, jax_fun: Function, *args: Any, rtol: float | None = None, weak_type: bool = True
+) -> None:
+    """A function agrees with its namesake in jax: values, dtypes and weak types; skips if there is no jax.
+
+    With an argument of 64 bits, both have 64-bit types enabled.
+    """
+    jax = pytest.importorskip("jax")
+    wide = any(isinstance(x, np.ndarray | np.generic) and x.dtype.name in _WIDE for x in args)
+    with ExitStack() as stack:
+        if wide:
+            stack.enter_context(px.enable_x64(True))
+            stack.enter_context(jax.enable_x64(True))
+        outs, wants = _list(fun(*args)), _list(jax_fun(*args))
+        for i, (out, want) in enumerate(zip(outs, wants, strict=True)):
+            assert_close(out, want, rtol, f"output {i}")
+            if weak_type:
+                assert out.weak_type == want.weak_type, (
+                    f"output {i}: weak_type {out.weak_type}, in jax {want.weak_type}"
+                )
+
+
+_WIDE = frozenset(("int64", "uint64", "float64", "complex128"))
+
+
+def equations(fun: Function, *args: Any) -> list[str]:
+    """The names of the primitives of a function's program, in order, without those of programs inside."""
+    return [eqn.primitive.name for eqn in px.make_jaxpr(fun)(*args).jaxpr.eqns]
