@@ -1,0 +1,414 @@
+"""Products that contract axes of two arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core, hookimpl
+from primax.extend.core import ShapedArray, dtypes
+from primax.extend.interpreters import ad, mlir
+from primax.plugins.precision import (
+    ALGORITHMS,
+    CPU_ALGORITHMS,
+    DotAlgorithmPreset,
+    Precision,
+    algorithm_attribute,
+    canonicalize_precision,
+    precision_attribute,
+)
+from primax.plugins.structural import convert_element_type, transpose
+
+__all__ = ["DotAlgorithmPreset", "Precision", "batch_matmul", "dot", "dot_general", "dot_general_p"]
+
+dot_general_p = core.Primitive("dot_general")
+
+
+def dot_general(
+    lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """The sum of products of two arrays over contracting dimensions, for each index of batch dimensions.
+
+    Args:
+      lhs: an array.
+      rhs: an array.
+      dimension_numbers: `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`, each a sequence of
+        dimensions; those at one position of two sequences belong together and have one size.
+      precision: None, 'default', 'high', 'highest', a `Precision`, a pair of these, one for each operand, or
+        a `DotAlgorithmPreset`. None stands for the option `default_matmul_precision`.
+      preferred_element_type: the dtype to accumulate in and to return, if not that of the wider operand.
+
+    Returns:
+      An array whose dimensions are the batch dimensions, the others of `lhs` that are not contracted, then
+      those of `rhs`.
+
+    Raises:
+      TypeError: dimensions are out of range, repeated, or differ in size; the dtypes have no common one.
+      ValueError: `precision` is not one.
+
+    >>> import primax as px
+    >>> px.lax.dot_general(px.numpy.array([[1., 2.]]), px.numpy.array([[3.], [4.]]), (((1,), (0,)), ((), ())))
+    Array([[11.]], dtype=float32)
+    """
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.check_user_dtype(
+            preferred_element_type, "preferred_element_type", "dot_general"
+        )
+    return dot_general_p.bind(
+        lhs,
+        rhs,
+        dimension_numbers=_canonicalize(dimension_numbers),
+        precision=canonicalize_precision(precision),
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The product of two vectors or matrices; with `dimension_numbers`, the same as `dot_general`.
+
+    Args:
+      lhs: an array of shape (m, k) or (k,).
+      rhs: an array of shape (k, n) or (k,).
+      dimension_numbers: see `dot_general`.
+      precision: see `dot_general`.
+      preferred_element_type: see `dot_general`.
+
+    Raises:
+      ValueError: the shapes are others and there are no `dimension_numbers`.
+
+    >>> import primax as px
+    >>> px.lax.dot(px.numpy.array([1., 2.]), px.numpy.array([3., 4.]))
+    Array(11., dtype=float32)
+    """
+    if dimension_numbers is None:
+        x, y = np.shape(lhs), np.shape(rhs)
+        if not (1 <= len(x) <= 2 and 1 <= len(y) <= 2 and x[-1] == y[0]):
+            raise ValueError(
+                "dot: lhs and rhs must be vectors or matrices whose inner sizes agree, or dimension_numbers "
+                f"must be given, got shapes {tuple(x)} and {tuple(y)}"
+            )
+        dimension_numbers = _MATRIX_PRODUCTS[len(x)]
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """The matrix products of two stacks of matrices.
+
+    Args:
+      lhs: an array of shape (..., m, k).
+      rhs: an array of shape (..., k, n), its leading dimensions those of `lhs`.
+      precision: see `dot_general`.
+
+    Returns:
+      An array of shape (..., m, n).
+
+    Raises:
+      TypeError: the leading dimensions differ, or the inner sizes.
+
+    >>> import primax as px, numpy as np
+    >>> px.lax.batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
+    x, y = np.shape(lhs), np.shape(rhs)
+    if len(x) < 2 or len(x) != len(y):
+        raise TypeError(
+            "batch_matmul: lhs and rhs must have one rank, of 2 or more, "
+            f"got shapes {tuple(x)} and {tuple(y)}"
+        )
+    batch = tuple(range(len(x) - 2))
+    return dot_general(lhs, rhs, (((len(x) - 1,), (len(x) - 2,)), (batch, batch)), precision)
+
+
+_MATRIX_PRODUCTS = {1: (((0,), (0,)), ((), ())), 2: (((1,), (0,)), ((), ()))}
+_canonical = {numbers: numbers for numbers in _MATRIX_PRODUCTS.values()}
+
+
+def _canonicalize(numbers: Any) -> Any:
+    """Dimension numbers as nested tuples of ints."""
+    try:
+        found = _canonical.get(numbers)
+        if found is not None:
+            return found
+    except TypeError:
+        pass
+    try:
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+        made = (_ints(lhs_contract), _ints(rhs_contract)), (_ints(lhs_batch), _ints(rhs_batch))
+    except (TypeError, ValueError):
+        raise TypeError(
+            "dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
+            f"(lhs_batch, rhs_batch)), four sequences of ints, got {numbers!r}"
+        ) from None
+    if len(_canonical) < 1024:
+        _canonical[made] = made
+    return made
+
+
+def _ints(dims: Any) -> tuple[int, ...]:
+    return tuple([d.__index__() for d in dims])
+
+
+def _kept(ndim: int, contract: Any, batch: Any) -> list[int]:
+    """The dimensions that are neither contracted nor batched."""
+    return [d for d in range(ndim) if d not in contract and d not in batch]
+
+
+def _dot_general_abstract_eval(
+    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any
+) -> ShapedArray:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    _check_dimensions("lhs", lhs, lhs_contract, lhs_batch)
+    _check_dimensions("rhs", rhs, rhs_contract, rhs_batch)
+    for kind, x, y in (("contracting", lhs_contract, rhs_contract), ("batch", lhs_batch, rhs_batch)):
+        sizes = [lhs.shape[d] for d in x], [rhs.shape[d] for d in y]
+        if sizes[0] != sizes[1]:
+            raise TypeError(
+                f"dot_general: {kind} dimensions must have equal sizes, got {tuple(sizes[0])} for dimensions "
+                f"{x} of lhs {lhs.str_short()} and {tuple(sizes[1])} for dimensions {y} of rhs "
+                f"{rhs.str_short()}"
+            )
+    shape = (
+        *(lhs.shape[d] for d in lhs_batch),
+        *(lhs.shape[d] for d in _kept(lhs.ndim, lhs_contract, lhs_batch)),
+        *(rhs.shape[d] for d in _kept(rhs.ndim, rhs_contract, rhs_batch)),
+    )
+    dtype = _result_dtype(lhs.dtype, rhs.dtype)
+    if preferred_element_type is not None and preferred_element_type != dtype:
+        _check_preferred(preferred_element_type, dtype, precision)
+        dtype = preferred_element_type
+    return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)
+
+
+def _check_dimensions(side: str, aval: ShapedArray, contract: Any, batch: Any) -> None:
+    dims = (*contract, *batch)
+    got = f"got contracting {contract} and batch {batch} for {aval.str_short()}"
+    if any(not 0 <= d < aval.ndim for d in dims):
+        raise TypeError(
+            f"dot_general: dimensions of {side} must be between 0 and its rank {aval.ndim}, {got}"
+        )
+    if len(set(dims)) != len(dims):
+        raise TypeError(f"dot_general: dimensions of {side} must be distinct, {got}")
+
+
+def _width(dtype: Any) -> Any:
+    """What decides which of two dtypes is the wider, as in XLA."""
+    if not isinstance(dtype, np.dtype):
+        raise TypeError(f"dot_general: operands must be numbers or booleans, got dtype {dtype}")
+    if dtypes.is_inexact(dtype):
+        limits = dtypes.finfo(dtype)
+        return dtypes.is_complex(dtype), limits.maxexp, limits.nmant, limits.bits, True
+    return False, -1, -1, dtypes.itemsize_bits(dtype), not dtypes.is_unsigned_integer(dtype)
+
+
+def _result_dtype(lhs: Any, rhs: Any) -> Any:
+    if lhs == rhs:
+        _width(lhs)
+        return lhs
+    widths = _width(lhs), _width(rhs)
+    if widths[0] == widths[1]:
+        raise TypeError(f"dot_general: one of the dtypes of lhs and rhs must be wider, got {lhs} and {rhs}")
+    return lhs if widths[0] > widths[1] else rhs
+
+
+def _check_preferred(preferred: Any, dtype: Any, precision: Any) -> None:
+    if dtypes.is_complex(dtype) and not dtypes.is_complex(preferred):
+        raise TypeError(
+            f"dot_general: preferred_element_type must be complex for a product of {dtype}, got {preferred}"
+        )
+    if (
+        not dtypes.is_floating(dtype)
+        and not isinstance(precision, DotAlgorithmPreset)
+        and dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype)
+    ):
+        raise TypeError(
+            "dot_general: preferred_element_type must not be narrower than the result, "
+            f"got {preferred} for {dtype}"
+        )
+
+
+def _dot_general_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    (x, y), (tx, ty) = primals, tangents
+    out = dot_general_p.bind(x, y, **params)
+    preferred = params["preferred_element_type"]
+    if preferred is not None and not dtypes.is_inexact(preferred):
+        return out, ad.Zero.from_primal_value(out)
+    if type(tx) is ad.Zero:
+        if type(ty) is ad.Zero:
+            return out, ad.Zero.from_primal_value(out)
+        return out, dot_general_p.bind(x, ty, **params)
+    tangent = dot_general_p.bind(tx, y, **params)
+    if type(ty) is not ad.Zero:
+        tangent = ad.add_tangents(tangent, dot_general_p.bind(x, ty, **params))
+    return out, tangent
+
+
+def _dot_general_transpose(
+    ct: Any, x: Any, y: Any, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any
+) -> Any:
+    of_rhs = type(y) is ad.UndefinedPrimal
+    if of_rhs == (type(x) is ad.UndefinedPrimal):
+        raise TypeError("dot_general is linear in each of its arguments, but not in both at once")
+    unknown, other = (y, x) if of_rhs else (x, y)
+    if type(ct) is ad.Zero:
+        bar: Any = ad.Zero(unknown.aval)
+    else:
+        given = (dimension_numbers, precision, preferred_element_type)
+        bar = _pull_back(ct, unknown.aval, other, of_rhs, *given)
+    return (None, bar) if of_rhs else (bar, None)
+
+
+def _pull_back(
+    ct: Any, aval: ShapedArray, other: Any, of_rhs: bool, numbers: Any, precision: Any, preferred: Any
+) -> Any:
+    """The cotangent of the operand of type `aval`: the result's cotangent times the other operand.
+
+    Of the two orders of factors, the one that needs no transposition is taken, if there is one.
+    """
+    contract, other_contract = numbers[0][of_rhs], numbers[0][not of_rhs]
+    batch, other_batch = numbers[1][of_rhs], numbers[1][not of_rhs]
+    other_aval = core.get_aval(other)
+    kept = _kept(aval.ndim, contract, batch)
+    other_kept = _kept(other_aval.ndim, other_contract, other_batch)
+    count, rank = len(batch), core.get_aval(ct).ndim
+    ct_batch = tuple(range(count))
+    mine = rank - len(kept) if of_rhs else count
+    summed = tuple(d for d in range(count, rank) if not mine <= d < mine + len(kept))
+    matched = [own for _, own in sorted(zip(other_contract, contract, strict=True))]
+    if precision.__class__ is tuple and of_rhs:
+        precision = precision[::-1]
+
+    ct_first = [*batch, *kept, *matched]
+    other_first = [*batch, *matched, *kept]
+    if ct_first != sorted(ct_first) and other_first == sorted(other_first):
+        operands, order = (other, ct), other_first
+        dims: Any = (tuple(other_kept), summed), (other_batch, ct_batch)
+        if precision.__class__ is tuple:
+            precision = precision[::-1]
+    else:
+        operands, order = (ct, other), ct_first
+        dims = (summed, tuple(other_kept)), (ct_batch, other_batch)
+    natural = _result_dtype(core.get_aval(ct).dtype, other_aval.dtype)
+    bar = dot_general_p.bind(
+        *operands,
+        dimension_numbers=dims,
+        precision=precision,
+        preferred_element_type=preferred if preferred == natural else None,
+    )
+    if order != sorted(order):
+        bar = transpose(bar, sorted(range(len(order)), key=order.__getitem__))
+    return bar if natural == aval.dtype else convert_element_type(bar, aval.dtype)
+
+
+def _dot_general_batch(args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> Any:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    lhs, rhs = args
+    lhs_dim, rhs_dim = dims
+    if lhs_dim is not None:
+        lhs_contract, lhs_batch = _shift(lhs_contract, lhs_dim), _shift(lhs_batch, lhs_dim)
+    if rhs_dim is not None:
+        rhs_contract, rhs_batch = _shift(rhs_contract, rhs_dim), _shift(rhs_batch, rhs_dim)
+    if rhs_dim is None:
+        kept = _kept(core.get_aval(lhs).ndim, lhs_contract, lhs_batch)
+        out_dim = len(lhs_batch) + kept.index(lhs_dim)
+    elif lhs_dim is None:
+        kept = _kept(core.get_aval(rhs).ndim, rhs_contract, rhs_batch)
+        before = core.get_aval(lhs).ndim - len(lhs_contract)
+        out_dim = before + kept.index(rhs_dim)
+    else:
+        lhs_batch, rhs_batch, out_dim = (lhs_dim, *lhs_batch), (rhs_dim, *rhs_batch), 0
+    numbers = (lhs_contract, rhs_contract), (lhs_batch, rhs_batch)
+    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **params), out_dim
+
+
+def _shift(dims: Any, inserted: int) -> tuple[int, ...]:
+    """Dimensions as they are numbered after one has been inserted."""
+    return tuple([d + (d >= inserted) for d in dims])
+
+
+def _dot_general_lowering(
+    ctx: mlir.LoweringRuleContext,
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: Any,
+) -> Any:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    hlo = mlir.hlo
+    lhs_aval, rhs_aval = ctx.avals_in
+    out_aval = computed = ctx.avals_out[0]
+    attributes = {
+        "dot_dimension_numbers": hlo.DotDimensionNumbers.get(
+            list(lhs_batch), list(rhs_batch), list(lhs_contract), list(rhs_contract)
+        ),
+        "precision_config": precision_attribute(precision),
+    }
+    algorithm = ALGORITHMS.get(precision) if precision.__class__ is DotAlgorithmPreset else None
+    if algorithm is not None:
+        lhs_dtype, rhs_dtype = _operand_dtypes(ctx, precision, algorithm)
+        attributes["algorithm"] = algorithm_attribute(algorithm, lhs_dtype, rhs_dtype)
+        if algorithm.results and out_aval.dtype not in algorithm.results:
+            computed = out_aval.update(dtype=algorithm.results[0])
+    elif lhs_aval.dtype == rhs_aval.dtype:
+        lhs_dtype = rhs_dtype = lhs_aval.dtype
+    else:
+        lhs_dtype = rhs_dtype = _result_dtype(lhs_aval.dtype, rhs_aval.dtype)
+    operands = [_convert(ctx, lhs, lhs_aval, lhs_dtype), _convert(ctx, rhs, rhs_aval, rhs_dtype)]
+    result = mlir.cached_ir_type(ctx.module_context.shared, computed)
+    product = mlir.ir.Operation.create("stablehlo.dot_general", [result], operands, attributes).result
+    return [_convert(ctx, product, computed, out_aval.dtype)]
+
+
+def _operand_dtypes(ctx: mlir.LoweringRuleContext, preset: Any, algorithm: Any) -> tuple[Any, Any]:
+    """What an algorithm needs its operands converted to."""
+    lhs, rhs = (aval.dtype for aval in ctx.avals_in)
+    platform = ctx.module_context.platform
+    if platform == "cpu" and preset not in CPU_ALGORITHMS:
+        known = ", ".join(sorted(one.name for one in CPU_ALGORITHMS))
+        raise ValueError(
+            f"dot_general: precision must be one of {known} on platform 'cpu', got {preset.name}"
+        )
+    if not algorithm.operands:
+        if not (lhs.name.startswith("float8") and rhs.name.startswith("float8")):
+            raise ValueError(f"dot_general: operands must be float8 for {preset.name}, got {lhs} and {rhs}")
+        return lhs, rhs
+    if lhs == rhs and lhs in algorithm.operands:
+        return lhs, rhs
+    return algorithm.operands[-1], algorithm.operands[-1]
+
+
+def _convert(ctx: mlir.LoweringRuleContext, x: Any, aval: ShapedArray, dtype: Any) -> Any:
+    if aval.dtype == dtype:
+        return x
+    result = mlir.cached_ir_type(ctx.module_context.shared, aval.update(dtype=dtype))
+    return mlir.ir.Operation.create("stablehlo.convert", [result], [x]).result
+
+
+def _dot_general_print(params: Any) -> dict[str, Any]:
+    """Only what is not the default, and dimensions as lists."""
+    contract, batch = params["dimension_numbers"]
+    shown = {"dimension_numbers": (tuple(map(list, contract)), tuple(map(list, batch)))}
+    rest = ("precision", "preferred_element_type")
+    return shown | {name: params[name] for name in rest if params[name] is not None}
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.define(
+        dot_general_p,
+        abstract_eval=_dot_general_abstract_eval,
+        jvp=_dot_general_jvp,
+        transpose=_dot_general_transpose,
+        batch=_dot_general_batch,
+        lowering=_dot_general_lowering,
+        print=_dot_general_print,
+    )

@@ -1,0 +1,190 @@
+"""How precisely products are computed: what a caller may ask for, and how it is written in StableHLO."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import config, dtypes
+from primax.extend.interpreters import mlir
+
+__all__ = [
+    "ALGORITHMS",
+    "CPU_ALGORITHMS",
+    "Algorithm",
+    "DotAlgorithmPreset",
+    "Precision",
+    "algorithm_attribute",
+    "canonicalize_precision",
+    "precision_attribute",
+]
+
+
+class Precision(enum.Enum):
+    """How much of the precision of its operands a product uses, where the platform leaves a choice.
+
+    DEFAULT is the fastest, HIGH is slower and more precise, HIGHEST uses all of it. CPUs always use all.
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __repr__(self) -> str:
+        return f"Precision.{self.name}"
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """How a product is computed: the types of both operands, then that of the accumulator.
+
+    X3, X6 and X9 are the numbers of products of the narrower type that stand for one. DEFAULT leaves the
+    choice to the platform.
+    """
+
+    DEFAULT = 0
+    ANY_F8_ANY_F8_F32 = 1
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = 2
+    ANY_F8_ANY_F8_ANY = 3
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 4
+    F16_F16_F16 = 5
+    F16_F16_F32 = 6
+    BF16_BF16_BF16 = 7
+    BF16_BF16_F32 = 8
+    BF16_BF16_F32_X3 = 9
+    BF16_BF16_F32_X6 = 10
+    BF16_BF16_F32_X9 = 11
+    TF32_TF32_F32 = 12
+    TF32_TF32_F32_X3 = 13
+    F32_F32_F32 = 14
+    F64_F64_F64 = 15
+
+    def __repr__(self) -> str:
+        return f"DotAlgorithmPreset.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """What a preset stands for.
+
+    Attributes:
+      operands: dtypes the operands may have; others are converted to the last. Empty: float8 dtypes only.
+      compute: the name of the type products are computed in; None for that of the operands.
+      accumulate: the dtype of sums.
+      results: dtypes that results may have; others are converted from the first. Empty: any.
+      products: how many products stand for one.
+      imprecise: whether sums may be less precise than their dtype.
+    """
+
+    operands: tuple[Any, ...]
+    compute: str | None
+    accumulate: Any
+    results: tuple[Any, ...]
+    products: int = 1
+    imprecise: bool = False
+
+
+_F16, _BF16, _F32, _F64 = map(np.dtype, (np.float16, dtypes.bfloat16, np.float32, np.float64))
+_Preset = DotAlgorithmPreset
+
+ALGORITHMS = {
+    _Preset.ANY_F8_ANY_F8_F32: Algorithm((), None, _F32, (_F32,)),
+    _Preset.ANY_F8_ANY_F8_F32_FAST_ACCUM: Algorithm((), None, _F32, (_F32,), imprecise=True),
+    _Preset.ANY_F8_ANY_F8_ANY: Algorithm((), None, _F32, ()),
+    _Preset.ANY_F8_ANY_F8_ANY_FAST_ACCUM: Algorithm((), None, _F32, (), imprecise=True),
+    _Preset.F16_F16_F16: Algorithm((_F16,), "F16Type", _F16, (_F16,)),
+    _Preset.F16_F16_F32: Algorithm((_F16,), "F16Type", _F32, (_F32, _F16)),
+    _Preset.BF16_BF16_BF16: Algorithm((_BF16,), "BF16Type", _BF16, (_BF16,)),
+    _Preset.BF16_BF16_F32: Algorithm((_BF16, _F32), "BF16Type", _F32, (_F32, _BF16)),
+    _Preset.BF16_BF16_F32_X3: Algorithm((_F32,), "BF16Type", _F32, (_F32,), 3),
+    _Preset.BF16_BF16_F32_X6: Algorithm((_F32,), "BF16Type", _F32, (_F32,), 6),
+    _Preset.BF16_BF16_F32_X9: Algorithm((_F32,), "BF16Type", _F32, (_F32,), 9),
+    _Preset.TF32_TF32_F32: Algorithm((_F32,), "FloatTF32Type", _F32, (_F32,)),
+    _Preset.TF32_TF32_F32_X3: Algorithm((_F32,), "FloatTF32Type", _F32, (_F32,), 3),
+    _Preset.F32_F32_F32: Algorithm((_F32,), "F32Type", _F32, (_F32,)),
+    _Preset.F64_F64_F64: Algorithm((_F64,), "F64Type", _F64, (_F64,)),
+}
+
+# The CPU compiler takes any algorithm and ignores it; of these the results are as precise as asked for.
+CPU_ALGORITHMS = frozenset(
+    (
+        _Preset.F16_F16_F16,
+        _Preset.BF16_BF16_F32,
+        _Preset.BF16_BF16_F32_X3,
+        _Preset.BF16_BF16_F32_X6,
+        _Preset.F32_F32_F32,
+        _Preset.F64_F64_F64,
+    )
+)
+
+_NAMES = {
+    "default": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+}
+_KNOWN: dict[Any, Any] = {
+    **{name: (one, one) for name, one in _NAMES.items()},
+    **{one: (one, one) for one in Precision},
+    **{(one, other): (one, other) for one in Precision for other in Precision},
+    **{preset.name: preset for preset in DotAlgorithmPreset if preset is not _Preset.DEFAULT},
+    **{preset: preset for preset in DotAlgorithmPreset},
+}
+_option = config.default_matmul_precision
+
+
+def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any:
+    """A precision in the one form that primitives hold.
+
+    Args:
+      precision: None, a name, a `Precision`, a `DotAlgorithmPreset`, or a pair of names or precisions, one
+        for each operand.
+      function: what messages call the asker.
+
+    Returns:
+      None, a pair of `Precision`, or a `DotAlgorithmPreset`. None stands for what the option
+      `default_matmul_precision` says, if it says anything.
+
+    Raises:
+      ValueError: `precision` is none of these.
+    """
+    if precision is None:
+        precision = _option.value
+        if precision is None:
+            return None
+    try:
+        return _KNOWN[precision]
+    except (KeyError, TypeError):
+        pass
+    if isinstance(precision, tuple | list) and len(precision) == 2:
+        pair = tuple(_NAMES.get(one, one) if isinstance(one, str) else one for one in precision)
+        if all(isinstance(one, Precision) for one in pair):
+            return pair
+    names = ", ".join(repr(name) for name in _NAMES)
+    raise ValueError(
+        f"{function}: precision must be None, one of {names}, a Precision, a pair of these, one for each "
+        f"operand, or a DotAlgorithmPreset or its name, got {precision!r}"
+    )
+
+
+def precision_attribute(precision: Any) -> Any:
+    """The `precision_config` of an operation on two operands."""
+    pair = precision if type(precision) is tuple else (Precision.DEFAULT, Precision.DEFAULT)
+    return mlir.ir.ArrayAttr.get([mlir.hlo.PrecisionAttr.get(one.name) for one in pair])
+
+
+def algorithm_attribute(algorithm: Algorithm, lhs: Any, rhs: Any) -> Any:
+    """The `algorithm` of a product whose operands have these dtypes."""
+    kind = algorithm.compute
+    types = [
+        mlir.dtype_to_ir_type(dtype) if kind is None else getattr(mlir.ir, kind).get() for dtype in (lhs, rhs)
+    ]
+    return mlir.hlo.DotAlgorithm.get(
+        *types, mlir.dtype_to_ir_type(algorithm.accumulate), 1, 1, algorithm.products, algorithm.imprecise
+    )
