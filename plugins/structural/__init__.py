@@ -24,7 +24,7 @@ from primax.plugins.structural.creation import (
     iota,
     iota_p,
     ones_like,
-    scalar,
+    zero_of,
     zeros_like,
     zeros_of,
 )
@@ -103,7 +103,6 @@ __all__ = [
     "reshape_p",
     "rev",
     "rev_p",
-    "scalar",
     "select",
     "select_n",
     "select_n_p",
@@ -121,6 +120,7 @@ __all__ = [
     "transpose",
     "transpose_p",
     "unbroadcast",
+    "zero_of",
     "zeros_like",
     "zeros_of",
 ]

@@ -19,6 +19,7 @@ __all__ = [
     "convert_element_type",
     "convert_element_type_p",
     "dtype_of",
+    "host_scalar",
 ]
 
 convert_element_type_p = core.Primitive("convert_element_type")
@@ -39,8 +40,8 @@ def dtype_of(dtype: Any, function: str, argument: str = "dtype") -> Any:
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     """Converts an array to a dtype.
 
-    Floats become integers by rounding toward zero; anything becomes boolean by comparing it with zero; complex
-    numbers become real by dropping the imaginary part.
+    Floats become integers by rounding toward zero, anything becomes boolean by comparison with zero, and
+    complex numbers become real by losing their imaginary part.
 
     Args:
       operand: an array or a scalar.
@@ -72,29 +73,33 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
                 stacklevel=3,
             )
     elif core.current_trace().tracing:
-        constant = _host_constant(operand, dtype)
+        constant = host_scalar(operand, dtype)
         if constant is not None:
             return backend.put_value(constant, weak_type)
     return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type)
 
 
-def _host_constant(x: Any, dtype: Any) -> Any:
-    """A scalar met while a program is built, converted at once if NumPy and XLA agree how."""
-    if isinstance(dtype, dtypes.ExtendedDType) or not isinstance(x, bool | int | float | complex | np.number):
+# For each Python scalar the kinds of dtypes that it becomes by NumPy's rules and XLA's alike.
+_KINDS = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+
+
+def host_scalar(x: Any, dtype: Any) -> Any:
+    """A Python scalar as a NumPy scalar, which programs hold as a literal; None if `x` is something else."""
+    kinds = _KINDS.get(type(x))
+    if kinds is None or not isinstance(dtype, np.dtype):
         return None
-    value = np.asarray(x, get_aval(x).dtype)
-    ranks = "biufc"
-    if value.dtype.kind not in ranks or (
-        dtype.kind in ranks and ranks.index(value.dtype.kind) > ranks.index(dtype.kind)
-    ):
+    kind = dtype.kind
+    if kind == "V":
+        kind = "f" if dtypes.is_floating(dtype) else "i"
+    if kind not in kinds:
         return None
-    return value.astype(dtype)
+    return np.asarray(x, get_aval(x).dtype).astype(dtype)[()]
 
 
 def _convert_abstract_eval(operand: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
     if dtypes.is_extended(operand.dtype) != dtypes.is_extended(new_dtype):
         raise TypeError(
-            f"convert_element_type: new_dtype must not be extended where operand is not, nor the other way round, "
+            f"convert_element_type: new_dtype must be extended if and only if operand is, "
             f"got {new_dtype} for {operand.str_short()}"
         )
     return ShapedArray(operand.shape, new_dtype, weak_type, vma=operand.vma)
@@ -139,15 +144,15 @@ def _convert_lowering(ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> A
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     """Reads the bits of an array as another dtype.
 
-    Where the new dtype is narrower, the result has a further, last axis for the parts, the least significant first;
-    where it is wider, the last axis of `operand` must hold the parts, and is gone from the result.
+    Where the new dtype is narrower, the result has one more axis, the last, for the parts, the lowest bits
+    first; where it is wider, the last axis of `operand` must hold the parts, and is gone from the result.
 
     Args:
       operand: an array, not boolean or complex.
       new_dtype: the dtype of the result.
 
     Raises:
-      TypeError: a dtype is boolean or complex and the other is not of its size, or the last axis does not hold the parts.
+      TypeError: one of two different dtypes is boolean or complex, or the last axis does not hold the parts.
 
     >>> import primax as px
     >>> px.lax.bitcast_convert_type(px.numpy.float32(1), "uint32")
@@ -160,13 +165,12 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
 
 
 def _bitcast_abstract_eval(operand: ShapedArray, *, new_dtype: Any) -> ShapedArray:
-    for dtype in (operand.dtype, new_dtype):
-        if dtype != operand.dtype or dtype != new_dtype:
-            if dtypes.is_bool(dtype) or dtypes.is_complex(dtype) or dtypes.is_extended(dtype):
-                raise TypeError(
-                    f"bitcast_convert_type: dtypes must be integers or floats, "
-                    f"got new_dtype {new_dtype} for {operand.str_short()}"
-                )
+    pair = (operand.dtype, new_dtype)
+    if operand.dtype != new_dtype and not all(dtypes.is_integer(d) or dtypes.is_floating(d) for d in pair):
+        raise TypeError(
+            f"bitcast_convert_type: dtypes must be integers or floats, "
+            f"got new_dtype {new_dtype} for {operand.str_short()}"
+        )
     shape = operand.shape
     old_bits, new_bits = dtypes.itemsize_bits(operand.dtype), dtypes.itemsize_bits(new_dtype)
     if new_bits < old_bits:
@@ -175,8 +179,8 @@ def _bitcast_abstract_eval(operand: ShapedArray, *, new_dtype: Any) -> ShapedArr
         parts = new_bits // old_bits
         if not shape or shape[-1] != parts:
             raise TypeError(
-                f"bitcast_convert_type: the last axis of operand must have length {parts}, which makes {old_bits} bits "
-                f"the {new_bits} of new_dtype {new_dtype}, got {operand.str_short()}"
+                f"bitcast_convert_type: the last axis of operand must have length {parts}, so that its "
+                f"{old_bits} bits become the {new_bits} of new_dtype {new_dtype}, got {operand.str_short()}"
             )
         shape = shape[:-1]
     return ShapedArray(shape, new_dtype, False, vma=operand.vma)
@@ -185,6 +189,11 @@ def _bitcast_abstract_eval(operand: ShapedArray, *, new_dtype: Any) -> ShapedArr
 def _bitcast_batch(args: Any, dims: Any, *, new_dtype: Any) -> Any:
     x = batching.moveaxis(args[0], dims[0], 0)
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
+
+
+def _bitcast_lowering(ctx: Any, x: Any, *, new_dtype: Any) -> Any:
+    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
+    return mlir.ir.Operation.create("stablehlo.bitcast_convert", [result], [x]).results
 
 
 RULES = {
@@ -199,6 +208,6 @@ RULES = {
         "abstract_eval": _bitcast_abstract_eval,
         "jvp": ad.zero_jvp(bitcast_convert_type_p),
         "batch": _bitcast_batch,
-        "lowering": mlir.nary("stablehlo.bitcast_convert"),
+        "lowering": _bitcast_lowering,
     },
 }

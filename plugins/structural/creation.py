@@ -11,7 +11,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.plugins.structural.arguments import canonical_axis, canonical_shape
-from primax.plugins.structural.conversion import convert, dtype_of
+from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "iota",
     "iota_p",
     "ones_like",
-    "scalar",
+    "zero_of",
     "zeros_like",
     "zeros_of",
 ]
@@ -82,38 +82,20 @@ def _full(function: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, we
         raise TypeError(f"{function}: fill_value must be a scalar, got {aval.str_short()}")
     if dtype is None:
         dtype, weak = aval.dtype, aval.weak_type
-    if type(fill_value) in _PYTHON_SCALARS and not weak and isinstance(dtype, np.dtype):
-        # Known now: the program gets a constant instead of a conversion.
-        folded = _scalar(fill_value, dtype)
-        if folded is not None and shape:
-            return broadcast_in_dim_p.bind(folded, shape=shape, broadcast_dimensions=())
-    value = convert(fill_value, dtype, weak)
+    value = None if weak or not shape else host_scalar(fill_value, dtype)
+    if value is None:
+        value = convert(fill_value, dtype, weak)
     return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=()) if shape else value
 
 
-_PYTHON_SCALARS = (float, int, bool, complex)
-_KINDS = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+_zeros: dict[Any, Any] = {}
 
 
-def _scalar(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A Python scalar as a NumPy scalar; None where NumPy and XLA may differ."""
-    kind = dtype.kind
-    if kind == "V":
-        kind = "f" if dtypes.is_floating(dtype) else "i"
-    if kind not in _KINDS[type(value)]:
-        return None
-    return np.asarray(value, get_aval(value).dtype).astype(dtype)[()]
-
-
-_scalars: dict[tuple[Any, Any], Any] = {}
-
-
-def scalar(value: int, dtype: Any) -> Any:
-    """A small constant of a dtype, for rules: a NumPy scalar, which programs hold as a literal."""
-    key = (value, dtype)
-    found = _scalars.get(key)
+def zero_of(dtype: Any) -> Any:
+    """The zero of a dtype, for rules: a NumPy scalar, which programs hold as a literal."""
+    found = _zeros.get(dtype)
     if found is None:
-        found = _scalars[key] = np.asarray(value).astype(dtype)[()]
+        found = _zeros[dtype] = np.zeros((), dtype)[()]
     return found
 
 
@@ -124,7 +106,7 @@ def zeros_of(aval: Any) -> Any:
         return _full("zeros", aval.shape, 0, dtype, True)
     if not aval.shape and core.current_trace().tracing:
         return _full("zeros", (), 0, dtype, False)
-    return broadcast_in_dim_p.bind(scalar(0, dtype), shape=aval.shape, broadcast_dimensions=())
+    return broadcast_in_dim_p.bind(zero_of(dtype), shape=aval.shape, broadcast_dimensions=())
 
 
 def iota(dtype: Any, size: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend import core
+from primax.extend import backend, core
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
 
@@ -34,9 +34,11 @@ def optimization_barrier(operand: Any) -> Any:
       operand: a pytree of arrays.
 
     Returns:
-      The same values. What is computed from them is computed after all of them are, and apart from what was before.
+      The same values. What is computed from them is computed after all of them, apart from what came before.
     """
     leaves, treedef = tree.tree_flatten(operand)
+    if not leaves:
+        return operand
     return tree.tree_unflatten(treedef, optimization_barrier_p.bind(*leaves))
 
 
@@ -56,6 +58,10 @@ def stop_gradient(x: Any) -> Any:
 def _stop(x: Any) -> Any:
     aval = get_aval(x)
     return stop_gradient_p.bind(x) if dtypes.tangent_dtype(aval.dtype) != dtypes.float0 else x
+
+
+def _stop_gradient_impl(x: Any) -> Any:
+    return x if type(x) is core.Array else backend.put_value(x)
 
 
 def _same(aval: Any) -> Any:
@@ -113,6 +119,7 @@ RULES = {
         "lowering": _barrier_lowering,
     },
     stop_gradient_p: {
+        "impl": _stop_gradient_impl,
         "abstract_eval": _same,
         "jvp": ad.zero_jvp(stop_gradient_p),
         "batch": batching.vectorized(stop_gradient_p),

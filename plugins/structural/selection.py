@@ -39,8 +39,8 @@ def select_n(which: Any, *cases: Any) -> Any:
     """For each element, the one of the case that `which` names.
 
     Args:
-      which: an int32 array of the shape of the cases, or a scalar; with at most two cases it may be boolean, and False
-        names the first. A number that names no case gives one of the cases.
+      which: an int32 array of the shape of the cases, or a scalar; with at most two cases it may be boolean,
+        and False names the first. A number that names no case gives one of the cases.
       cases: arrays of one shape and dtype.
 
     Raises:
@@ -90,7 +90,7 @@ def _jvp(primals: Any, tangents: Any) -> Any:
     which, *_ = primals
     out = select_n_p.bind(*primals)
     moving = tangents[1:]
-    if all([type(t) is ad.Zero for t in moving]):
+    if all(type(t) is ad.Zero for t in moving):
         return out, ad.Zero.from_primal_value(out)
     return out, select_n_p.bind(which, *map(ad.instantiate_zeros, moving))
 

@@ -1,4 +1,4 @@
-"""Arrays under other shapes: broadcasting and the sums that undo it, reshaping, permuting and dropping axes."""
+"""Arrays under other shapes: broadcasting, sums over axes, reshaping, permuting and dropping axes."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     Args:
       operand: an array.
       shape: the shape of the result.
-      broadcast_dimensions: for each axis of `operand` which axis of the result it becomes, in increasing order.
+      broadcast_dimensions: for each axis of `operand` the axis of the result that it becomes, increasing.
 
     Returns:
       An array of the given shape and the dtype of `operand`.
 
     Raises:
-      TypeError: the number of dimensions is not the rank of `operand`, they are not increasing or out of range, or
-        an axis has another length than the one it becomes, and is not of length 1.
+      TypeError: the dimensions are not as many as `operand` has, or do not increase, or an axis has
+        neither length 1 nor that of the axis it becomes.
 
     >>> import primax as px
     >>> px.lax.broadcast_in_dim(px.numpy.array([1, 2]), (2, 3), (0,))
@@ -100,8 +100,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
             if size != 1 and size != result[axis]:
                 if result[axis] != 1:
                     raise ValueError(
-                        f"broadcast_shapes: shapes must agree in each axis, counted from the last, or have length 1 "
-                        f"there, got {result[axis]} and {size} in axis {axis - rank} of "
+                        f"broadcast_shapes: shapes must agree in each axis, counted from the last, or be 1, "
+                        f"got {result[axis]} and {size} in axis {axis - rank} of "
                         f"{', '.join(map(str, read))}"
                     )
                 result[axis] = size
@@ -172,12 +172,14 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     low, high, _ = slice(start_dimension, stop_dimension).indices(rank)
     if stop_dimension is not None and not -rank <= stop_dimension <= rank:
         raise ValueError(
-            f"collapse: stop_dimension must be in [{-rank}, {rank}], got {stop_dimension} for an array of rank {rank}"
+            f"collapse: stop_dimension must be in [{-rank}, {rank}], got {stop_dimension} "
+            f"for an array of rank {rank}"
         )
     low = canonical_axis(start_dimension, rank, "collapse", "start_dimension") if rank else low
     if high < low:
         raise ValueError(
-            f"collapse: stop_dimension must not come before start_dimension, got {stop_dimension} and {start_dimension}"
+            f"collapse: stop_dimension must not come before start_dimension, "
+            f"got {stop_dimension} and {start_dimension}"
         )
     return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
 
@@ -236,7 +238,10 @@ def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
     >>> px.lax.reduce_sum(px.numpy.array([[1, 2], [3, 4]]), (1,))
     Array([3, 7], dtype=int32)
     """
-    return reduce_sum_p.bind(operand, axes=integers(axes, "reduce_sum", "axes"))
+    axes = integers(axes, "reduce_sum", "axes")
+    if not axes and is_value(operand):
+        return operand
+    return reduce_sum_p.bind(operand, axes=axes)
 
 
 def unbroadcast(aval: Any, ct: Any) -> Any:
@@ -272,14 +277,15 @@ def _broadcast_in_dim_abstract_eval(
     for before, after in zip((-1, *dims), dims, strict=False):
         if not before < after < len(shape):
             raise TypeError(
-                f"broadcast_in_dim: broadcast_dimensions must increase within the {len(shape)} axes of shape {shape}, "
-                f"got {dims} for {operand.str_short()}"
+                f"broadcast_in_dim: broadcast_dimensions must increase within the {len(shape)} axes of "
+                f"shape {shape}, got {dims} for {operand.str_short()}"
             )
     for axis, (size, dim) in enumerate(zip(operand.shape, dims, strict=True)):
         if size != 1 and size != shape[dim]:
             raise TypeError(
-                f"broadcast_in_dim: axes of operand must have length 1 or that of the axis of shape they become, "
-                f"got {size} in axis {axis} of {operand.str_short()} and {shape[dim]} in axis {dim} of {shape}"
+                f"broadcast_in_dim: axes of operand must have length 1 or that of the axis they become, "
+                f"got {size} in axis {axis} of {operand.str_short()} "
+                f"and {shape[dim]} in axis {dim} of shape {shape}"
             )
     return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -19,7 +18,8 @@ from primax.plugins.structural.arguments import (
     integers,
     is_value,
 )
-from primax.plugins.structural.creation import scalar, zeros_of
+from primax.plugins.structural.conversion import host_scalar
+from primax.plugins.structural.creation import zero_of, zeros_of
 from primax.plugins.structural.selection import select_n_p
 from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum_p, reshape_p, squeeze_p
 
@@ -63,7 +63,7 @@ def slice(
       strides: for each axis the step between indices; 1 everywhere if None.
 
     Raises:
-      TypeError: a sequence has not as many entries as `operand` has axes, or the bounds leave the array or cross.
+      TypeError: a sequence has not one entry per axis of `operand`, or the bounds leave the array or cross.
 
     >>> import primax as px
     >>> px.lax.slice(px.numpy.array([0, 1, 2, 3]), (1,), (4,), (2,))
@@ -73,7 +73,7 @@ def slice(
     limits = integers(limit_indices, "slice", "limit_indices")
     if strides is not None:
         strides = integers(strides, "slice", "strides")
-        if all([step == 1 for step in strides]) and len(strides) == len(starts):
+        if all(step == 1 for step in strides) and len(strides) == len(starts):
             strides = None
     if strides is None and is_value(operand) and operand.aval.shape == limits and not any(starts):
         return operand
@@ -116,7 +116,8 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     (position,) = integers((index,), "index_in_dim", "index")
     if not -size <= position < size:
         raise IndexError(
-            f"index_in_dim: index must be in [{-size}, {size}) along axis {axis}, got {position} for shape {shape}"
+            f"index_in_dim: index must be in [{-size}, {size}) along axis {axis}, "
+            f"got {position} for shape {shape}"
         )
     position = position % size
     part = slice_in_dim(operand, position, position + 1, 1, axis)
@@ -142,10 +143,8 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     config = _triples(padding_config)
     if is_value(operand) and not any(map(any, config)) and len(config) == len(operand.aval.shape):
         return operand
-    aval = get_aval(operand)
-    if type(padding_value) in (float, int, bool, complex) and isinstance(aval.dtype, np.dtype):
-        padding_value = scalar(padding_value, aval.dtype)
-    return pad_p.bind(operand, padding_value, padding_config=config)
+    value = host_scalar(padding_value, get_aval(operand).dtype)
+    return pad_p.bind(operand, padding_value if value is None else value, padding_config=config)
 
 
 def _triples(padding_config: Any) -> tuple[tuple[int, int, int], ...]:
@@ -155,7 +154,8 @@ def _triples(padding_config: Any) -> tuple[tuple[int, int, int], ...]:
         raise
     except (TypeError, ValueError):
         raise TypeError(
-            f"pad: padding_config must be a sequence of triples of integers (low, high, interior), got {padding_config!r}"
+            f"pad: padding_config must be a sequence of triples of integers (low, high, interior), "
+            f"got {padding_config!r}"
         ) from None
     return config
 
@@ -241,7 +241,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     Array([1, 2, 1, 2], dtype=int32)
     """
     reps = canonical_shape(reps, "tile", "reps")
-    if is_value(operand) and len(reps) == len(operand.aval.shape) and all([n == 1 for n in reps]):
+    if is_value(operand) and len(reps) == len(operand.aval.shape) and all(n == 1 for n in reps):
         return operand
     return tile_p.bind(operand, reps=reps)
 
@@ -287,7 +287,7 @@ def _slice_transpose(ct: Any, operand: Any, *, start_indices: Any, limit_indices
     ):
         covered = (part - 1) * step + 1 if part else 0
         config.append((start, size - start - covered, step - 1))
-    return [pad_p.bind(ct, scalar(0, get_aval(ct).dtype), padding_config=tuple(config))]
+    return [pad_p.bind(ct, zero_of(get_aval(ct).dtype), padding_config=tuple(config))]
 
 
 def _inserted(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
@@ -336,16 +336,28 @@ def _pad_abstract_eval(
     for axis, ((low, high, interior), size) in enumerate(zip(padding_config, shape, strict=True)):
         if interior < 0:
             raise ValueError(
-                f"pad: interior padding must not be negative, got {interior} in axis {axis} for {operand.str_short()}"
+                f"pad: interior padding must not be negative, got {interior} in axis {axis} "
+                f"for {operand.str_short()}"
             )
         padded = low + high + size + max(size - 1, 0) * interior
         if padded < 0:
             raise ValueError(
-                f"pad: padding_config must not crop more than there is, got {(low, high, interior)} in axis {axis} "
-                f"of length {size} for {operand.str_short()}, which leaves {padded}"
+                f"pad: padding_config must not crop more than there is, got {(low, high, interior)} "
+                f"in axis {axis} of length {size} for {operand.str_short()}, which leaves {padded}"
             )
         sizes.append(padded)
     return ShapedArray(sizes, operand.dtype, operand.weak_type and padding_value.weak_type)
+
+
+def _pad_jvp(primals: Any, tangents: Any, *, padding_config: Any) -> Any:
+    out = pad_p.bind(*primals, padding_config=padding_config)
+    t, t_value = tangents
+    if type(t) is ad.Zero and type(t_value) is ad.Zero:
+        return out, ad.Zero.from_primal_value(out)
+    t = ad.instantiate_zeros(t)
+    if type(t_value) is ad.Zero:
+        t_value = zero_of(get_aval(t).dtype)
+    return out, pad_p.bind(t, t_value, padding_config=padding_config)
 
 
 def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config: Any) -> Any:
@@ -361,8 +373,8 @@ def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config:
     shape = operand.aval.shape if of_operand else get_aval(operand).shape
     if of_operand:
         undo = tuple([(-low, -high, 0) for low, high, _ in padding_config])
-        t_operand = pad_p.bind(ct, scalar(0, aval.dtype), padding_config=undo) if any(map(any, undo)) else ct
-        if any([interior for _, _, interior in padding_config]):
+        t_operand = pad_p.bind(ct, zero_of(aval.dtype), padding_config=undo) if any(map(any, undo)) else ct
+        if any(interior for _, _, interior in padding_config):
             t_operand = slice_p.bind(
                 t_operand,
                 start_indices=(0,) * len(shape),
@@ -370,15 +382,15 @@ def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config:
                 strides=tuple([interior + 1 for _, _, interior in padding_config]),
             )
     if of_value:
-        inside = broadcast_in_dim_p.bind(scalar(0, _BOOL), shape=shape, broadcast_dimensions=())
-        around = pad_p.bind(inside, scalar(1, _BOOL), padding_config=padding_config)
+        inside = broadcast_in_dim_p.bind(_FALSE, shape=shape, broadcast_dimensions=())
+        around = pad_p.bind(inside, _TRUE, padding_config=padding_config)
         t_value = reduce_sum_p.bind(
             select_n_p.bind(around, zeros_of(aval), ct), axes=tuple(range(len(aval.shape)))
         )
     return [t_operand, t_value]
 
 
-_BOOL = np.dtype(bool)
+_FALSE, _TRUE = np.False_, np.True_
 
 
 def _pad_batch(args: Any, dims: Any, *, padding_config: Any) -> Any:
@@ -391,9 +403,9 @@ def _pad_batch(args: Any, dims: Any, *, padding_config: Any) -> Any:
         x, dim = batching.broadcast(x, size, 0), 0
     config = _inserted(padding_config, dim, (0, 0, 0))
     aval = get_aval(x)
-    padded = pad_p.bind(x, scalar(0, aval.dtype), padding_config=config)
-    inside = broadcast_in_dim_p.bind(scalar(0, _BOOL), shape=aval.shape, broadcast_dimensions=())
-    around = pad_p.bind(inside, scalar(1, _BOOL), padding_config=config)
+    padded = pad_p.bind(x, zero_of(aval.dtype), padding_config=config)
+    inside = broadcast_in_dim_p.bind(_FALSE, shape=aval.shape, broadcast_dimensions=())
+    around = pad_p.bind(inside, _TRUE, padding_config=config)
     values = broadcast_in_dim_p.bind(value, shape=get_aval(padded).shape, broadcast_dimensions=(dim,))
     return select_n_p.bind(around, padded, values), dim
 
@@ -431,8 +443,8 @@ def _concatenate_abstract_eval(*operands: ShapedArray, dimension: int) -> Shaped
             or shape[dimension + 1 :] != first.shape[dimension + 1 :]
         ):
             raise TypeError(
-                f"concatenate: operands must have one shape but for axis {dimension}, got {first.shape} for operand 0 "
-                f"and {shape} for operand {i}"
+                f"concatenate: operands must have one shape but for axis {dimension}, got {first.shape} "
+                f"for operand 0 and {shape} for operand {i}"
             )
         total += shape[dimension]
         weak = weak and operand.weak_type
@@ -484,7 +496,7 @@ def _split_abstract_eval(operand: ShapedArray, *, sizes: tuple[int, ...], axis: 
 
 
 def _split_transpose(cts: Any, operand: Any, *, sizes: Any, axis: int) -> Any:
-    if all([type(ct) is ad.Zero for ct in cts]):
+    if all(type(ct) is ad.Zero for ct in cts):
         return [ad.Zero(operand.aval)]
     return [concatenate_p.bind(*map(ad.instantiate_zeros, cts), dimension=axis)]
 
@@ -529,7 +541,8 @@ def _tile_abstract_eval(operand: ShapedArray, *, reps: tuple[int, ...]) -> Shape
     shape = operand.shape
     if len(reps) != len(shape):
         raise TypeError(
-            f"tile: reps must have one entry per axis of operand, got {len(reps)} in {reps} for {operand.str_short()}"
+            f"tile: reps must have one entry per axis of operand, got {len(reps)} in {reps} "
+            f"for {operand.str_short()}"
         )
     return ShapedArray(
         [n * size for n, size in zip(reps, shape, strict=True)], operand.dtype, operand.weak_type
@@ -569,7 +582,7 @@ RULES = {
     },
     pad_p: {
         "abstract_eval": _pad_abstract_eval,
-        "jvp": ad.linear_jvp(pad_p),
+        "jvp": _pad_jvp,
         "transpose": _pad_transpose,
         "batch": _pad_batch,
         "lowering": _pad_lowering,

@@ -112,8 +112,8 @@ def check_jvp(fun: Function, *args: Any, rtol: float = 1e-6, step: float = 1e-5)
 def check_transpose(fun: Function, *args: Any, rtol: float = 1e-9) -> None:
     """Cotangents pulled back and tangents pushed forward have one dot product, in double precision.
 
-    It is checked for all inexact arguments together, and for each alone. The dot product conjugates nothing, and
-    real parts are compared: derivatives of real functions of complex numbers are linear in that sense only.
+    It is checked for all inexact arguments together, and for each alone. The dot product conjugates nothing,
+    and real parts are compared: derivatives of real functions of complex numbers are linear no more than so.
 
     Args:
       fun: takes arrays, returns one or a list of them; if not linear, its derivative is checked.
