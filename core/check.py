@@ -28,8 +28,8 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
       jaxpr: the program; if it is closed, its constants are checked too.
 
     Raises:
-      JaxprTypeError: a variable is read before it is bound or is bound twice; a literal or constant does not have
-        its declared type; an equation disagrees with its primitive's rule, or has effects that the program lacks.
+      JaxprTypeError: a variable is read before it is bound or is bound twice; a literal or constant is not of
+        its declared type; an equation disagrees with its primitive's rule or has undeclared effects.
     """
     open_jaxpr = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
     try:
@@ -55,13 +55,18 @@ class _Fault(Exception):
         self.eqn: JaxprEqn | None = None
         self.place: list[str] = []
 
+    def locate(self, place: str, eqn: JaxprEqn | None) -> None:
+        """Say where in a program it is, from the innermost program outwards."""
+        self.place.append(f"in the jaxpr of {eqn.primitive} {place}" if self.place and eqn else place)
+        self.eqn = self.eqn or eqn
+
 
 class CheckContext:
     """The program being checked, as check rules see it.
 
     Attributes:
       jaxpr: the program.
-      eqn: the equation being checked, None before the first.
+      eqn: the equation being checked, if one is.
     """
 
     __slots__ = ("_bound", "_done", "eqn", "jaxpr")
@@ -73,7 +78,7 @@ class CheckContext:
         self._bound: set[Var] = set()
 
     def check(self, program: Jaxpr | ClosedJaxpr) -> None:
-        """Check a program that the equation holds; a rule need not, unless that takes a scope of its making."""
+        """Check a program that the equation holds. A rule need not, unless that takes a scope it makes."""
         jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
         if id(jaxpr) in self._done:
             return
@@ -93,21 +98,21 @@ class CheckContext:
         """Check the whole program."""
         jaxpr = self.jaxpr
         self._done.add(id(jaxpr))
-        for v in (*jaxpr.constvars, *jaxpr.invars):
-            self._bind(v)
-        for k, eqn in enumerate(jaxpr.eqns):
-            self.eqn = eqn
-            try:
+        place = "among the arguments"
+        try:
+            for v in (*jaxpr.constvars, *jaxpr.invars):
+                self._bind(v)
+            for k, eqn in enumerate(jaxpr.eqns):
+                self.eqn = eqn
+                place = f"at equation {k}"
                 self._check_equation(eqn)
-            except _Fault as fault:
-                if fault.eqn is None:
-                    fault.eqn = eqn
-                    fault.place.append(f"at equation {k}")
-                else:
-                    fault.place.append(f"in the jaxpr of {eqn.primitive} at equation {k}")
-                raise
-        for v in jaxpr.outvars:
-            self._read(v)
+            self.eqn = None
+            place = "among the outputs"
+            for v in jaxpr.outvars:
+                self._read(v)
+        except _Fault as fault:
+            fault.locate(place, self.eqn)
+            raise
 
     def _check_equation(self, eqn: JaxprEqn) -> None:
         for atom in eqn.invars:

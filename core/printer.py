@@ -253,18 +253,19 @@ class _Writer:
         put = self.put
         if isinstance(value, Jaxpr | ClosedJaxpr):
             self._held(_open(value))
-        elif type(value) is tuple and value and all(isinstance(item, Jaxpr | ClosedJaxpr) for item in value):
+        elif _holds_programs(value):
+            opening, closing = "()" if type(value) is tuple else "[]"
             put(OPEN)
             put(INDENT)
-            put("(")
+            put(opening)
             between = EMPTY_BREAK
             for item in value:
                 put(between)
                 between = BREAK
-                self._held(_open(item))
+                self._value(item)
             put(DEDENT)
             put(EMPTY_BREAK)
-            put(")")
+            put(closing)
             put(CLOSE)
         elif isinstance(value, frozenset):
             put(f"frozenset({{{', '.join(sorted(map(repr, value)))}}})")
@@ -306,6 +307,12 @@ class _Writer:
         if text is None:
             text = self._types[aval] = aval.str_short()
         return text
+
+
+def _holds_programs(value: Any) -> bool:
+    return type(value) in (tuple, list) and any(
+        isinstance(item, Jaxpr | ClosedJaxpr) or _holds_programs(item) for item in value
+    )
 
 
 def _literal(value: Any) -> str:

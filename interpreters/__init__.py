@@ -1,0 +1,3 @@
+"""The interpreters of programs: evaluation, staging, derivatives, batching and lowering."""
+
+from primax.core import printer as printer
