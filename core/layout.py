@@ -7,16 +7,16 @@ from typing import Final
 
 __all__ = [
     "BREAK",
+    "Break",
     "CLOSE",
     "DEDENT",
     "EMPTY_BREAK",
     "EQUATION_BREAK",
     "FILL",
     "INDENT",
-    "OPEN",
-    "Break",
     "Mark",
     "Note",
+    "OPEN",
     "Token",
     "lay_out",
 ]
