@@ -131,7 +131,7 @@ def row(
       uses_result: whether the functions in `jvp` get the result after the tangent.
       same_dtype: whether all arguments must have one dtype.
       jvp_rule: the whole JVP rule, in place of `jvp`.
-      rules: further rules, or replacements.
+      rules: further rules, or replacements; `unsupported` maps kinds that there are not to reasons.
     """
     kinds = [accepts] if isinstance(accepts, Accepts) else list(accepts)
     if jvp_rule is not None:
@@ -147,6 +147,8 @@ def row(
         "batch": batching.vectorized(primitive) if len(kinds) == 1 else batching.broadcasting(primitive),
         "lowering": mlir.nary(lowering) if isinstance(lowering, str) else lowering,
     }
+    for kind in rules.get("unsupported", ()):
+        del found[kind]
     return primitive, {**found, **rules}
 
 

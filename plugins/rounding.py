@@ -122,7 +122,12 @@ TABLE = (
     row(ceil_p, FLOATING, "stablehlo.ceil"),
     row(round_p, FLOATING, _round_lowering),
     row(is_finite_p, FLOATING, "stablehlo.is_finite", out=_boolean),
-    row(nextafter_p, (FLOATING, FLOATING), "chlo.next_after"),
+    row(
+        nextafter_p,
+        (FLOATING, FLOATING),
+        "chlo.next_after",
+        unsupported={"jvp": "it steps from one representable number to the next"},
+    ),
     row(
         reduce_precision_p,
         FLOATING,

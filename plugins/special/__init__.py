@@ -1,0 +1,76 @@
+"""Special functions: error, gamma, beta, zeta and Bessel functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import hookimpl
+from primax.plugins.special import bessel as _bessel
+from primax.plugins.special import erf as _erf
+from primax.plugins.special import formula as _formula
+from primax.plugins.special import gamma as _gamma
+from primax.plugins.special import incomplete_beta as _incomplete_beta
+from primax.plugins.special import incomplete_gamma as _incomplete_gamma
+from primax.plugins.special.bessel import bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p
+from primax.plugins.special.erf import erf, erf_inv, erf_inv_p, erf_p, erfc, erfc_p
+from primax.plugins.special.gamma import (
+    digamma,
+    digamma_p,
+    lgamma,
+    lgamma_p,
+    polygamma,
+    polygamma_p,
+    zeta,
+    zeta_p,
+)
+from primax.plugins.special.incomplete_beta import betainc, regularized_incomplete_beta_p
+from primax.plugins.special.incomplete_gamma import (
+    igamma,
+    igamma_grad_a,
+    igamma_grad_a_p,
+    igamma_p,
+    igammac,
+    igammac_p,
+    random_gamma_grad,
+    random_gamma_grad_p,
+)
+
+__all__ = [
+    "bessel_i0e",
+    "bessel_i0e_p",
+    "bessel_i1e",
+    "bessel_i1e_p",
+    "betainc",
+    "digamma",
+    "digamma_p",
+    "erf",
+    "erf_inv",
+    "erf_inv_p",
+    "erf_p",
+    "erfc",
+    "erfc_p",
+    "igamma",
+    "igamma_grad_a",
+    "igamma_grad_a_p",
+    "igamma_p",
+    "igammac",
+    "igammac_p",
+    "lgamma",
+    "lgamma_p",
+    "polygamma",
+    "polygamma_p",
+    "random_gamma_grad",
+    "random_gamma_grad_p",
+    "regularized_incomplete_beta_p",
+    "zeta",
+    "zeta_p",
+]
+
+TABLE = (*_erf.TABLE, *_gamma.TABLE, *_incomplete_gamma.TABLE, *_incomplete_beta.TABLE, *_bessel.TABLE)
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    _formula.register(registry)
+    for primitive, rules in TABLE:
+        registry.define(primitive, **rules)

@@ -1,0 +1,52 @@
+"""The error function, its complement and its inverse."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from primax.extend import core
+from primax.plugins.arithmetic import mul_p, neg_p, square_p
+from primax.plugins.elementwise import FLOATING, like, row
+from primax.plugins.exponential import exp_p
+
+__all__ = ["erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p"]
+
+erf_inv_p = core.Primitive("erf_inv")
+erf_p = core.Primitive("erf")
+erfc_p = core.Primitive("erfc")
+
+
+def erf(x: Any) -> Any:
+    """Elementwise error function, for real floating arrays."""
+    return erf_p.bind(x)
+
+
+def erfc(x: Any) -> Any:
+    """Elementwise 1 - erf(x), accurate where that is small, for real floating arrays."""
+    return erfc_p.bind(x)
+
+
+def erf_inv(x: Any) -> Any:
+    """Elementwise inverse of the error function, for real floating arrays."""
+    return erf_inv_p.bind(x)
+
+
+def _bell(x: Any, scale: float) -> Any:
+    """scale * exp(-x**2)."""
+    return mul_p.bind(exp_p.bind(neg_p.bind(square_p.bind(x))), like(x, scale))
+
+
+_SLOPE = 2 / math.sqrt(math.pi)
+
+TABLE = (
+    row(erf_p, FLOATING, "chlo.erf", lambda t, x: mul_p.bind(t, _bell(x, _SLOPE))),
+    row(erfc_p, FLOATING, "chlo.erfc", lambda t, x: mul_p.bind(t, _bell(x, -_SLOPE))),
+    row(
+        erf_inv_p,
+        FLOATING,
+        "chlo.erf_inv",
+        lambda t, out, x: mul_p.bind(t, mul_p.bind(exp_p.bind(square_p.bind(out)), like(x, 1 / _SLOPE))),
+        uses_result=True,
+    ),
+)

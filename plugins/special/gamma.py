@@ -1,0 +1,79 @@
+"""The gamma function: its logarithm, the derivatives of that, and the zeta function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import core
+from primax.plugins.arithmetic import add_p, mul_p, neg_p
+from primax.plugins.elementwise import FLOATING, like, row
+
+__all__ = ["digamma", "digamma_p", "lgamma", "lgamma_p", "polygamma", "polygamma_p", "zeta", "zeta_p"]
+
+digamma_p = core.Primitive("digamma")
+lgamma_p = core.Primitive("lgamma")
+polygamma_p = core.Primitive("polygamma")
+zeta_p = core.Primitive("zeta")
+
+
+def lgamma(x: Any) -> Any:
+    """Elementwise logarithm of the absolute value of the gamma function, for real floating arrays."""
+    return lgamma_p.bind(x)
+
+
+def digamma(x: Any) -> Any:
+    """Elementwise derivative of `lgamma`, for real floating arrays."""
+    return digamma_p.bind(x)
+
+
+def polygamma(m: Any, x: Any) -> Any:
+    """Elementwise derivative of order m of `digamma`.
+
+    Args:
+      m: whole numbers in a floating dtype, not negative.
+      x: numbers of the same dtype and shape.
+    """
+    return polygamma_p.bind(m, x)
+
+
+def zeta(x: Any, q: Any) -> Any:
+    """Elementwise Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ..., for real arrays."""
+    return zeta_p.bind(x, q)
+
+
+def _no_derivative(function: str, argument: str) -> Any:
+    def refuse(t: Any, *primals: Any) -> Any:
+        raise NotImplementedError(f"{function}: its derivative with respect to {argument} is not implemented")
+
+    return refuse
+
+
+TABLE = (
+    row(lgamma_p, FLOATING, "chlo.lgamma", lambda t, x: mul_p.bind(t, digamma_p.bind(x))),
+    row(
+        digamma_p,
+        FLOATING,
+        "chlo.digamma",
+        lambda t, x: mul_p.bind(t, polygamma_p.bind(like(x, 1.0), x)),
+    ),
+    row(
+        polygamma_p,
+        (FLOATING, FLOATING),
+        "chlo.polygamma",
+        (
+            _no_derivative("polygamma", "m"),
+            lambda t, m, x: mul_p.bind(t, polygamma_p.bind(add_p.bind(m, like(m, 1.0)), x)),
+        ),
+    ),
+    row(
+        zeta_p,
+        (FLOATING, FLOATING),
+        "chlo.zeta",
+        (
+            _no_derivative("zeta", "x"),
+            lambda t, x, q: mul_p.bind(
+                t, mul_p.bind(neg_p.bind(x), zeta_p.bind(add_p.bind(x, like(x, 1.0)), q))
+            ),
+        ),
+    ),
+)

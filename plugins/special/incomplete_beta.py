@@ -1,0 +1,120 @@
+"""The regularized incomplete beta function.
+
+Source: DLMF 8.17.22 (the continued fraction) and 8.17.4 (the symmetry), evaluated by the method of Lentz as in
+Press et al., Numerical Recipes, section 6.4.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.plugins.arithmetic import add_p, mul_p, neg_p, sub_p
+from primax.plugins.elementwise import FLOATING, like, row
+from primax.plugins.exponential import exp_p, log1p_p, log_p
+from primax.plugins.special.formula import Num, formula, iterate, select
+from primax.plugins.special.gamma import lgamma_p
+from primax.plugins.special.incomplete_gamma import excess, stirling
+
+__all__ = ["betainc", "regularized_incomplete_beta_p"]
+
+regularized_incomplete_beta_p = core.Primitive("regularized_incomplete_beta")
+
+_MOST_STEPS = 10_000
+
+
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """Elementwise regularized incomplete beta function.
+
+    Args:
+      a: real floating numbers, positive.
+      b: numbers of the same dtype and shape, positive.
+      x: numbers of the same dtype and shape, between 0 and 1.
+    """
+    return regularized_incomplete_beta_p.bind(a, b, x)
+
+
+def _log_gamma(x: Num) -> Num:
+    return Num(lgamma_p.bind(x.value))
+
+
+def _power(a: Num, b: Num, x: Num) -> Num:
+    """x**a (1 - x)**b / B(a, b)."""
+    total = a + b
+    off = x * b - (1 - x) * a
+    exponent = -a * excess(off / a) - b * excess(-off / b)
+    large = (exponent + stirling(total) - stirling(a) - stirling(b)).exp()
+    large = large * (a / total * b / (2 * math.pi)).sqrt()
+    most, least = select(a > b, a, b), select(a > b, b, a)
+    by_difference = _log_gamma(total) - _log_gamma(most)
+    by_stirling = (most - 0.5) * (least / most).log1p() + least * (total.log() - 1)
+    by_stirling = by_stirling + stirling(total) - stirling(most)
+    ratio = select(most >= 10, by_stirling, by_difference)
+    small = (ratio - _log_gamma(least) + a * x.log() + b * (-x).log1p()).exp()
+    return select((a >= 10) & (b >= 10), large, small)
+
+
+def _fraction(a: Num, b: Num, x: Num, wanted: Num) -> Num:
+    eps, tiny = x.eps, float(np.finfo(np.float32).tiny)
+
+    def away_from_zero(y: Num) -> Num:
+        return select(abs(y) < tiny, tiny, y)
+
+    def step(m: Num, c: Num, d: Num, h: Num) -> Any:
+        k = a + 2 * m
+        even = m * (b - m) * x / ((k - 1) * k)
+        d = 1 / away_from_zero(even * d + 1)
+        c = away_from_zero(even / c + 1)
+        h = h * d * c
+        odd = -(a + m) * (a + b + m) * x / (k * (k + 1))
+        d = 1 / away_from_zero(odd * d + 1)
+        c = away_from_zero(odd / c + 1)
+        change = d * c
+        return abs(change - 1) > eps, c, d, h * change
+
+    d = 1 / away_from_zero(1 - (a + b) * x / (a + 1))
+    return iterate(step, wanted, [x.full(1), d, d], _MOST_STEPS)[2]
+
+
+def _betainc(a: Num, b: Num, x: Num) -> Num:
+    valid = (a > 0) & (b > 0) & (x > 0) & (x < 1) & (a < math.inf) & (b < math.inf)
+    swap = x > (a + 1) / (a + b + 2)
+    p, q, y = select(swap, b, a), select(swap, a, b), select(swap, 1 - x, x)
+    part = _power(a, b, x) * _fraction(p, q, y, valid) / p
+    out = select(swap, 1 - part, part)
+    domain = (a > 0) & (b > 0) & (a < math.inf) & (b < math.inf)
+    edge = select(domain & (x == 0), 0, select(domain & (x == 1), 1, x.full(math.nan)))
+    return select(valid, out, edge)
+
+
+def _no_derivative(argument: str) -> Any:
+    def refuse(t: Any, *primals: Any) -> Any:
+        raise NotImplementedError(f"betainc: its derivative with respect to {argument} is not implemented")
+
+    return refuse
+
+
+def _density(a: Any, b: Any, x: Any) -> Any:
+    """x**(a - 1) (1 - x)**(b - 1) / B(a, b)."""
+    one = like(x, 1.0)
+    power_a = mul_p.bind(sub_p.bind(a, one), log_p.bind(x))
+    power_b = mul_p.bind(sub_p.bind(b, one), log1p_p.bind(neg_p.bind(x)))
+    log_beta = sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
+    return exp_p.bind(sub_p.bind(add_p.bind(power_a, power_b), log_beta))
+
+
+TABLE = (
+    row(
+        regularized_incomplete_beta_p,
+        (FLOATING, FLOATING, FLOATING),
+        formula(_betainc),
+        (
+            _no_derivative("a"),
+            _no_derivative("b"),
+            lambda t, a, b, x: mul_p.bind(t, _density(a, b, x)),
+        ),
+    ),
+)

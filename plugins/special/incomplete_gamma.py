@@ -1,0 +1,257 @@
+"""The regularized incomplete gamma functions and their derivatives.
+
+Sources: DLMF 5.11.1 (Stirling's series), 8.7.1 (the series of the lower function), 8.9.2 (the continued
+fraction of the upper function), evaluated by the method of Lentz as in Press et al., Numerical Recipes, 6.2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.plugins.arithmetic import mul_p, neg_p, sub_p
+from primax.plugins.elementwise import FLOATING, like, row
+from primax.plugins.exponential import exp_p, log_p
+from primax.plugins.special.formula import Num, formula, iterate, select
+from primax.plugins.special.gamma import digamma_p, lgamma_p
+
+__all__ = [
+    "igamma",
+    "igamma_grad_a",
+    "igamma_grad_a_p",
+    "igamma_p",
+    "igammac",
+    "igammac_p",
+    "random_gamma_grad",
+    "random_gamma_grad_p",
+]
+
+igamma_grad_a_p = core.Primitive("igamma_grad_a")
+igamma_p = core.Primitive("igamma")
+igammac_p = core.Primitive("igammac")
+random_gamma_grad_p = core.Primitive("random_gamma_grad")
+
+_MOST_STEPS = 10_000
+
+
+def igamma(a: Any, x: Any) -> Any:
+    """Elementwise regularized lower incomplete gamma function P(a, x).
+
+    Args:
+      a: real floating numbers, not negative.
+      x: numbers of the same dtype and shape, not negative.
+    """
+    return igamma_p.bind(a, x)
+
+
+def igammac(a: Any, x: Any) -> Any:
+    """Elementwise regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    Args:
+      a: real floating numbers, not negative.
+      x: numbers of the same dtype and shape, not negative.
+    """
+    return igammac_p.bind(a, x)
+
+
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    """Elementwise derivative of `igamma` with respect to a."""
+    return igamma_grad_a_p.bind(a, x)
+
+
+def random_gamma_grad(a: Any, x: Any) -> Any:
+    """Elementwise derivative of a sample x of the gamma distribution with respect to its parameter a."""
+    return random_gamma_grad_p.bind(a, x)
+
+
+def stirling(a: Num) -> Num:
+    """lgamma(a) - (a - 1/2) log(a) + a - log(2 pi) / 2, for a of 10 and more."""
+    b = 1 / (a * a)
+    terms = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+    total = a.full(terms[-1])
+    for term in terms[-2::-1]:
+        total = total * b + term
+    return total / a
+
+
+def excess(mu: Num) -> Num:
+    """mu - log(1 + mu), accurate near 0 too."""
+    r = mu / (mu + 2)
+    square = r * r
+    total = mu.full(1 / 21)
+    for k in range(19, 1, -2):
+        total = total * square + 1 / k
+    near = mu * r - 2 * r * square * total
+    return select(abs(mu) < 0.25, near, mu - mu.log1p())
+
+
+def _power(a: Num, x: Num) -> Num:
+    """x**a exp(-x) / gamma(a + 1)."""
+    large = (-a * excess((x - a) / a) - stirling(a)).exp() / (a * (2 * math.pi)).sqrt()
+    small = (a * x.log() - x - Num(lgamma_p.bind((a + 1).value))).exp()
+    return select(a >= 10, large, small)
+
+
+def _series(a: Num, x: Num, wanted: Num) -> Num:
+    """The sum over n of x**n / ((a + 1) ... (a + n))."""
+    eps = x.eps
+
+    def step(n: Num, term: Num, total: Num) -> Any:
+        term = term * x / (a + n)
+        total = total + term
+        return term > total * eps, term, total
+
+    return iterate(step, wanted, [x.full(1), x.full(1)], _MOST_STEPS)[1]
+
+
+def _series_with_slope(a: Num, x: Num, wanted: Num) -> tuple[Num, Num]:
+    """`_series` and its derivative with respect to a."""
+    eps = x.eps
+
+    def step(n: Num, term: Num, slope: Num, total: Num, total_slope: Num) -> Any:
+        ratio = x / (a + n)
+        slope = slope * ratio - term * ratio / (a + n)
+        term = term * ratio
+        total, total_slope = total + term, total_slope + slope
+        more = (term > total * eps) | (abs(slope) > abs(total_slope) * eps)
+        return more, term, slope, total, total_slope
+
+    one, zero = x.full(1), x.full(0)
+    return tuple(iterate(step, wanted, [one, zero, one, zero], _MOST_STEPS)[2:])  # type: ignore[return-value]
+
+
+def _fraction(a: Num, x: Num, wanted: Num) -> Num:
+    """The continued fraction 1 / (x + 1 - a - (1 - a) / (x + 3 - a - ...))."""
+    eps, tiny = x.eps, float(np.finfo(np.float32).tiny)
+    b = x + 1 - a
+
+    def step(n: Num, b: Num, c: Num, d: Num, h: Num) -> Any:
+        factor = n * (a - n)
+        b = b + 2
+        d = _away_from_zero(factor * d + b, tiny)
+        c = _away_from_zero(b + factor / c, tiny)
+        d = 1 / d
+        change = d * c
+        return abs(change - 1) > eps, b, c, d, h * change
+
+    return iterate(step, wanted, [b, x.full(1 / tiny), 1 / b, 1 / b], _MOST_STEPS)[3]
+
+
+def _fraction_with_slope(a: Num, x: Num, wanted: Num) -> tuple[Num, Num]:
+    """`_fraction` and its derivative with respect to a."""
+    eps, tiny = x.eps, float(np.finfo(np.float32).tiny)
+    b = x + 1 - a
+
+    def step(n: Num, b: Num, c: Num, d: Num, h: Num, c_slope: Num, d_slope: Num, h_slope: Num) -> Any:
+        factor = n * (a - n)
+        b = b + 2
+        d_slope = n * d + factor * d_slope - 1
+        d = 1 / _away_from_zero(factor * d + b, tiny)
+        d_slope = -d_slope * d * d
+        c_slope = (n - factor / c * c_slope) / c - 1
+        c = _away_from_zero(b + factor / c, tiny)
+        change = d * c
+        change_slope = d_slope * c + d * c_slope
+        h_slope = h_slope * change + h * change_slope
+        more = (abs(change - 1) > eps) | (abs(h * change_slope) > abs(h_slope) * eps)
+        return more, b, c, d, h * change, c_slope, d_slope, h_slope
+
+    d = 1 / b
+    start = [b, x.full(1 / tiny), d, d, x.full(0), d * d, d * d]
+    outs = iterate(step, wanted, start, _MOST_STEPS)
+    return outs[3], outs[6]
+
+
+def _away_from_zero(x: Num, tiny: float) -> Num:
+    return select(abs(x) < tiny, tiny, x)
+
+
+def _by_fraction(a: Num, x: Num) -> Num:
+    return (x > 1) & (x > a)
+
+
+def _valid(a: Num, x: Num) -> Num:
+    return (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
+
+
+def _tail(a: Num, x: Num) -> tuple[Num, Num, Num]:
+    """Either Q or P, whichever is computed without cancellation; whether it is Q; and whether it holds."""
+    upper, valid = _by_fraction(a, x), _valid(a, x)
+    lower_sum = _series(a, x, valid & ~upper)
+    upper_sum = _fraction(a, x, valid & upper)
+    return _power(a, x) * select(upper, a * upper_sum, lower_sum), upper, valid
+
+
+def _limits(a: Num, x: Num, at_zero: float, at_infinity: float) -> Num:
+    """The values where `a` or `x` is 0 or infinite, and NaN outside the domain."""
+    nowhere = x.full(math.nan)
+    out = select((a > 0) & (x == 0), at_zero, nowhere)
+    out = select((a == math.inf) & (x >= 0), at_zero, out)
+    return select(((a >= 0) & (x == math.inf)) | ((a == 0) & (x > 0)), at_infinity, out)
+
+
+def _igamma(a: Num, x: Num) -> Num:
+    tail, upper, valid = _tail(a, x)
+    return select(valid, select(upper, 1 - tail, tail), _limits(a, x, 0, 1))
+
+
+def _igammac(a: Num, x: Num) -> Num:
+    tail, upper, valid = _tail(a, x)
+    return select(valid, select(upper, tail, 1 - tail), _limits(a, x, 1, 0))
+
+
+def _slope_of_tail(a: Num, x: Num) -> tuple[Num, Num]:
+    """The derivative of P with respect to a, divided by x**a exp(-x) / gamma(a + 1); and whether it holds."""
+    upper, valid = _by_fraction(a, x), _valid(a, x)
+    total, total_slope = _series_with_slope(a, x, valid & ~upper)
+    fraction, fraction_slope = _fraction_with_slope(a, x, valid & upper)
+    log = x.log()
+    below = total_slope + total * (log - Num(digamma_p.bind((a + 1).value)))
+    above = a * (fraction_slope + fraction * (log - Num(digamma_p.bind(a.value))))
+    return select(upper, -above, below), valid
+
+
+def _igamma_grad_a(a: Num, x: Num) -> Num:
+    slope, valid = _slope_of_tail(a, x)
+    return select(valid, slope * _power(a, x), _limits(a, x, 0, 0))
+
+
+def _random_gamma_grad(a: Num, x: Num) -> Num:
+    slope, valid = _slope_of_tail(a, x)
+    return select(valid, -slope * x / a, _limits(a, x, 0, math.inf))
+
+
+def _density(a: Any, x: Any) -> Any:
+    """exp((a - 1) log(x) - x - lgamma(a)), the derivative of P with respect to x."""
+    power = mul_p.bind(sub_p.bind(a, like(a, 1.0)), log_p.bind(x))
+    return exp_p.bind(sub_p.bind(sub_p.bind(power, x), lgamma_p.bind(a)))
+
+
+_NO_SECOND = {"jvp": "its derivatives are not known in closed form"}
+_TWO = (FLOATING, FLOATING)
+
+TABLE = (
+    row(
+        igamma_p,
+        _TWO,
+        formula(_igamma),
+        (
+            lambda t, a, x: mul_p.bind(t, igamma_grad_a_p.bind(a, x)),
+            lambda t, a, x: mul_p.bind(t, _density(a, x)),
+        ),
+    ),
+    row(
+        igammac_p,
+        _TWO,
+        formula(_igammac),
+        (
+            lambda t, a, x: mul_p.bind(t, neg_p.bind(igamma_grad_a_p.bind(a, x))),
+            lambda t, a, x: mul_p.bind(t, neg_p.bind(_density(a, x))),
+        ),
+    ),
+    row(igamma_grad_a_p, _TWO, formula(_igamma_grad_a), unsupported=_NO_SECOND),
+    row(random_gamma_grad_p, _TWO, formula(_random_gamma_grad), unsupported=_NO_SECOND),
+)
