@@ -31,9 +31,10 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
       JaxprTypeError: a variable is read before it is bound or is bound twice; a literal or constant is not of
         its declared type; an equation disagrees with its primitive's rule or has undeclared effects.
     """
+    rules.load_plugins()
     open_jaxpr = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
     try:
-        context = CheckContext(open_jaxpr, None, set())
+        context = CheckContext(open_jaxpr, set())
         if isinstance(jaxpr, ClosedJaxpr):
             _check_constants(jaxpr)
         context.run()
@@ -71,19 +72,19 @@ class CheckContext:
 
     __slots__ = ("_bound", "_done", "eqn", "jaxpr")
 
-    def __init__(self, jaxpr: Jaxpr, eqn: JaxprEqn | None, done: set[int]) -> None:
+    def __init__(self, jaxpr: Jaxpr, done: set[Jaxpr]) -> None:
         self.jaxpr = jaxpr
-        self.eqn = eqn
+        self.eqn: JaxprEqn | None = None
         self._done = done
         self._bound: set[Var] = set()
 
     def check(self, program: Jaxpr | ClosedJaxpr) -> None:
         """Check a program that the equation holds. A rule need not, unless that takes a scope it makes."""
         jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
-        if id(jaxpr) in self._done:
+        if jaxpr in self._done:
             return
         with deeper():
-            CheckContext(jaxpr, None, self._done).run()
+            CheckContext(jaxpr, self._done).run()
 
     def check_operands(self, program: Jaxpr | ClosedJaxpr, atoms: Sequence[Atom]) -> None:
         """Check that a program takes operands of these types, one for each of its arguments."""
@@ -97,7 +98,7 @@ class CheckContext:
     def run(self) -> None:
         """Check the whole program."""
         jaxpr = self.jaxpr
-        self._done.add(id(jaxpr))
+        self._done.add(jaxpr)
         place = "among the arguments"
         try:
             for v in (*jaxpr.constvars, *jaxpr.invars):
@@ -108,8 +109,8 @@ class CheckContext:
                 self._check_equation(eqn)
             self.eqn = None
             place = "among the outputs"
-            for v in jaxpr.outvars:
-                self._read(v)
+            for atom in jaxpr.outvars:
+                self._read(atom)
         except _Fault as fault:
             fault.locate(place, self.eqn)
             raise
