@@ -233,12 +233,11 @@ formatter = _Formatter()
 def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> Any:
     """What `make()` returns, kept on the program it was derived from, until a rule changes."""
     key = (key, rules.epoch.value)
-    try:
-        return program.cache[key]
-    except KeyError:
+    found = program.cache.get(key)
+    if found is None:
         with deeper():
-            made = program.cache[key] = make()
-        return made
+            found = program.cache[key] = make()
+    return found
 
 
 def _last_uses(jaxpr: Jaxpr) -> list[list[Var]]:

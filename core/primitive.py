@@ -87,18 +87,16 @@ class Primitive:
         """The types of the outputs, as a list whatever `multiple_results` says, and the effects. Cached."""
         key = (avals, tuple(params.items()), tuple(map(type, params.values()))) if params else avals
         try:
-            return self.abstract_cache[key]
-        except KeyError:
+            found = self.abstract_cache.get(key)
+        except TypeError:
+            return self._abstract_eval(avals, params)
+        if found is None:
             found = self._abstract_eval(avals, params)
             if not any(_holds_program(value) for value in params.values()):
                 if len(self.abstract_cache) >= 4096:
                     self.abstract_cache.clear()
                 self.abstract_cache[key] = found
-            return found
-        except TypeError as error:
-            if "unhashable" in str(error):
-                return self._abstract_eval(avals, params)
-            raise
+        return found
 
     def _abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
         effects: Effects = no_effects

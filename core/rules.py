@@ -111,7 +111,7 @@ class RuleTable(MutableMapping[Any, Rule]):
                 origin = "overridden"
             self.functions[key] = rule
             self.provenance[key] = Provenance(plugin or _home(rule), file, line, origin)
-            if before is not None:
+            if before is not None or getattr(key, "eager_cache", None):
                 epoch.bump()
             return Change(self, key, before)
 

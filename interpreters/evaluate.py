@@ -20,8 +20,6 @@ from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["EvalTrace", "apply_primitive", "clear_caches", "eval_trace", "fast_function"]
 
-_impl_functions = rules.impl_rules.functions
-
 # What jaxlib's dispatcher insists on. A process that has imported jax has set these already.
 post_hook = _jaxlib.Config("primax_post_hook", None, include_in_jit_key=False, include_in_trace_context=False)
 if "jax" not in sys.modules:
@@ -130,7 +128,14 @@ class EvalTrace(Trace):
     transformation = "evaluation"
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
-        impl = _impl_functions.get(primitive)
+        key: Any = (tuple(params.items()), tuple(map(type, params.values()))) if params else ()
+        try:
+            function = primitive.eager_cache.get(key)
+        except TypeError:
+            function = None
+        if function is not None:
+            return function(*args)
+        impl = rules.impl_rules.get_or_load(primitive)
         if impl is None:
             return apply_primitive(primitive, *args, **params)
         if thread.trace is self:
@@ -167,9 +172,6 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
     except TypeError:
         return _one_program(primitive, params)(*args)
     if function is None:
-        impl = rules.impl_rules.get_or_load(primitive)
-        if impl is not None:
-            return eval_trace.process(primitive, args, params)
         if len(primitive.eager_cache) >= _MOST_EAGER_PROGRAMS:
             primitive.eager_cache.clear()
         _eager_primitives.add(primitive)
@@ -178,25 +180,29 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
 
 
 def _one_program(primitive: Any, params: dict[str, Any]) -> Any:
+    """The function that computes a primitive for given parameters."""
+    single = not primitive.multiple_results
+    executables: dict[Any, Executable] = {}
+
+    def run(*xs: Any) -> Any:
+        out = thread.trace.process(primitive, xs, params)
+        return [out] if single else out
+
     def miss(*args: Any) -> Any:
         for x in args:
             if isinstance(x, Tracer):
                 raise escaped(x)
-        single = not primitive.multiple_results
-
-        def run(*xs: Any) -> Any:
-            out = thread.trace.process(primitive, xs, params)
-            return [out] if single else out
-
-        avals = [get_aval(x) for x in args]
-        closed = trace_to_jaxpr(run, avals, primitive.name)
+        avals = tuple(get_aval(x) for x in args)
         device = backend.choose_device(args)
-        trimmed, lowered = lower(closed, primitive.name, device.platform)
-        executable = compile_lowered(trimmed, lowered, device, primitive.name)
+        key = (avals, device, config.trace_context())
+        executable = executables.get(key)
+        if executable is None:
+            closed = trace_to_jaxpr(run, avals, primitive.name)
+            trimmed, lowered = lower(closed, primitive.name, device.platform)
+            executable = executables[key] = compile_lowered(trimmed, lowered, device, primitive.name)
         outs = executable(args)
         if single:
             return outs[0], fast_path(executable, _leaf_tree, args), False
-        out_tree = dispatch_registry.flatten(outs)[1]
-        return outs, fast_path(executable, out_tree, args), False
+        return outs, fast_path(executable, dispatch_registry.flatten(outs)[1], args), False
 
     return fast_function(primitive.name, None, miss, key=primitive.name)

@@ -92,9 +92,10 @@ class LinearTrace(Trace):
         if params:
             key = (key, tuple(params.items()), tuple(map(type, params.values())))
         try:
-            out_avals, _ = primitive.abstract_cache[key]
-        except (KeyError, TypeError):
-            out_avals, _ = primitive.abstract_eval(avals, params)
+            found = primitive.abstract_cache.get(key)
+        except TypeError:
+            found = None
+        out_avals, _ = found or primitive.abstract_eval(avals, params)
         index = self.count
         outs = []
         for aval in out_avals:

@@ -76,9 +76,10 @@ class StagingTrace(Trace):
         if params:
             key = (key, tuple(params.items()), tuple(map(type, params.values())))
         try:
-            out_avals, effects = primitive.abstract_cache[key]
-        except (KeyError, TypeError):
-            out_avals, effects = primitive.abstract_eval(tuple(avals), params)
+            found = primitive.abstract_cache.get(key)
+        except TypeError:
+            found = None
+        out_avals, effects = found or primitive.abstract_eval(tuple(avals), params)
         source = thread.source
         if source is None:
             source = _get_traceback()
