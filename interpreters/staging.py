@@ -38,11 +38,12 @@ class StagingTracer(Tracer):
 class StagingTrace(Trace):
     """Records every bind as an equation, whatever its arguments are."""
 
-    __slots__ = ("constants", "effects", "eqns", "invars", "name")
+    __slots__ = ("constants", "effects", "eqns", "invars", "name", "what")
 
-    def __init__(self, parent: Any, name: str) -> None:
+    def __init__(self, parent: Any, name: str, what: str = "the tracing") -> None:
         super().__init__(parent)
         self.name = name
+        self.what = what
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.constants: dict[int, tuple[Var, Any]] = {}
@@ -50,7 +51,7 @@ class StagingTrace(Trace):
 
     @property
     def transformation(self) -> str:  # type: ignore[override]
-        return f"the tracing of {self.name}"
+        return f"{self.what} of {self.name}"
 
     def new_arg(self, aval: Any) -> StagingTracer:
         """A tracer for one more argument of the program."""
@@ -149,18 +150,21 @@ def _literal(x: Any) -> Literal | None:
     return None
 
 
-def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any], name: str | None = None) -> ClosedJaxpr:
+def trace_to_jaxpr(
+    fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any], name: str | None = None, what: str = "the tracing"
+) -> ClosedJaxpr:
     """Stage a function of flat arguments.
 
     Args:
       fun: takes one value per aval, returns a list of values.
       in_avals: types of the arguments.
       name: what messages call it.
+      what: the transformation that stages it, for messages.
 
     Returns:
       A closed jaxpr. Its constants are whatever the function closed over, tracers of enclosing traces included.
     """
-    trace = StagingTrace(thread.trace, name or getattr(fun, "__name__", "a function"))
+    trace = StagingTrace(thread.trace, name or getattr(fun, "__name__", "a function"), what)
     tracers = [trace.new_arg(aval) for aval in in_avals]
     before = enter(trace)
     source, thread.source = thread.source, None

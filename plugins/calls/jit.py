@@ -133,7 +133,7 @@ class Jitted:
             check_outputs(leaves, out_tree, self.name)
             return leaves
 
-        closed = core.trace_to_jaxpr(run, avals, self.name)
+        closed = core.trace_to_jaxpr(run, avals, self.name, "jit")
         return Program(closed, in_tree, out_trees[0])
 
     def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
