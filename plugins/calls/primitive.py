@@ -40,6 +40,11 @@ def _jit_abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> A
     return jaxpr.out_avals, jaxpr.effects
 
 
+def _jit_check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+    context.check_operands(jaxpr, atoms)
+    return jaxpr.out_avals, jaxpr.effects
+
+
 def _jit_jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
     nonzeros = [type(t) is not ad.Zero for t in tangents]
     jvp_jaxpr, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzeros)
@@ -106,14 +111,14 @@ def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
     extra = [core.Var(v.aval) for v in split.known.jaxpr.outvars[len(known_out) :]]
     residuals = [known_in[i] if i >= 0 else extra[-1 - i] for i in split.residuals]
     known_eqn = unknown_eqn = None
-    if known_out or extra:
+    if known_out or extra or split.known.effects:
         known_eqn = eqn.replace(
             invars=known_in,
             outvars=[*known_out, *extra],
             params=_params(split.known, params["name"], params["inline"]),
             effects=split.known.effects,
         )
-    if unknown_out:
+    if unknown_out or split.unknown.effects:
         unknown_eqn = eqn.replace(
             invars=[*residuals, *rest_in],
             outvars=unknown_out,
@@ -203,4 +208,5 @@ rules = {
     "partial_eval": _jit_partial_eval,
     "partial_eval_jaxpr": _jit_partial_eval_jaxpr,
     "dce": _jit_dce,
+    "check": _jit_check,
 }

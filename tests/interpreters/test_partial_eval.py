@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from toys import F32, TWO, Shout, call_p, chain, grows_linearly, mul_p, shout_p, sin_p, sincos_p
 
+import primax
 from primax.core import rules
 from primax.core.check import check_jaxpr
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, jaxpr_as_fun, new_jaxpr_eqn
 from primax.interpreters.partial_eval import PartialEval, close_over, partial_eval_jaxpr
 from primax.interpreters.staging import trace_to_jaxpr
+from primax.plugins.arithmetic import mul
 
 WAYS = list(itertools.product([False, True], repeat=3))
 TABLE = np.array([1, 2, 3], np.float32)
@@ -128,6 +130,27 @@ def test_effects_stay_on_their_side() -> None:
     assert split.known.effects == frozenset()
     assert split.unknown.effects == frozenset({Shout()})
     check_jaxpr(split.unknown)
+
+
+def test_effects_of_jitted_functions_survive_their_derivatives() -> None:
+    @primax.jit
+    def loud(x: Any) -> Any:
+        shout_p.bind(x)
+        return []
+
+    @primax.jit
+    def square(x: Any) -> Any:
+        loud(x)
+        return mul(x, x)
+
+    rules.jvp_rules[shout_p] = lambda primals, tangents: (shout_p.bind(*primals), [])
+    try:
+        known = primax.make_jaxpr(lambda x: primax.linearize(square, x)[0])(TWO)
+    finally:
+        del rules.jvp_rules[shout_p]
+    assert known.effects == frozenset({Shout()})
+    assert "shout a" in str(known)
+    check_jaxpr(known)
 
 
 def test_equations_that_hold_programs_are_unknown_as_a_whole_without_a_rule() -> None:
