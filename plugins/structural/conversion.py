@@ -25,16 +25,22 @@ __all__ = [
 convert_element_type_p = core.Primitive("convert_element_type")
 bitcast_convert_type_p = core.Primitive("bitcast_convert_type")
 
-# Dtypes that mean themselves, whatever the options say.
-_PLAIN = frozenset(
-    np.dtype(name)
-    for name in ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32")
-) | {np.dtype(dtypes.bfloat16), np.dtype(np.complex64)}
+_NARROW = [
+    *map(np.dtype, ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "float32")),
+    np.dtype(dtypes.bfloat16),
+    np.dtype(np.complex64),
+]
+# What stands for the same dtype whatever the options say.
+_PLAIN: dict[Any, np.dtype[Any]] = {name: d for d in _NARROW for name in (d, d.type, d.name)}
 
 
 def dtype_of(dtype: Any, function: str, argument: str = "dtype") -> Any:
     """A dtype that a user asked for."""
-    return dtype if dtype in _PLAIN else dtypes.check_user_dtype(dtype, argument, function, stacklevel=4)
+    try:
+        found = _PLAIN.get(dtype)
+    except TypeError:
+        found = None
+    return dtypes.check_user_dtype(dtype, argument, function, stacklevel=4) if found is None else found
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
@@ -81,19 +87,34 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
 
 # For each Python scalar the kinds of dtypes that it becomes by NumPy's rules and XLA's alike.
 _KINDS = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
+_NEVER = -1.0
+_limits: dict[tuple[type, Any], float] = {}
 
 
 def host_scalar(x: Any, dtype: Any) -> Any:
     """A Python scalar as a NumPy scalar, which programs hold as a literal; None if `x` is something else."""
-    kinds = _KINDS.get(type(x))
-    if kinds is None or not isinstance(dtype, np.dtype):
+    key = (type(x), dtype)
+    limit = _limits.get(key)
+    if limit is None:
+        limit = _limits[key] = _limit(*key)
+    if limit is _NEVER:
         return None
-    kind = dtype.kind
+    if key[0] is not complex and -limit <= x <= limit:
+        return dtype.type(x)
+    with np.errstate(all="ignore"):
+        return np.asarray(x, get_aval(x).dtype).astype(dtype)[()]
+
+
+def _limit(scalar: type, dtype: Any) -> float:
+    """Up to where numbers of a Python type become scalars of a dtype without overflow."""
+    kind = dtype.kind if isinstance(dtype, np.dtype) else ""
     if kind == "V":
-        kind = "f" if dtypes.is_floating(dtype) else "i"
-    if kind not in kinds:
-        return None
-    return np.asarray(x, get_aval(x).dtype).astype(dtype)[()]
+        kind = "f" if dtypes.is_floating(dtype) else "i" if dtypes.is_integer(dtype) else ""
+    if not kind or kind not in _KINDS.get(scalar, ""):
+        return _NEVER
+    if kind in "iu":
+        return 127.0 if dtypes.itemsize_bits(dtype) >= 8 else 0.0
+    return 1.0 if kind == "b" else float(dtypes.finfo(dtype).max)
 
 
 def _convert_abstract_eval(operand: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:

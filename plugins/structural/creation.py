@@ -82,9 +82,11 @@ def _full(function: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, we
         raise TypeError(f"{function}: fill_value must be a scalar, got {aval.str_short()}")
     if dtype is None:
         dtype, weak = aval.dtype, aval.weak_type
-    value = None if weak or not shape else host_scalar(fill_value, dtype)
-    if value is None:
-        value = convert(fill_value, dtype, weak)
+    value = fill_value
+    if aval.dtype != dtype or aval.weak_type is not weak or not shape:
+        value = None if weak or not shape else host_scalar(fill_value, dtype)
+        if value is None:
+            value = convert(fill_value, dtype, weak)
     return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=()) if shape else value
 
 
@@ -105,7 +107,7 @@ def zeros_of(aval: Any) -> Any:
     if aval.weak_type:
         return _full("zeros", aval.shape, 0, dtype, True)
     if not aval.shape and core.current_trace().tracing:
-        return _full("zeros", (), 0, dtype, False)
+        return zero_of(dtype)
     return broadcast_in_dim_p.bind(zero_of(dtype), shape=aval.shape, broadcast_dimensions=())
 
 
