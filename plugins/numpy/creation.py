@@ -1,0 +1,273 @@
+"""Arrays from host values and from shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend, core
+from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.plugins.numpy.promotion import aval_of, convert
+from primax.plugins.structural import (
+    broadcast_in_dim_p,
+    concatenate_p,
+    convert_element_type_p,
+    copy_p,
+    reshape_p,
+)
+from primax.plugins.structural.arguments import canonical_shape
+
+__all__ = [
+    "array",
+    "asarray",
+    "empty",
+    "ones",
+    "zeros",
+]
+
+
+def _on_host() -> bool:
+    """Whether constants are values now, and need not be computed by a program."""
+    return not core.thread.trace.tracing
+
+
+def read_dtype(dtype: Any, function: str) -> Any:
+    """A dtype that a user asked for."""
+    return dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=4)
+
+
+def read_shape(shape: Any, function: str) -> tuple[int, ...]:
+    """A shape given as a sequence or as one number."""
+    if type(shape) is not tuple and (isinstance(shape, int) or hasattr(shape, "__index__")):
+        shape = (shape,)
+    return canonical_shape(shape, function)
+
+
+def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> Any:
+    """An array of one host scalar."""
+    if type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_):
+        if not isinstance(dtype, dtypes.ExtendedDType) and _on_host():
+            with np.errstate(all="ignore"):
+                host = np.full(shape, np.asarray(value).astype(dtype), dtype)
+            return backend.put_value(host, weak)
+    value = convert(value, get_aval(value), dtype, weak)
+    if not shape:
+        return asarray(value)
+    return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None
+) -> Any:
+    """Makes an array of a value, which is returned as it is if it is one already.
+
+    Args:
+      a: an array, a number, or nested sequences of them.
+      dtype: the dtype of the result; found by promotion if None.
+      order: None, "K", "C" or "F"; without effect, since arrays have no memory order.
+      copy: True to have a copy in any case, False to refuse to make one.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: `a` is not such a value, or `dtype` not a dtype that arrays may have.
+      ValueError: nested sequences are ragged, or a copy is needed and `copy` is False.
+
+    >>> import primax as px
+    >>> px.numpy.asarray([1, 2.5])
+    Array([1. , 2.5], dtype=float32)
+    """
+    return _array("asarray", a, dtype, order, copy, device)
+
+
+def array(
+    a: Any, dtype: Any = None, copy: bool = True, order: Any = None, ndmin: int = 0, *, device: Any = None
+) -> Any:
+    """Makes an array of a value; a copy if it is one already.
+
+    Args:
+      a: an array, a number, or nested sequences of them.
+      dtype: the dtype of the result; found by promotion if None.
+      copy: whether an array is copied.
+      order: None, "K", "C" or "F"; without effect, since arrays have no memory order.
+      ndmin: the least rank of the result; axes of length 1 are added in front.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: `a` is not such a value, or `dtype` not a dtype that arrays may have.
+      ValueError: nested sequences are ragged.
+
+    >>> import primax as px
+    >>> px.numpy.array([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    out = _array("array", a, dtype, order, copy or None, device)
+    missing = ndmin - out.ndim
+    return reshape_p.bind(out, new_sizes=(1,) * missing + out.shape, dimensions=None) if missing > 0 else out
+
+
+def _array(function: str, a: Any, dtype: Any, order: Any, copy: Any, device: Any) -> Any:
+    if order not in (None, "K", "A", "C", "F"):
+        raise ValueError(f"{function}: order must be None, 'K', 'A', 'C' or 'F', got {order!r}")
+    if dtype is not None:
+        dtype = read_dtype(dtype, function)
+    out = _convert_to_array(function, a, dtype, copy)
+    if device is not None and type(out) is Array:
+        return backend.put_value(out, out.weak_type, device)
+    return out
+
+
+def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
+    if isinstance(a, Array | Tracer):
+        aval = a.aval
+        if dtype is not None and (aval.dtype != dtype or aval.weak_type):
+            if copy is False and aval.dtype != dtype:
+                raise ValueError(
+                    f"{function}: dtype {dtype} of {aval.str_short()} needs a copy, and copy is False"
+                )
+            return convert_element_type_p.bind(a, new_dtype=dtype, weak_type=False)
+        if copy and type(a) is Array:
+            return copy_p.bind(a)
+        return a
+    if isinstance(a, list | tuple):
+        return _of_sequence(function, a, dtype)
+    try:
+        aval = get_aval(a)
+    except TypeError:
+        return _of_foreign(function, a, dtype, copy)
+    if copy is False:
+        raise ValueError(f"{function}: a value of type {type(a).__name__} needs a copy, and copy is False")
+    if hasattr(type(a), "__jax_array__"):
+        return _convert_to_array(function, a.__jax_array__(), dtype, copy)
+    if not isinstance(a, np.ndarray | np.generic | int | float | complex):
+        return a
+    if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
+        return backend.put_value(a, aval.weak_type)
+    return backend.put_value(_host_cast(function, np.asarray(a), aval.dtype, dtype))
+
+
+def _host_cast(function: str, host: Any, own: Any, dtype: Any) -> Any:
+    if dtypes.is_complex(host.dtype) and not dtypes.is_complex(dtype) and not dtypes.is_bool(dtype):
+        host = host.real
+    if dtypes.is_integer(dtype) and dtypes.is_integer(own) and not host.ndim and not host.dtype == own:
+        return np.asarray(np.dtype(dtype).type(host.item()))
+    with np.errstate(all="ignore"):
+        return host.astype(dtype)
+
+
+def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Any:
+    if hasattr(a, "__array__") and not isinstance(a, np.ndarray | np.generic):
+        return _convert_to_array(function, np.asarray(a), dtype, copy)
+    if isinstance(a, (memoryview, bytearray)) or (isinstance(a, Sequence) and not isinstance(a, str | bytes)):
+        return _convert_to_array(function, np.asarray(a), dtype, copy)
+    aval_of(function, a, "a")
+    raise AssertionError("aval_of raises")
+
+
+def _of_sequence(function: str, a: Any, dtype: Any) -> Any:
+    leaves: list[Any] = []
+    shape = _shape_of(function, a, leaves, 0)
+    avals = [aval_of(function, leaf, "an element of a") for leaf in leaves]
+    if dtype is None:
+        if not leaves:
+            dtype = dtypes.default_float_dtype()
+        else:
+            dtype = dtypes.result_type(*dict.fromkeys(avals))
+    if any(isinstance(leaf, Array | Tracer) for leaf in leaves):
+        return _stacked(a, dtype, shape)
+    if isinstance(dtype, dtypes.ExtendedDType):
+        raise TypeError(f"{function}: dtype must be a bool or number dtype for host values, got {dtype}")
+    host = np.array(
+        [
+            _host_cast(function, np.asarray(x), aval.dtype, dtype)
+            for x, aval in zip(leaves, avals, strict=True)
+        ],
+        dtype,
+    )
+    return backend.put_value(host.reshape(shape))
+
+
+def _shape_of(function: str, a: Any, leaves: list[Any], depth: int) -> tuple[int, ...]:
+    """The shape of nested sequences, whose innermost values are appended to `leaves`."""
+    if not isinstance(a, list | tuple):
+        if hasattr(a, "__jax_array__") and not isinstance(a, Array | Tracer):
+            a = a.__jax_array__()
+        leaves.append(a)
+        return tuple(np.shape(a)) if hasattr(a, "shape") else ()
+    if not a:
+        return (0,)
+    shapes = [_shape_of(function, x, leaves, depth + 1) for x in a]
+    if any(shape != shapes[0] for shape in shapes):
+        other = next(shape for shape in shapes if shape != shapes[0])
+        raise ValueError(
+            f"{function}: nested sequences must be of one shape, got {shapes[0]} and {other} at depth {depth + 1}"
+        )
+    return (len(a), *shapes[0])
+
+
+def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Nested sequences, some of whose elements are arrays, of a known shape."""
+    if not isinstance(a, list | tuple):
+        x = convert(a, get_aval(a), dtype)
+        aval = get_aval(x)
+        return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) if aval.weak_type else x
+    if all(not isinstance(x, list | tuple | Array | Tracer) and not np.shape(x) for x in a):
+        return np.array([np.asarray(x).astype(dtype) for x in a], dtype).reshape(shape)
+    parts = [
+        reshape_p.bind(_stacked(x, dtype, shape[1:]), new_sizes=(1, *shape[1:]), dimensions=None) for x in a
+    ]
+    return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of zeros.
+
+    Args:
+      shape: a sequence of sizes, or one size.
+      dtype: the dtype; the default float dtype if None.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.
+
+    >>> import primax as px
+    >>> px.numpy.zeros((2,))
+    Array([0., 0.], dtype=float32)
+    """
+    return _filled("zeros", shape, 0, dtype, device)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of ones.
+
+    Args:
+      shape: a sequence of sizes, or one size.
+      dtype: the dtype; the default float dtype if None.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.
+
+    >>> import primax as px
+    >>> px.numpy.ones(2, "int32")
+    Array([1, 1], dtype=int32)
+    """
+    return _filled("ones", shape, 1, dtype, device)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of unspecified values, which are zeros. The arguments are those of `zeros`."""
+    return _filled("empty", shape, 0, dtype, device)
+
+
+def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> Any:
+    shape = read_shape(shape, function)
+    dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
+    return place(constant(value, shape, dtype), device)
+
+
+def place(out: Any, device: Any) -> Any:
+    """An array on the device that was asked for."""
+    return backend.put_value(out, out.weak_type, device) if device is not None and type(out) is Array else out

@@ -1,0 +1,146 @@
+"""Python's operators on arrays and tracers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.extend.core import Array, dtypes
+from primax.plugins import arithmetic, bitwise, comparison
+from primax.plugins.numpy import indexing, linear, reductions, ufuncs
+from primax.plugins.numpy.promotion import foreign, scalar_in
+
+__all__ = ["OPERATORS"]
+
+Operator = Callable[[Any, Any], Any]
+
+
+def _direct(primitive: Any, function: Operator, accepts: Any = None) -> tuple[Operator, Operator]:
+    """An operator and its reflection.
+
+    Arrays of one type, and an array with a Python scalar that takes its dtype, go to the primitive at once.
+
+    Args:
+      primitive: the elementwise primitive of two arguments.
+      function: what promotes and broadcasts first.
+      accepts: says of a dtype whether the primitive does what the operator means; None if it always does.
+    """
+    bind = primitive.bind
+
+    def forward(x: Any, y: Any) -> Any:
+        kind = type(y)
+        if kind is Array:
+            if type(x) is Array:
+                a, b = x._b.aval, y._b.aval
+                if a is b or (a.dtype is b.dtype and a.shape == b.shape):
+                    if accepts is None or accepts(a.dtype):
+                        return bind(x, y)
+        elif kind is float or kind is int:
+            aval = x.aval
+            scalar = scalar_in(aval, y)
+            if scalar is not None and (accepts is None or accepts(aval.dtype)):
+                return bind(x, scalar)
+        elif kind is type(x):
+            a, b = x.aval, y.aval
+            if a is b or (a.dtype is b.dtype and a.shape == b.shape):
+                if accepts is None or accepts(a.dtype):
+                    return bind(x, y)
+        if foreign(y):
+            return NotImplemented
+        return function(x, y)
+
+    def reflected(x: Any, y: Any) -> Any:
+        kind = type(y)
+        if kind is float or kind is int:
+            aval = x.aval
+            scalar = scalar_in(aval, y)
+            if scalar is not None and (accepts is None or accepts(aval.dtype)):
+                return bind(scalar, x)
+        if foreign(y):
+            return NotImplemented
+        return function(y, x)
+
+    return forward, reflected
+
+
+def _promoting(function: Operator) -> tuple[Operator, Operator]:
+    """An operator that needs its operands promoted first, and its reflection."""
+
+    def forward(x: Any, y: Any) -> Any:
+        return NotImplemented if foreign(y) else function(x, y)
+
+    def reflected(x: Any, y: Any) -> Any:
+        return NotImplemented if foreign(y) else function(y, x)
+
+    return forward, reflected
+
+
+def _power(x: Any, y: Any) -> Any:
+    if type(y) is int and dtypes.is_inexact(x.aval.dtype):
+        return arithmetic.integer_pow_p.bind(x, y=y)
+    return NotImplemented if foreign(y) else ufuncs.power(x, y)
+
+
+def _length(x: Any) -> int:
+    shape = x.aval.shape
+    if not shape:
+        raise TypeError(f"len() needs an array with an axis, got {x.aval.str_short()}")
+    return int(shape[0])
+
+
+OPERATORS: dict[str, Any] = {
+    "pow": _power,
+    "neg": ufuncs.negative,
+    "pos": ufuncs.positive,
+    "abs": ufuncs.absolute,
+    "invert": ufuncs.invert,
+    "len": _length,
+}
+
+
+def _is_real(dtype: Any) -> bool:
+    return not dtypes.is_complex(dtype)
+
+
+for _name, _primitive, _function, _accepts in (
+    ("add", arithmetic.add_p, ufuncs.add, None),
+    ("sub", arithmetic.sub_p, ufuncs.subtract, None),
+    ("mul", arithmetic.mul_p, ufuncs.multiply, None),
+    ("truediv", arithmetic.div_p, ufuncs.divide, dtypes.is_inexact),
+    ("and", bitwise.and_p, ufuncs.bitwise_and, None),
+    ("or", bitwise.or_p, ufuncs.bitwise_or, None),
+    ("xor", bitwise.xor_p, ufuncs.bitwise_xor, None),
+):
+    OPERATORS[_name], OPERATORS["r" + _name] = _direct(_primitive, _function, _accepts)
+
+for _name, _primitive, _function, _accepts in (
+    ("eq", comparison.eq_p, ufuncs.equal, None),
+    ("ne", comparison.ne_p, ufuncs.not_equal, None),
+    ("lt", comparison.lt_p, ufuncs.less, _is_real),
+    ("le", comparison.le_p, ufuncs.less_equal, _is_real),
+    ("gt", comparison.gt_p, ufuncs.greater, _is_real),
+    ("ge", comparison.ge_p, ufuncs.greater_equal, _is_real),
+):
+    OPERATORS[_name], _ = _direct(_primitive, _function, _accepts)
+
+for _name, _function in (
+    ("floordiv", ufuncs.floor_divide),
+    ("mod", ufuncs.remainder),
+    ("divmod", ufuncs.divmod),
+    ("lshift", ufuncs.left_shift),
+    ("rshift", ufuncs.right_shift),
+    ("pow", ufuncs.power),
+    ("matmul", linear.matmul),
+):
+    _forward, OPERATORS["r" + _name] = _promoting(_function)
+    OPERATORS.setdefault(_name, _forward)
+
+OPERATORS |= {
+    "getitem": indexing.getitem,
+    "iter": indexing.iterate,
+    "sum": reductions.sum,
+    "max": reductions.max,
+    "min": reductions.min,
+    "mean": reductions.mean,
+    "dot": linear.dot,
+}

@@ -1,0 +1,224 @@
+"""What functions of several arrays do to their operands first: check, promote to one dtype, broadcast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.plugins.comparison import ne_p
+from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p
+
+__all__ = [
+    "aval_of",
+    "boolean",
+    "broadcast",
+    "broadcast_to_shape",
+    "cast",
+    "convert",
+    "foreign",
+    "operands",
+    "promote",
+    "scalar_in",
+]
+
+_PYTHON_SCALARS = (int, float, bool, complex)
+_BOOL = np.dtype(np.bool_)
+
+_foreign: dict[type, bool] = dict.fromkeys((Array, np.ndarray, int, float, bool, complex), False)
+
+
+def foreign(x: Any) -> bool:
+    """Whether operators should leave `x` to its own class."""
+    kind = type(x)
+    found = _foreign.get(kind)
+    if found is None:
+        try:
+            get_aval(x)
+            found = False
+        except TypeError:
+            found = True
+        if not found:
+            _foreign[kind] = False
+    return found
+
+
+def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
+    """The type of an argument of a function.
+
+    Raises:
+      TypeError: it is neither an array nor a number.
+    """
+    try:
+        return get_aval(x)  # type: ignore[no-any-return]
+    except TypeError:
+        which = (
+            "its argument"
+            if argument is None
+            else argument
+            if isinstance(argument, str)
+            else f"argument {argument}"
+        )
+        hint = "; make it an array with asarray" if isinstance(x, list | tuple) else ""
+        raise TypeError(
+            f"{function}: {which} must be an array or a number, got {_describe(x)}{hint}"
+        ) from None
+
+
+def _describe(x: Any) -> str:
+    if isinstance(x, np.ndarray | np.generic):
+        return f"a NumPy array of dtype {x.dtype}"
+    return type(x).__name__
+
+
+_makers: dict[tuple[Any, type], Any] = {}
+
+
+def scalar_in(aval: Any, scalar: Any) -> Any:
+    """A Python scalar in the dtype of its partner; None if the two promote to another dtype."""
+    if aval.weak_type:
+        return scalar if dtypes.python_scalar_dtypes[type(scalar)] == aval.dtype else None
+    key = (aval.dtype, type(scalar))
+    make = _makers.get(key)
+    if make is None:
+        make = _makers[key] = _maker(*key)
+    return make(scalar)
+
+
+def _nothing(scalar: Any) -> None:
+    return None
+
+
+def _maker(dtype: Any, kind: type) -> Any:
+    if not isinstance(dtype, np.dtype) or dtypes.result_type(ShapedArray((), dtype), kind) != dtype:
+        return _nothing
+    if kind is int and dtypes.is_integer(dtype):
+        return lambda scalar: _wrapped(scalar, dtype)
+    return dtype.type
+
+
+def _wrapped(scalar: int, dtype: Any) -> Any:
+    """An int that the dtype cannot hold wraps around, as long as the default int dtype can hold it."""
+    try:
+        return dtype.type(scalar)
+    except OverflowError:
+        return np.asarray(scalar, dtypes.scalar_dtype(scalar)).astype(dtype)[()]
+
+
+def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Any:
+    """A value of type `aval` in another dtype; host values are converted on the host."""
+    if aval.dtype == dtype:
+        return x
+    kind = type(x)
+    if kind in _PYTHON_SCALARS and dtypes.is_numeric(dtype):
+        if weak:
+            return dtypes.scalar_type_of(dtype)(x)
+        if kind is int and dtypes.is_integer(dtype):
+            return _wrapped(x, dtype)
+        if kind is not complex or dtypes.is_complex(dtype):
+            return dtype.type(x)
+    if not weak and isinstance(x, np.ndarray | np.generic) and not isinstance(dtype, dtypes.ExtendedDType):
+        if not (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype)):
+            return np.asarray(x).astype(aval.dtype).astype(dtype)
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """An array in another dtype, which it has exactly if it has it already."""
+    return convert(x, get_aval(x), dtype)
+
+
+def promote(function: str, *args: Any, to: Any = None) -> list[Any]:
+    """Operands in their common dtype.
+
+    Args:
+      function: what messages call the function.
+      args: arrays and numbers.
+      to: a function of the common dtype that gives the dtype wanted instead.
+
+    Raises:
+      TypeError: an operand is neither an array nor a number.
+      TypePromotionError: there is no common dtype.
+    """
+    avals = [aval_of(function, x, i) for i, x in enumerate(args)]
+    first = avals[0].dtype
+    same = all(aval.dtype == first for aval in avals)
+    if same and to is None:
+        return list(args)
+    dtype, weak = dtypes.result_type(*avals, return_weak_type=True)
+    if to is not None:
+        dtype = dtypes.canonicalize_dtype(to(dtype))
+    return [convert(x, aval, dtype, weak) for x, aval in zip(args, avals, strict=True)]
+
+
+def boolean(x: Any) -> Any:
+    """Where an array is not zero."""
+    aval = get_aval(x)
+    if aval.dtype == _BOOL:
+        return x
+    if type(x) in _PYTHON_SCALARS or isinstance(x, np.ndarray | np.generic):
+        return np.asarray(x).astype(bool)
+    return ne_p.bind(x, aval.dtype.type(0))
+
+
+def _broadcast_shapes(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+    rank = max(map(len, shapes), default=0)
+    out = []
+    for position in range(-rank, 0):
+        size = 1
+        for shape in shapes:
+            if len(shape) >= -position:
+                length = shape[position]
+                if length != 1:
+                    if size not in (1, length):
+                        return None
+                    size = length
+        out.append(size)
+    return tuple(out)
+
+
+def _listed(shapes: Any) -> str:
+    return ", ".join(str(tuple(shape)) for shape in shapes)
+
+
+def broadcast_to_shape(x: Any, shape: tuple[int, ...], own: tuple[int, ...] | None = None) -> Any:
+    """An array repeated to a shape that its own broadcasts to: at most one equation."""
+    if own is None:
+        own = get_aval(x).shape
+    if own == shape:
+        return x
+    rank = len(shape)
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(range(rank - len(own), rank)))
+
+
+def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]:
+    """Operands of one shape; scalars stay as they are if others are not, unless `scalars` is False.
+
+    Raises:
+      TypeError: their shapes do not broadcast.
+    """
+    shapes = [get_aval(x).shape for x in args]
+    wanted: tuple[int, ...] | None = ()
+    for shape in shapes:
+        if shape and shape != wanted:
+            if wanted:
+                wanted = _broadcast_shapes(shapes)
+                if wanted is None:
+                    raise TypeError(
+                        f"{function}: shapes must be equal or 1 from the right to broadcast, got {_listed(shapes)}"
+                    )
+                break
+            wanted = shape
+    out = []
+    for x, shape in zip(args, shapes, strict=True):
+        if shape == wanted or (scalars and not shape):
+            out.append(x)
+        else:
+            out.append(broadcast_to_shape(x, wanted, shape))  # type: ignore[arg-type]
+    return out
+
+
+def operands(function: str, *args: Any, to: Any = None) -> list[Any]:
+    """Operands of one dtype and one shape (or scalars), ready for an elementwise primitive."""
+    return broadcast(function, promote(function, *args, to=to))
