@@ -1,0 +1,560 @@
+"""Reductions: what remains of an array when axes of it are folded into single elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from primax.extend import core, hookimpl
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.arithmetic import add, div_p, max, max_p, min, min_p, mul, mul_p
+from primax.plugins.bitwise import and_p, bitwise_and, bitwise_or, bitwise_xor, or_p, xor_p
+from primax.plugins.comparison import eq_p, ne_p
+from primax.plugins.elementwise import ANY, BOOL_OR_INT, NUMERIC, ORDERED, Accepts
+from primax.plugins.structural import (
+    broadcast_in_dim_p,
+    broadcasted_iota,
+    convert_element_type_p,
+    reduce_sum,
+    reduce_sum_p,
+    select_n_p,
+)
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers, is_value
+from primax.plugins.trees import fold
+
+__all__ = [
+    "argmax",
+    "argmax_p",
+    "argmin",
+    "argmin_p",
+    "reduce",
+    "reduce_and",
+    "reduce_and_p",
+    "reduce_max",
+    "reduce_max_p",
+    "reduce_min",
+    "reduce_min_p",
+    "reduce_or",
+    "reduce_or_p",
+    "reduce_p",
+    "reduce_prod",
+    "reduce_prod_p",
+    "reduce_sum",
+    "reduce_sum_p",
+    "reduce_xor",
+    "reduce_xor_p",
+]
+
+argmax_p = core.Primitive("argmax")
+argmin_p = core.Primitive("argmin")
+reduce_and_p = core.Primitive("reduce_and")
+reduce_max_p = core.Primitive("reduce_max")
+reduce_min_p = core.Primitive("reduce_min")
+reduce_or_p = core.Primitive("reduce_or")
+reduce_p = core.Primitive("reduce", multiple_results=True)
+reduce_prod_p = core.Primitive("reduce_prod")
+reduce_xor_p = core.Primitive("reduce_xor")
+
+
+def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+    """The greatest elements along axes; NaN where one is, -inf or the least integer where there are none.
+
+    Args:
+      operand: an array; complex numbers are ordered by real part, then imaginary part.
+      axes: what is reduced; an axis appears once.
+
+    Returns:
+      An array of the dtype of `operand` without these axes.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
+
+    >>> import primax as px
+    >>> px.lax.reduce_max(px.numpy.array([[1, 5], [3, 4]]), (1,))
+    Array([5, 4], dtype=int32)
+    """
+    return _reduce(reduce_max_p, operand, axes)
+
+
+def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+    """The smallest elements along axes; see `reduce_max`."""
+    return _reduce(reduce_min_p, operand, axes)
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+    """The products of numbers along axes; see `reduce_max`."""
+    return _reduce(reduce_prod_p, operand, axes)
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise 'and' of booleans or integers along axes; see `reduce_max`."""
+    return _reduce(reduce_and_p, operand, axes)
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise 'or' of booleans or integers along axes; see `reduce_max`."""
+    return _reduce(reduce_or_p, operand, axes)
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    """The bitwise 'exclusive or' of booleans or integers along axes; see `reduce_max`."""
+    return _reduce(reduce_xor_p, operand, axes)
+
+
+def _reduce(primitive: core.Primitive, operand: Any, axes: Sequence[int]) -> Any:
+    axes = integers(axes, primitive.name, "axes")
+    if not axes and is_value(operand) and operand.aval.dtype in _ACCEPTS[primitive]:
+        return operand
+    return primitive.bind(operand, axes=axes)
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The positions of the greatest elements along an axis: of the first NaN, else of the first greatest.
+
+    Args:
+      operand: an array of real numbers or booleans.
+      axis: an axis, of length 1 or more.
+      index_dtype: the integer dtype of the result.
+
+    Returns:
+      An array without that axis.
+
+    Raises:
+      TypeError: `operand` is complex, or `index_dtype` is not an integer dtype.
+      ValueError: `axis` is out of range, has length 0, or is too long for `index_dtype`.
+
+    >>> import primax as px
+    >>> px.lax.argmax(px.numpy.array([[1, 5], [3, 4]]), 1, "int32")
+    Array([1, 1], dtype=int32)
+    """
+    return _arg(argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The positions of the smallest elements along an axis: of the first NaN, else of the first smallest.
+
+    Args, results and errors are those of `argmax`.
+    """
+    return _arg(argmin_p, operand, axis, index_dtype)
+
+
+def _arg(primitive: core.Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+    name = primitive.name
+    axis = canonical_axis(axis, len(get_aval(operand).shape), name)
+    index_dtype = dtypes.check_user_dtype(index_dtype, "index_dtype", name, stacklevel=4)
+    return primitive.bind(operand, axes=(axis,), index_dtype=index_dtype)
+
+
+def reduce(
+    operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]
+) -> Any:
+    """Folds arrays along axes by a function of two elements.
+
+    Args:
+      operands: an array, or a tree of arrays of one shape, reduced together.
+      init_values: for each array a scalar of its dtype, with which `computation` changes nothing.
+      computation: `(x, y) -> z` on scalars, or on trees of them like `operands`. It must be associative.
+      dimensions: the axes.
+
+    Returns:
+      A tree like `operands` of arrays without these axes.
+
+    Raises:
+      TypeError: the trees, shapes or dtypes do not match, or `computation` closes over traced values.
+      ValueError: an axis is out of range or repeated.
+
+    >>> import primax as px
+    >>> px.lax.reduce(px.numpy.array([1., 2., 3.]), 0., lambda x, y: x + y, (0,))
+    Array(6., dtype=float32)
+    """
+    leaves, tree = core.tree.tree_flatten(operands)
+    inits, init_tree = core.tree.tree_flatten(init_values)
+    if tree != init_tree:
+        raise TypeError(f"reduce: init_values must be a tree like operands, {tree}, got {init_tree}")
+    if not leaves:
+        raise ValueError("reduce: operands must hold an array, got none")
+    avals, init_avals = [get_aval(x) for x in leaves], [get_aval(x) for x in inits]
+    for aval, init in zip(avals, init_avals, strict=True):
+        if aval.shape != avals[0].shape:
+            raise TypeError(
+                f"reduce: operands must have one shape, got {avals[0].str_short()} and {aval.str_short()}"
+            )
+        if init.shape or init.dtype != aval.dtype:
+            raise TypeError(
+                f"reduce: init_values must be scalars of the dtypes of operands, got {init.str_short()} "
+                f"for {aval.str_short()}"
+            )
+    axes = canonical_axes(dimensions, len(avals[0].shape), "reduce", "dimensions")
+    if len(leaves) == 1:
+        monoid = _monoid(computation, inits[0], avals[0].dtype)
+        if monoid is not None:
+            return core.tree.tree_unflatten(tree, [monoid.bind(leaves[0], axes=axes)])
+    scalars = tuple(
+        [
+            ShapedArray((), aval.dtype, aval.weak_type and i.weak_type)
+            for aval, i in zip(avals, init_avals, strict=True)
+        ]
+    )
+    jaxpr = _stage(computation, tree, scalars)
+    outs = reduce_p.bind(*leaves, *inits, computation=jaxpr, dimensions=axes)
+    return core.tree.tree_unflatten(tree, outs)
+
+
+_staged: WeakKeyDictionary[Any, dict[Any, core.ClosedJaxpr]] = WeakKeyDictionary()
+
+
+def _stage(computation: Any, tree: Any, scalars: tuple[ShapedArray, ...]) -> core.ClosedJaxpr:
+    """The program of a computation on scalars; one for each function and type, so that it compiles once."""
+    key = (tree, scalars, core.config.enable_x64.value, core.rules_epoch.value)
+    try:
+        found = _staged.setdefault(computation, {})
+    except TypeError:
+        found = {}
+    if key in found:
+        return found[key]
+    count = len(scalars)
+
+    def run(*xs: Any) -> list[Any]:
+        x = core.tree.tree_unflatten(tree, xs[:count])
+        y = core.tree.tree_unflatten(tree, xs[count:])
+        outs, out_tree = core.tree.tree_flatten(computation(x, y))
+        if out_tree != tree:
+            raise TypeError(f"reduce: computation must return a tree like operands, {tree}, got {out_tree}")
+        return outs
+
+    jaxpr = core.trace_to_jaxpr(run, [*scalars, *scalars], "the computation of reduce")
+    for aval, wanted in zip(jaxpr.out_avals, scalars, strict=True):
+        if aval.shape or aval.dtype != wanted.dtype:
+            raise TypeError(
+                f"reduce: computation must return scalars of the types it is given, got {aval.str_short()} "
+                f"for {wanted.str_short()}"
+            )
+    if any(isinstance(value, core.Tracer) for value in jaxpr.consts):
+        raise TypeError("reduce: computation must not close over traced values; pass them as operands")
+    found[key] = jaxpr
+    return jaxpr
+
+
+def _monoid(computation: Any, init: Any, dtype: Any) -> core.Primitive | None:
+    """The primitive for a computation that is a function of primax, started with its identity."""
+    found = _MONOIDS.get(computation) if computation.__hash__ is not None else None
+    if found is None or isinstance(init, core.Tracer) or dtype not in _ACCEPTS[found]:
+        return None
+    return found if np.asarray(init) == _IDENTITIES[found](dtype) else None
+
+
+def _least(dtype: Any) -> Any:
+    """What no element is smaller than."""
+    if dtypes.is_bool(dtype):
+        return False
+    if dtypes.is_inexact(dtype):
+        return -np.inf if dtypes.is_complex(dtype) or dtypes.supports_inf(dtype) else dtypes.finfo(dtype).min
+    return dtypes.iinfo(dtype).min
+
+
+def _greatest(dtype: Any) -> Any:
+    """What no element is greater than."""
+    if dtypes.is_bool(dtype):
+        return True
+    if dtypes.is_inexact(dtype):
+        return np.inf if dtypes.is_complex(dtype) or dtypes.supports_inf(dtype) else dtypes.finfo(dtype).max
+    return dtypes.iinfo(dtype).max
+
+
+def _all_bits(dtype: Any) -> Any:
+    """The identity of the bitwise 'and'."""
+    return (
+        dtypes.iinfo(dtype).max
+        if dtypes.is_unsigned_integer(dtype)
+        else True
+        if dtypes.is_bool(dtype)
+        else -1
+    )
+
+
+_MONOIDS: dict[Any, core.Primitive] = {
+    add: reduce_sum_p,
+    mul: reduce_prod_p,
+    max: reduce_max_p,
+    min: reduce_min_p,
+    bitwise_and: reduce_and_p,
+    bitwise_or: reduce_or_p,
+    bitwise_xor: reduce_xor_p,
+}
+_IDENTITIES: dict[core.Primitive, Callable[[Any], Any]] = {
+    reduce_sum_p: lambda dtype: 0,
+    reduce_prod_p: lambda dtype: 1,
+    reduce_max_p: _least,
+    reduce_min_p: _greatest,
+    reduce_and_p: _all_bits,
+    reduce_or_p: lambda dtype: 0,
+    reduce_xor_p: lambda dtype: 0,
+}
+_ACCEPTS: dict[core.Primitive, Accepts] = {
+    reduce_sum_p: NUMERIC,
+    reduce_prod_p: NUMERIC,
+    reduce_max_p: ANY,
+    reduce_min_p: ANY,
+    reduce_and_p: BOOL_OR_INT,
+    reduce_or_p: BOOL_OR_INT,
+    reduce_xor_p: BOOL_OR_INT,
+}
+
+
+def _check_axes(name: str, aval: ShapedArray, axes: tuple[int, ...]) -> None:
+    rank = len(aval.shape)
+    if any(not 0 <= axis < rank for axis in axes):
+        raise ValueError(
+            f"{name}: axes must be between 0 and the rank {rank}, got {axes} for {aval.str_short()}"
+        )
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: axes must be distinct, got {axes} for {aval.str_short()}")
+
+
+def _without(shape: Any, axes: Any) -> list[int]:
+    return [size for i, size in enumerate(shape) if i not in axes]
+
+
+def _abstract_eval(primitive: core.Primitive) -> Callable[..., ShapedArray]:
+    name, accepts = primitive.name, _ACCEPTS[primitive]
+
+    def abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
+        if operand.dtype not in accepts:
+            raise TypeError(f"{name}: operand must be {accepts.name}, got {operand.str_short()}")
+        _check_axes(name, operand, axes)
+        return ShapedArray(_without(operand.shape, axes), operand.dtype, operand.weak_type)
+
+    abstract_eval.__name__ = f"abstract_eval({name})"
+    return abstract_eval
+
+
+def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
+    """The tangent of a greatest or smallest element: the mean of the tangents of all that equal it."""
+
+    def jvp(t: Any, out: Any, operand: Any, *, axes: tuple[int, ...]) -> Any:
+        shape = get_aval(operand).shape
+        kept = tuple([i for i in range(len(shape)) if i not in axes])
+        spread = broadcast_in_dim_p.bind(out, shape=shape, broadcast_dimensions=kept)
+        equal = eq_p.bind(operand, spread)
+        share = convert_element_type_p.bind(equal, new_dtype=get_aval(t).dtype, weak_type=False)
+        count = reduce_sum_p.bind(share, axes=axes)
+        return div_p.bind(reduce_sum_p.bind(mul_p.bind(t, share), axes=axes), count)
+
+    return ad.standard_jvp2(primitive, jvp)
+
+
+def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> Any:
+    (x,), (t,) = primals, tangents
+    if type(t) is ad.Zero or 0 in get_aval(x).shape:
+        out = reduce_prod_p.bind(x, axes=axes)
+        return out, ad.Zero.from_primal_value(out)
+    # Division by the factors would be wrong where they are zero; a tree of products is right everywhere.
+    one = np.ones((), get_aval(x).dtype)[()]
+    (out,), (tangent,) = ad.jvp_flat(lambda x: fold(_mul, [x], axes, [one]), primals, tangents)
+    return out, tangent
+
+
+def _mul(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+    return [mul_p.bind(*xs, *ys)]
+
+
+def _lowering(primitive: core.Primitive, combine: core.Primitive) -> Callable[..., Any]:
+    identity = _IDENTITIES[primitive]
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axes: tuple[int, ...]) -> Any:
+        dtype = ctx.avals_out[0].dtype
+        scalar = ShapedArray((), dtype)
+        computation = core.trace_to_jaxpr(lambda x, y: [combine.bind(x, y)], [scalar, scalar], combine.name)
+        init = mlir.ir_constant(np.asarray(identity(dtype), dtype))
+        return reduce_region(ctx, [x], [init], computation, axes)
+
+    lowering.__name__ = f"lower({primitive})"
+    return lowering
+
+
+def reduce_region(
+    ctx: mlir.LoweringRuleContext, xs: Any, inits: Any, computation: core.ClosedJaxpr, axes: tuple[int, ...]
+) -> Any:
+    """A `stablehlo.reduce` whose region is a program on scalars."""
+    ir, hlo = mlir.ir, mlir.hlo
+    shared = ctx.module_context.shared
+    outs = [mlir.cached_ir_type(shared, aval) for aval in ctx.avals_out]
+    operation = hlo.ReduceOp(outs, xs, inits, ir.DenseI64ArrayAttr.get(axes))
+    block = operation.regions[0].blocks.append(*[init.type for init in (*inits, *inits)])
+    with ir.InsertionPoint(block):
+        hlo.return_(mlir.inline_jaxpr(ctx, computation, list(block.arguments)))
+    return operation.results
+
+
+def _arg_abstract_eval(name: str) -> Callable[..., ShapedArray]:
+    def abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...], index_dtype: Any) -> ShapedArray:
+        if operand.dtype not in ORDERED:
+            raise TypeError(f"{name}: operand must be real, got {operand.str_short()}")
+        if not dtypes.is_integer(index_dtype):
+            raise TypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
+        _check_axes(name, operand, axes)
+        (axis,) = axes
+        size = operand.shape[axis]
+        if size == 0:
+            raise ValueError(
+                f"{name}: axis must have length 1 or more, got axis {axis} of {operand.str_short()}"
+            )
+        if size - 1 > dtypes.iinfo(index_dtype).max:
+            raise ValueError(
+                f"{name}: index_dtype must hold positions up to {size - 1}, "
+                f"got {index_dtype} for axis {axis} of {operand.str_short()}"
+            )
+        return ShapedArray(_without(operand.shape, axes), index_dtype)
+
+    abstract_eval.__name__ = f"abstract_eval({name})"
+    return abstract_eval
+
+
+def _arg_lowering(extremum: core.Primitive) -> Callable[..., Any]:
+    """Two passes that vectorize take less time than one that carries values with their positions."""
+
+    def position(x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
+        shape, dtype = x.aval.shape, x.aval.dtype
+        kept = tuple([i for i in range(len(shape)) if i not in axes])
+        best = broadcast_in_dim_p.bind(extremum.bind(x, axes=axes), shape=shape, broadcast_dimensions=kept)
+        hit = eq_p.bind(x, best)
+        if dtypes.is_floating(dtype):
+            hit = or_p.bind(hit, ne_p.bind(x, x))
+        places = broadcasted_iota(index_dtype, shape, axes[0])
+        last = np.asarray(shape[axes[0]] - 1, index_dtype)[()]
+        nowhere = broadcast_in_dim_p.bind(last, shape=shape, broadcast_dimensions=())
+        return reduce_min_p.bind(select_n_p.bind(hit, nowhere, places), axes=axes)
+
+    return mlir.lower_fun(position, multiple_results=False)
+
+
+def _reduce_abstract_eval(
+    *avals: ShapedArray, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]
+) -> list[ShapedArray]:
+    operands = avals[: len(avals) // 2]
+    _check_axes("reduce", operands[0], dimensions)
+    return [
+        ShapedArray(_without(aval.shape, dimensions), aval.dtype, out.weak_type)
+        for aval, out in zip(operands, computation.out_avals, strict=True)
+    ]
+
+
+def _elementwise(computation: core.ClosedJaxpr) -> Callable[[Any, Any], list[Any]]:
+    """A program on scalars as a function of lists of arrays of one shape."""
+
+    def run(*xs: Any) -> Any:
+        return core.eval_jaxpr(computation.jaxpr, computation.consts, *xs)
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        shape = get_aval(a[0]).shape
+        function = run
+        for size in reversed(shape):
+            function = _mapped(function, size)
+        return list(function(*a, *b))
+
+    return combine
+
+
+def _mapped(function: Callable[..., Any], size: int) -> Callable[..., Any]:
+    axis = batching.AxisData(None, size)
+
+    def run(*xs: Any) -> Any:
+        outs, dims = batching.batch_flat(function, axis, xs, [0] * len(xs))
+        return [batching.to_dim(out, size, dim, 0) for out, dim in zip(outs, dims, strict=True)]
+
+    return run
+
+
+def _folded(values: Any, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> Any:
+    """A reduction as a tree of elementwise operations, which have all rules."""
+    count = len(values) // 2
+    operands, inits = values[:count], values[count:]
+    combine = _elementwise(computation)
+    shape = _without(get_aval(operands[0]).shape, dimensions)
+    starts = [broadcast_in_dim_p.bind(x, shape=tuple(shape), broadcast_dimensions=()) for x in inits]
+    if any(get_aval(operands[0]).shape[axis] == 0 for axis in dimensions):
+        return starts
+    return combine(starts, fold(combine, list(operands), dimensions))
+
+
+def _reduce_jvp(
+    primals: Any, tangents: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]
+) -> Any:
+    if all(type(t) is ad.Zero for t in tangents):
+        outs = reduce_p.bind(*primals, computation=computation, dimensions=dimensions)
+        return outs, [ad.Zero.from_primal_value(out) for out in outs]
+    return ad.jvp_flat(lambda *xs: _folded(xs, computation, dimensions), primals, tangents)
+
+
+def _reduce_batch(
+    axis: batching.AxisData,
+    args: Any,
+    dims: Any,
+    *,
+    computation: core.ClosedJaxpr,
+    dimensions: tuple[int, ...],
+) -> Any:
+    count = len(args) // 2
+    if any(dim is not None for dim in dims[count:]):
+        return batching.batch_flat(lambda *xs: _folded(xs, computation, dimensions), axis, args, dims)
+    if all(dim is None for dim in dims):
+        outs = reduce_p.bind(*args, computation=computation, dimensions=dimensions)
+        return outs, [None] * count
+    where = next(dim for dim in dims if dim is not None)
+    operands = [batching.to_dim(x, axis.size, dim, where) for x, dim in zip(args[:count], dims, strict=False)]
+    shifted = tuple([d + (d >= where) for d in dimensions])
+    outs = reduce_p.bind(*operands, *args[count:], computation=computation, dimensions=shifted)
+    return outs, [where - sum(d < where for d in shifted)] * count
+
+
+def _reduce_lowering(
+    ctx: mlir.LoweringRuleContext, *args: Any, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]
+) -> Any:
+    count = len(args) // 2
+    return reduce_region(ctx, args[:count], args[count:], computation, dimensions)
+
+
+_COMBINED_BY = {
+    reduce_max_p: max_p,
+    reduce_min_p: min_p,
+    reduce_prod_p: mul_p,
+    reduce_and_p: and_p,
+    reduce_or_p: or_p,
+    reduce_xor_p: xor_p,
+}
+_JVPS = {
+    reduce_max_p: _extremum_jvp(reduce_max_p),
+    reduce_min_p: _extremum_jvp(reduce_min_p),
+    reduce_prod_p: _prod_jvp,
+}
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for primitive, combine in _COMBINED_BY.items():
+        registry.define(
+            primitive,
+            abstract_eval=_abstract_eval(primitive),
+            jvp=_JVPS.get(primitive) or ad.zero_jvp(primitive),
+            batch=batching.reducer(primitive),
+            lowering=_lowering(primitive, combine),
+        )
+    for primitive, extremum in ((argmax_p, reduce_max_p), (argmin_p, reduce_min_p)):
+        registry.define(
+            primitive,
+            abstract_eval=_arg_abstract_eval(primitive.name),
+            jvp=ad.zero_jvp(primitive),
+            batch=batching.reducer(primitive),
+            lowering=_arg_lowering(extremum),
+        )
+    registry.define(
+        reduce_p,
+        abstract_eval=_reduce_abstract_eval,
+        jvp=_reduce_jvp,
+        axis_batch=_reduce_batch,
+        lowering=_reduce_lowering,
+    )
