@@ -18,7 +18,7 @@ from primax.plugins.precision import (
     canonicalize_precision,
     precision_attribute,
 )
-from primax.plugins.structural import convert_element_type, transpose
+from primax.plugins.structural import convert_element_type_p, transpose_p
 
 __all__ = ["DotAlgorithmPreset", "Precision", "batch_matmul", "dot", "dot_general", "dot_general_p"]
 
@@ -205,7 +205,8 @@ def _width(dtype: Any) -> Any:
     if dtypes.is_inexact(dtype):
         limits = dtypes.finfo(dtype)
         return dtypes.is_complex(dtype), limits.maxexp, limits.nmant, limits.bits, True
-    return False, -1, -1, dtypes.itemsize_bits(dtype), not dtypes.is_unsigned_integer(dtype)
+    bits = 1 if dtypes.is_bool(dtype) else dtypes.itemsize_bits(dtype)
+    return False, -1, -1, bits, not dtypes.is_unsigned_integer(dtype)
 
 
 def _result_dtype(lhs: Any, rhs: Any) -> Any:
@@ -303,8 +304,10 @@ def _pull_back(
         preferred_element_type=preferred if preferred == natural else None,
     )
     if order != sorted(order):
-        bar = transpose(bar, sorted(range(len(order)), key=order.__getitem__))
-    return bar if natural == aval.dtype else convert_element_type(bar, aval.dtype)
+        bar = transpose_p.bind(bar, permutation=tuple(sorted(range(len(order)), key=order.__getitem__)))
+    if natural == aval.dtype:
+        return bar
+    return convert_element_type_p.bind(bar, new_dtype=aval.dtype, weak_type=False)
 
 
 def _dot_general_batch(args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> Any:
