@@ -85,7 +85,7 @@ class Primitive:
 
     def abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
         """The types of the outputs, as a list whatever `multiple_results` says, and the effects. Cached."""
-        key = (avals, tuple(params.items()), tuple(map(type, params.values()))) if params else avals
+        key = (avals, params_key(params)) if params else avals
         try:
             found = self.abstract_cache.get(key)
         except TypeError:
@@ -127,6 +127,14 @@ class Primitive:
             if not isinstance(one, AbstractValue):
                 raise RuleError(f"the abstract_eval rule of {self} must return avals, got {one!r} for {avals}")
         return _with_variance(outs, avals), effects
+
+
+def params_key(params: dict[str, Any]) -> Any:
+    """What distinguishes parameters of one primitive in caches: also 1 from True, and 0.0 from -0.0."""
+    types = tuple(map(type, params.values()))
+    if float in types or complex in types:
+        return tuple(params.items()), types, tuple(map(repr, params.values()))
+    return tuple(params.items()), types
 
 
 def _with_variance(outs: list[Any], avals: tuple[Any, ...]) -> list[Any]:

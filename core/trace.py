@@ -83,9 +83,9 @@ def current_trace() -> Any:
 def enter(trace: Any) -> Any:
     """Make `trace` current and return the one that was; undo with another call."""
     before = thread.trace
-    thread.trace = trace
     if before.tracing is not trace.tracing:
         tracing_flag.swap_local(trace.tracing)
+    thread.trace = trace
     return before
 
 

@@ -12,6 +12,7 @@ from primax.core import _jaxlib, config, rules
 from primax.core._jaxlib import PjitFunctionCache, jax_jit
 from primax.core.array import Array
 from primax.core.avals import get_aval
+from primax.core.primitive import params_key
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, thread
 from primax.core.tree import dispatch_registry
 from primax.interpreters import backend
@@ -128,7 +129,7 @@ class EvalTrace(Trace):
     transformation = "evaluation"
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
-        key: Any = (tuple(params.items()), tuple(map(type, params.values()))) if params else ()
+        key = params_key(params) if params else ()
         try:
             function = primitive.eager_cache.get(key)
         except TypeError:
@@ -166,7 +167,7 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
       UnexpectedTracerError: an argument is a tracer whose transformation has ended.
       MissingRuleError: it has no lowering.
     """
-    key: Any = (tuple(params.items()), tuple(map(type, params.values()))) if params else ()
+    key = params_key(params) if params else ()
     try:
         function = primitive.eager_cache.get(key)
     except TypeError:

@@ -8,6 +8,7 @@ from typing import Any
 from primax.core import dtypes, rules
 from primax.core.avals import get_aval
 from primax.core.errors import RuleError
+from primax.core.primitive import params_key
 from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.jvp import jvp_flat
@@ -90,7 +91,7 @@ class LinearTrace(Trace):
         avals = tuple([x.aval if type(x) is LinearTracer else get_aval(x) for x in args])
         key: Any = avals
         if params:
-            key = (key, tuple(params.items()), tuple(map(type, params.values())))
+            key = (key, params_key(params))
         try:
             found = primitive.abstract_cache.get(key)
         except TypeError:

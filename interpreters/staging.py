@@ -14,6 +14,7 @@ from primax.core.avals import get_aval
 from primax.core.effects import no_effects
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from primax.core.primitive import params_key
 from primax.core.recursion import deeper
 from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
@@ -75,7 +76,7 @@ class StagingTrace(Trace):
                 avals.append(atom.aval)
         key: Any = tuple(avals)
         if params:
-            key = (key, tuple(params.items()), tuple(map(type, params.values())))
+            key = (key, params_key(params))
         try:
             found = primitive.abstract_cache.get(key)
         except TypeError:
@@ -144,7 +145,8 @@ def _literal(x: Any) -> Literal | None:
         return Literal(x, get_aval(x))
     if isinstance(x, np.generic) or (kind is np.ndarray and x.ndim == 0):
         aval = get_aval(x)
-        return Literal(np.asarray(x, aval.dtype)[()], aval)
+        same = kind is not np.ndarray and x.dtype == aval.dtype
+        return Literal(x if same else np.asarray(x, aval.dtype)[()], aval)
     if kind is Array and not x.aval.shape and isinstance(x.aval.dtype, np.dtype):
         return Literal(x._host()[()], x.aval)
     return None

@@ -88,7 +88,7 @@ def _jit_partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
     unknown_args = [x for x, u in zip(args, unknown, strict=True) if u]
     unknown_outs = iter(
         trace.record(jit_p, [*residuals, *unknown_args], _params(split.unknown, name, inline))
-        if any(split.unknown_out)
+        if any(split.unknown_out) or split.unknown.effects
         else ()
     )
     known = iter(known_outs)

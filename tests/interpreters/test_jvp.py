@@ -1,0 +1,137 @@
+"""Forward mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax as px
+from primax import lax
+from primax.extend import core
+from primax.extend.interpreters import ad
+
+
+def f(x):
+    y = lax.sin(x) * 2.0
+    return -y + x
+
+
+def test_values_and_tangents_of_the_spec():
+    assert float(f(3.0)) == pytest.approx(2.7177599838802657, rel=1e-6)
+    y, dy = px.jvp(f, (3.0,), (1.0,))
+    assert float(y) == pytest.approx(2.7177599838802657, rel=1e-6)
+    assert float(dy) == pytest.approx(2.979985, rel=1e-6)
+
+
+def test_derivatives_nest_without_limit():
+    def derivative(g):
+        return lambda x: px.jvp(g, (x,), (1.0,))[1]
+
+    g = lax.sin
+    for expected in (-0.98999, -0.14112, 0.98999, 0.14112):
+        g = derivative(g)
+        assert float(g(3.0)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_python_control_flow_on_concrete_values_works():
+    def g(x):
+        return lax.sin(x) if x > 0 else -x
+
+    assert float(px.jvp(g, (3.0,), (1.0,))[1]) == pytest.approx(np.cos(3.0), rel=1e-6)
+    assert float(px.jvp(g, (-3.0,), (1.0,))[1]) == -1.0
+
+
+def test_perturbations_are_not_confused():
+    def g(x):
+        return x * px.jvp(lambda y: x + y, (1.0,), (1.0,))[1]
+
+    assert float(px.jvp(g, (1.0,), (1.0,))[1]) == 1.0
+
+
+def test_inner_jvp_differentiates_a_closed_over_tracer():
+    def g(x):
+        return px.jvp(lambda y: x * y * y, (3.0,), (1.0,))[1]
+
+    value, tangent = px.jvp(g, (2.0,), (1.0,))
+    assert (float(value), float(tangent)) == (12.0, 6.0)
+
+
+def test_pytrees_go_in_and_out():
+    def g(d):
+        return {"sum": d["a"] + d["b"][0], "product": (d["a"] * d["b"][0],)}
+
+    point = {"a": 2.0, "b": [3.0]}
+    out, tangent = px.jvp(g, (point,), ({"a": 1.0, "b": [0.0]},))
+    assert float(out["sum"]) == 5.0
+    assert float(tangent["product"][0]) == 3.0
+
+
+def test_a_mismatch_of_structure_names_both_structures():
+    with pytest.raises(TypeError, match=r"same structure") as error:
+        px.jvp(lambda x: x, ([1.0],), ((1.0,),))
+    assert "[*]" in str(error.value)
+    assert "(*,)" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("tangent", "found"),
+    [(np.ones(3, np.float32), r"f32\[3\]"), (np.float16(1), r"f16\[\]"), (1, r"i32\[\]|i64\[\]")],
+)
+def test_a_tangent_of_the_wrong_type_is_refused(tangent, found):
+    with pytest.raises(TypeError, match=rf"tangents\[0\] must be of type .*got {found}"):
+        px.jvp(lambda x: x, (np.float32(1.0),), (tangent,))
+
+
+def test_integers_take_float0_tangents():
+    zero = np.zeros((2,), px.float0)
+    out, tangent = px.jvp(lambda i, x: (i, i * x), (np.arange(2), np.float32(2.0)), (zero, np.float32(1.0)))
+    assert tangent[0].dtype == px.float0
+    assert tangent[1].tolist() == [0.0, 1.0]
+
+
+def test_zero_tangents_stay_symbolic_along_constants():
+    seen = []
+    probe_p = core.Primitive("probe")
+    probe_p.def_impl(lambda x, y: x)
+    probe_p.def_abstract_eval(lambda x, y: x)
+
+    def rule(primals, tangents):
+        seen.append([type(t) is ad.Zero for t in tangents])
+        return probe_p.bind(*primals), tangents[0]
+
+    ad.primitive_jvps[probe_p] = rule
+    px.jvp(lambda x: probe_p.bind(x, 2.0 * np.float32(3)), (1.0,), (1.0,))
+    assert seen == [[False, True]]
+
+
+def test_has_aux_passes_the_second_result_through():
+    out, tangent, aux = px.jvp(lambda x: (x * 2.0, {"x": x}), (3.0,), (1.0,), has_aux=True)
+    assert (float(out), float(tangent), float(aux["x"])) == (6.0, 2.0, 3.0)
+
+
+@pytest.mark.parametrize("wrong", ["tangent_shape", "tangent_none", "tangent_dtype"])
+def test_a_wrong_rule_is_refused_by_name(wrong):
+    p = core.Primitive(f"wrong_{wrong}")
+    p.def_impl(lambda x: x)
+    p.def_abstract_eval(lambda x: x)
+    tangents = {"tangent_shape": np.ones(7, np.float32), "tangent_none": None, "tangent_dtype": np.ones(3, np.float16)}
+    ad.primitive_jvps[p] = lambda primals, _: (p.bind(*primals), tangents[wrong])
+    with pytest.raises(px.errors.RuleError, match=rf"the jvp rule of wrong_{wrong} returned"):
+        px.jvp(p.bind, (np.ones(3, np.float32),), (np.ones(3, np.float32),))
+
+
+def test_jvp_of_jit_equals_jvp():
+    plain = px.jvp(f, (3.0,), (2.0,))
+    jitted = px.jvp(px.jit(f), (3.0,), (2.0,))
+    both = px.jit(lambda x, t: px.jvp(px.jit(f), (x,), (t,)))(3.0, 2.0)
+    for found in (jitted, both):
+        np.testing.assert_allclose(found, plain, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (3,)])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])
+def test_any_shape_and_floating_dtype(shape, dtype):
+    x = px.numpy.ones(shape, dtype)
+    y, dy = px.jvp(lambda x: x * x, (x,), (x,))
+    assert (y.shape, y.dtype, dy.shape, dy.dtype) == (x.shape, x.dtype) * 2
+    np.testing.assert_array_equal(np.asarray(dy, np.complex64), np.full(shape, 2))

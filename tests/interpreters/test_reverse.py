@@ -1,0 +1,284 @@
+"""Reverse mode: linearize, vjp, grad, linear_transpose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax import lax
+from primax.extend import core
+from primax.extend.interpreters import ad
+
+
+@px.jit
+def outer_of_spec(x):
+    y = x * 2.0
+    return inner_of_spec(y)
+
+
+@px.jit
+def inner_of_spec(x):
+    return lax.cos(x) * 2.0
+
+
+@px.jit
+def linearized_of_spec(x):
+    y = lax.sin(x) * 2.0
+    return second_of_spec(x, y)
+
+
+@px.jit
+def second_of_spec(x, y):
+    return lax.cos(x) + y
+
+
+def test_grad_through_nested_jit_has_the_value_of_the_spec():
+    assert float(px.grad(outer_of_spec)(3.0)) == pytest.approx(1.1176619927957034, rel=1e-6)
+    assert float(px.jit(px.grad(outer_of_spec))(3.0)) == pytest.approx(1.1176619927957034, rel=1e-6)
+
+
+def test_linearize_through_nested_jit_has_the_values_of_the_spec():
+    y, f_lin = px.linearize(linearized_of_spec, 3.0)
+    assert float(y) == pytest.approx(-0.7077524804807109, rel=1e-6)
+    assert float(f_lin(1.0)) == pytest.approx(-2.121105001260758, rel=1e-6)
+
+
+def test_derivatives_of_sine_to_the_fourth():
+    g = lax.sin
+    for expected in (-0.98999, -0.14112, 0.98999, 0.14112):
+        g = px.grad(g)
+        assert float(g(3.0)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_f_lin_evaluates_no_nonlinear_work_again():
+    calls = []
+    p = core.Primitive("costly")
+    p.def_abstract_eval(lambda x: x)
+
+    @p.def_impl
+    def impl(x):
+        calls.append("costly")
+        return x * x
+
+    ad.primitive_jvps[p] = lambda xs, ts: (p.bind(xs[0]), ts[0] * (2.0 * xs[0]))
+    y, f_lin = px.linearize(lambda x: p.bind(x) * p.bind(x), pnp.float32(3.0))
+    assert len(calls) == 2
+    f_lin(1.0)
+    f_lin(2.0)
+    assert len(calls) == 2
+    _, pull = px.vjp(p.bind, pnp.float32(3.0))
+    pull(1.0)
+    pull(1.0)
+    assert len(calls) == 3
+
+
+def test_the_linear_part_of_a_jitted_function_holds_only_linear_equations():
+    @px.jit
+    def g(x):
+        return lax.sin(lax.exp(x)) * x
+
+    jaxpr = px.make_jaxpr(lambda x, t: px.linearize(g, x)[1](t))(1.0, 1.0)
+    linear = [eqn for eqn in jaxpr.eqns if eqn.primitive.name == "jit"][-1]
+    names = {eqn.primitive.name for eqn in linear.params["jaxpr"].eqns}
+    assert not names & {"sin", "cos", "exp"}
+
+
+def test_python_control_flow_works_under_grad_vjp_and_linearize():
+    def g(x):
+        return lax.sin(x) if x > 0 else x * x
+
+    assert float(px.grad(g)(3.0)) == pytest.approx(np.cos(3.0), rel=1e-6)
+    assert float(px.grad(g)(-3.0)) == -6.0
+    assert float(px.vjp(g, -3.0)[1](1.0)[0]) == -6.0
+    assert float(px.linearize(g, -3.0)[1](1.0)) == -6.0
+
+
+@pytest.mark.parametrize("argnums", [0, 1, (0, 1), (1, 0), -1, (0,)])
+def test_argnums(argnums):
+    found = px.grad(lambda x, y: x * x * y, argnums)(3.0, 5.0)
+    each = {0: 30.0, 1: 9.0, -1: 9.0}
+    if isinstance(argnums, tuple):
+        assert tuple(map(float, found)) == tuple(each[i] for i in argnums)
+    else:
+        assert float(found) == each[argnums]
+
+
+def test_has_aux_and_value_and_grad():
+    def g(x):
+        return x * x, {"doubled": 2.0 * x}
+
+    gradient, aux = px.grad(g, has_aux=True)(3.0)
+    assert (float(gradient), float(aux["doubled"])) == (6.0, 6.0)
+    (value, aux), gradient = px.value_and_grad(g, has_aux=True)(3.0)
+    assert (float(value), float(aux["doubled"]), float(gradient)) == (9.0, 6.0, 6.0)
+    assert not isinstance(aux["doubled"], core.Tracer)
+
+
+def test_pytree_arguments_and_keywords():
+    def g(params, *, scale):
+        return scale * (params["w"] * params["w"]).sum() + params["b"][0]
+
+    found = px.grad(g)({"w": np.arange(3.0, dtype=np.float32), "b": (np.float32(1.0),)}, scale=2.0)
+    assert found["w"].tolist() == [0.0, 4.0, 8.0]
+    assert float(found["b"][0]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("fun", "arg", "kwargs", "message"),
+    [
+        (lambda x: x, np.ones(3, np.float32), {}, r"must return a scalar, got f32\[3\]; use jacrev"),
+        (lambda x: x, 1, {}, r"must be floating or complex, got i\d+\[\]; convert it"),
+        (lambda x: x * 1j, 1.0, {}, r"must return a real number, got c\d+\[\]; use holomorphic"),
+        (lambda x: (x, x), 1.0, {}, r"must return a scalar, got a result of structure .*has_aux"),
+        (lambda x: lax.sign(x) > 0, 1.0, {}, r"must return a floating number, got bool\[\]"),
+        (lambda x: x, 1.0, {"holomorphic": True}, r"the inputs must be complex, got"),
+        (lambda x: x, 1.0, {"has_aux": True}, r"must return a pair \(result, aux\)"),
+    ],
+)
+def test_what_grad_refuses_says_what_to_use(fun, arg, kwargs, message):
+    with pytest.raises(TypeError, match=message):
+        px.grad(fun, **kwargs)(arg)
+
+
+def test_grad_refuses_an_argument_position_that_is_not_there():
+    with pytest.raises(ValueError, match="got 2 for a call of .* with 1 positional"):
+        px.grad(lambda x: x, 2)(1.0)
+
+
+def test_allow_int_gives_float0():
+    found = px.grad(lambda i, x: x * i, (0, 1), allow_int=True)(3, 2.0)
+    assert found[0].dtype == px.float0
+    assert float(found[1]) == 3.0
+
+
+def test_holomorphic():
+    found = px.grad(lambda z: z * z, holomorphic=True)(1.0 + 2.0j)
+    assert complex(found) == 2.0 + 4.0j
+
+
+def test_the_gradient_of_a_complex_argument_follows_jax():
+    jax = pytest.importorskip("jax")
+    z = np.complex64(1.5 - 0.5j)
+
+    def g(lib):
+        return lambda z: lib.sin(z).real + (z * lib.conj(z)).real * lib.cos(z).imag
+
+    want = jax.grad(g(jax.numpy))(z)
+    found = px.grad(g(pnp))(z)
+    np.testing.assert_allclose(complex(found), complex(want), rtol=1e-5)
+
+
+def test_vjp_pulls_back_pytrees_and_may_be_called_again():
+    out, pull = px.vjp(lambda d: {"y": d["a"] * d["b"]}, {"a": 2.0, "b": 3.0})
+    assert float(out["y"]) == 6.0
+    for _ in range(2):
+        (found,) = pull({"y": 1.0})
+        assert (float(found["a"]), float(found["b"])) == (3.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("ct", "message"),
+    [((1.0, 1.0), "must have the structure of the function's result"), (np.ones(2, np.float32), r"must be of type")],
+)
+def test_vjp_refuses_a_wrong_cotangent(ct, message):
+    _, pull = px.vjp(lambda x: x * x, 2.0)
+    with pytest.raises(TypeError, match=message):
+        pull(ct)
+
+
+def test_f_lin_refuses_wrong_tangents():
+    _, f_lin = px.linearize(lambda x: x * x, 2.0)
+    with pytest.raises(TypeError, match="tangents must be of type"):
+        f_lin(np.ones(3, np.float32))
+    with pytest.raises(TypeError, match="structure"):
+        f_lin(1.0, 1.0)
+
+
+def test_f_lin_and_pullbacks_can_be_transformed():
+    y, f_lin = px.linearize(lambda x: lax.sin(x) * x, np.float32(2.0))
+    slope = np.sin(2.0) + 2.0 * np.cos(2.0)
+    np.testing.assert_allclose(px.vmap(f_lin)(np.arange(3.0, dtype=np.float32)), np.arange(3) * slope, rtol=1e-5)
+    np.testing.assert_allclose(px.jit(f_lin)(1.0), slope, rtol=1e-5)
+    np.testing.assert_allclose(px.grad(f_lin)(1.0), slope, rtol=1e-5)
+    _, pull = px.vjp(lambda x: lax.sin(x) * x, np.float32(2.0))
+    np.testing.assert_allclose(px.jit(pull)(1.0)[0], slope, rtol=1e-5)
+
+
+def test_linear_transpose():
+    f_t = px.linear_transpose(lambda x, y: (2.0 * x - y, y), np.ones(2, np.float32), np.ones(2, np.float32))
+    x, y = f_t((np.array([1.0, 2.0], np.float32), np.array([10.0, 20.0], np.float32)))
+    assert x.tolist() == [2.0, 4.0]
+    assert y.tolist() == [9.0, 18.0]
+
+
+def test_linear_transpose_refuses_what_is_not_linear():
+    with pytest.raises(px.errors.MissingRuleError, match="no transpose rule for primitive 'sin'"):
+        px.linear_transpose(lax.sin, 1.0)(1.0)
+    with pytest.raises(TypeError, match="must be floating or complex"):
+        px.linear_transpose(lambda x: x, 1)
+
+
+def test_overriding_a_jvp_changes_grad_too():
+    p = core.Primitive("overridden")
+    p.def_impl(lambda x: x)
+    p.def_abstract_eval(lambda x: x)
+    ad.primitive_jvps[p] = lambda xs, ts: (p.bind(*xs), ts[0] * 2.0)
+    assert float(px.grad(p.bind)(1.0)) == 2.0
+    jitted = px.jit(px.grad(px.jit(p.bind)))
+    assert float(jitted(1.0)) == 2.0
+    ad.primitive_jvps[p] = lambda xs, ts: (p.bind(*xs), ts[0] * 5.0)
+    assert float(px.jvp(p.bind, (1.0,), (1.0,))[1]) == 5.0
+    assert float(px.grad(p.bind)(1.0)) == 5.0
+
+
+@pytest.mark.parametrize("transposed", ["shape", "count"])
+def test_a_wrong_transpose_rule_is_refused_by_name(transposed):
+    p = core.Primitive(f"wrongly_{transposed}")
+    p.def_impl(lambda x: x)
+    p.def_abstract_eval(lambda x: x)
+    ad.primitive_jvps[p] = ad.linear_jvp(p)
+    returned = {"shape": [np.ones(7, np.float32)], "count": [None, None]}[transposed]
+    ad.primitive_transposes[p] = lambda ct, x: returned
+    with pytest.raises(px.errors.RuleError, match=f"the transpose rule of wrongly_{transposed}"):
+        px.grad(lambda x: p.bind(x).sum())(np.ones(3, np.float32))
+
+
+def test_unused_arguments_have_zero_gradients():
+    found = px.grad(lambda x, y: x * 2.0, (0, 1))(1.0, np.float32(3.0))
+    assert tuple(map(float, found)) == (2.0, 0.0)
+
+
+def test_jacobians_and_hessian():
+    x = np.arange(3.0, dtype=np.float32)
+    want = np.diag(np.cos(x))
+    np.testing.assert_allclose(px.jacfwd(lax.sin)(x), want, rtol=1e-6)
+    np.testing.assert_allclose(px.jacrev(lax.sin)(x), want, rtol=1e-6)
+    hessian = px.hessian(lambda x: (lax.sin(x) * x).sum())(x)
+    np.testing.assert_allclose(hessian, np.diag(2 * np.cos(x) - x * np.sin(x)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("jacobian", [px.jacfwd, px.jacrev])
+def test_jacobians_of_pytrees(jacobian):
+    jax = pytest.importorskip("jax")
+
+    def g(d, y):
+        return {"p": d["a"] * y, "q": (d["a"] * d["b"]).sum()}
+
+    point = {"a": np.ones((2, 3), np.float32), "b": np.full((2, 3), 2.0, np.float32)}
+    y = np.float32(3.0)
+    want = jax.jacrev(g, argnums=(0, 1))(point, y)
+    found = jacobian(g, argnums=(0, 1))(point, y)
+    assert px.tree.structure(found) == px.tree.structure(px.tree.map(np.asarray, want))
+    for a, b in zip(px.tree.leaves(found), px.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (3,)])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_gradients_of_any_shape_and_floating_dtype(shape, dtype):
+    x = pnp.ones(shape, dtype)
+    found = px.grad(lambda x: (x * x).sum())(x)
+    assert (found.shape, found.dtype) == (x.shape, x.dtype)
+    np.testing.assert_array_equal(np.asarray(found, np.float32), np.full(shape, 2.0))

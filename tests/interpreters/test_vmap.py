@@ -1,0 +1,151 @@
+"""Batching."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax import lax
+from primax.extend import core
+from primax.extend.interpreters import batching
+
+X = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize("in_axis", [0, 1, 2, -1, -3])
+@pytest.mark.parametrize("out_axis", [0, 1, 2, -1])
+def test_axes(in_axis, out_axis):
+    def f(x):
+        return lax.sin(x) * x + 1.0
+
+    moved = np.moveaxis(X, in_axis, 0)
+    want = np.stack([np.asarray(f(x)) for x in moved], out_axis)
+    np.testing.assert_allclose(px.vmap(f, in_axes=in_axis, out_axes=out_axis)(X), want, rtol=1e-6)
+
+
+def test_prefixes_of_pytrees():
+    def f(d, y):
+        return {"s": d["a"] + d["b"][0] * y, "t": (d["a"],)}
+
+    d = {"a": np.ones((3, 2), np.float32), "b": [np.arange(3.0, dtype=np.float32)]}
+    found = px.vmap(f, in_axes=({"a": 0, "b": 0}, None), out_axes={"s": 1, "t": 0})(d, 2.0)
+    assert found["s"].shape == (2, 3)
+    assert found["t"][0].shape == (3, 2)
+    assert found["s"][0].tolist() == [1.0, 3.0, 5.0]
+
+
+def test_an_output_that_is_not_batched_stays_so_inside_and_is_broadcast_at_the_end():
+    seen = []
+
+    def f(x):
+        y = pnp.float32(2.0) * 3.0
+        seen.append(isinstance(y, core.Tracer))
+        return y
+
+    assert px.vmap(f)(np.ones(4, np.float32)).tolist() == [6.0] * 4
+    assert seen == [False]
+    assert float(px.vmap(f, out_axes=None)(np.ones(4, np.float32))) == 6.0
+
+
+def test_out_axes_none_is_refused_for_a_batched_result():
+    with pytest.raises(ValueError, match="out_axes is None for a result that depends"):
+        px.vmap(lambda x: x, out_axes=None)(np.ones(3))
+
+
+def test_size_mismatches_name_the_size_of_each_argument():
+    with pytest.raises(ValueError, match="must have one size") as error:
+        px.vmap(lambda x, d: x)(np.ones((3, 2)), {"k": np.ones(4)})
+    assert "argument[0]" in str(error.value)
+    assert "size 3" in str(error.value)
+    assert "['k']" in str(error.value)
+    assert "size 4" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "args", "error", "message"),
+    [
+        ({"in_axes": (0, 0)}, (np.ones(3),), ValueError, "one entry per positional argument, got 2 entries for 1"),
+        ({"in_axes": 1}, (np.ones(3),), ValueError, r"axis 1 for argument\[0\], which is of type f\d+\[3\]"),
+        ({"in_axes": None}, (np.ones(3),), ValueError, "at least one argument must be mapped"),
+        ({"in_axes": ({"a": 0},)}, (np.ones(3),), ValueError, "vmap in_axes"),
+        ({"out_axes": 5}, (np.ones(3),), ValueError, "out_axes has axis 5"),
+        ({"axis_size": 4}, (np.ones(3),), ValueError, "axis_size is 4"),
+    ],
+)
+def test_bad_axes_are_refused(kwargs, args, error, message):
+    with pytest.raises(error, match=message):
+        px.vmap(lambda x: x, **kwargs)(*args)
+
+
+@pytest.mark.parametrize("axes", ["0", 1.5, True, ("a",)])
+def test_axes_of_wrong_type_are_refused_at_once(axes):
+    with pytest.raises(TypeError, match="in_axes"):
+        px.vmap(lambda x: x, in_axes=axes)
+
+
+def test_axis_size_alone_is_enough():
+    assert px.vmap(lambda: pnp.float32(1.0), axis_size=3)().tolist() == [1.0] * 3
+
+
+def test_python_control_flow_is_refused_with_the_type_and_the_way_out():
+    with pytest.raises(px.errors.TracerBoolConversionError, match=r"batched value of type bool\[\] inside vmap") as e:
+        px.vmap(lambda x: x if x > 0 else -x)(np.ones(3, np.float32))
+    assert "cond" in str(e.value)
+    assert "where" in str(e.value)
+
+
+def test_vmaps_nest():
+    def f(x, y):
+        return x * y + lax.cos(x)
+
+    x, y = np.arange(3.0, dtype=np.float32), np.arange(4.0, dtype=np.float32)
+    want = x[:, None] * y[None, :] + np.cos(x)[:, None]
+    found = px.vmap(px.vmap(f, in_axes=(None, 0)), in_axes=(0, None))(x, y)
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
+def test_vmap_composes_with_jit_grad_and_jvp():
+    def f(x):
+        return lax.sin(x) * x
+
+    x = np.arange(3.0, dtype=np.float32)
+    slope = np.sin(x) + x * np.cos(x)
+    for g in (px.vmap(px.grad(f)), px.jit(px.vmap(px.grad(f))), px.vmap(px.jit(px.grad(px.jit(f))))):
+        np.testing.assert_allclose(g(x), slope, rtol=1e-5)
+    np.testing.assert_allclose(px.grad(lambda x: px.vmap(f)(x).sum())(x), slope, rtol=1e-5)
+    np.testing.assert_allclose(px.jvp(px.vmap(f), (x,), (np.ones_like(x),))[1], slope, rtol=1e-5)
+    np.testing.assert_allclose(px.vmap(lambda x: px.jvp(f, (x,), (1.0,))[1])(x), slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_axes_of_size_zero_and_one(size):
+    x = np.ones((size, 3), np.float32)
+    assert px.vmap(lambda x: (lax.sin(x) * 2.0).sum())(x).shape == (size,)
+    assert px.vmap(px.grad(lambda x: (lax.sin(x) * 2.0).sum()))(x).shape == (size, 3)
+
+
+@pytest.mark.parametrize("dim", [5, -1, "0", 1])
+def test_a_wrong_batch_dim_is_refused_by_name(dim):
+    p = core.Primitive("badly_batched")
+    p.def_impl(lambda x: x)
+    p.def_abstract_eval(lambda x: x)
+    batching.primitive_batchers[p] = lambda args, dims: (p.bind(*args), dim)
+    with pytest.raises(px.errors.RuleError, match=r"the batch rule of badly_batched returned dim"):
+        px.vmap(p.bind)(np.ones((2, 3), np.float32))
+
+
+def test_an_axis_aware_rule_gets_the_axis():
+    seen = []
+    p = core.Primitive("axis_aware")
+    p.def_impl(lambda x: x)
+    p.def_abstract_eval(lambda x: x)
+
+    def rule(axis, args, dims):
+        seen.append((axis.name, axis.size, tuple(dims)))
+        return p.bind(*args), dims[0]
+
+    batching.axis_primitive_batchers[p] = rule
+    px.vmap(p.bind, axis_name="i")(np.ones((2, 3), np.float32))
+    assert seen == [("i", 2, (0,))]
