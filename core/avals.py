@@ -247,8 +247,21 @@ def _ndarray(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, dtype)
 
 
+_numpy_scalar_avals: dict[np.dtype[Any], ShapedArray] = {}
+
+
+def _numpy_scalar(x: Any) -> ShapedArray:
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    aval = _numpy_scalar_avals.get(dtype)
+    if aval is None:
+        aval = _numpy_scalar_avals[dtype] = _ndarray(x)
+    return aval
+
+
 register_aval(np.ndarray, _ndarray)
-register_aval(np.generic, _ndarray)
+register_aval(np.generic, _numpy_scalar)
+for _kind in {np.dtype(code).type for code in "?bhilqBHILQefdFD"}:
+    register_aval(_kind, _numpy_scalar)
 
 
 class ShapeDtypeStruct:

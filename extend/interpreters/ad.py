@@ -63,6 +63,9 @@ def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:
       rules: for each argument `(tangent, *primals, **params) -> tangent_out`, or None where there is no derivative.
     """
 
+    if len(rules) == 1 and rules[0] is not None:
+        return _named(_unary_jvp(primitive, rules[0]), primitive, rules)
+
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
         total: Any = None
@@ -78,6 +81,9 @@ def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:
 def standard_jvp2(primitive: Any, *rules: Rule | None) -> Rule:
     """Like `standard_jvp`, for rules `(tangent, out, *primals, **params)` that use the result."""
 
+    if len(rules) == 1 and rules[0] is not None:
+        return _named(_unary_jvp2(primitive, rules[0]), primitive, rules)
+
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
         total: Any = None
@@ -88,6 +94,29 @@ def standard_jvp2(primitive: Any, *rules: Rule | None) -> Rule:
         return out, Zero.from_primal_value(out) if total is None else total
 
     return _named(jvp, primitive, rules)
+
+
+def _unary_jvp(primitive: Any, rule: Rule) -> Rule:
+    """`standard_jvp` for one argument, which is what most elementwise primitives have."""
+    bind = primitive.bind
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        out = bind(x, **params)
+        return out, Zero.from_primal_value(out) if type(t) is Zero else rule(t, x, **params)
+
+    return jvp
+
+
+def _unary_jvp2(primitive: Any, rule: Rule) -> Rule:
+    bind = primitive.bind
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        out = bind(x, **params)
+        return out, Zero.from_primal_value(out) if type(t) is Zero else rule(t, out, x, **params)
+
+    return jvp
 
 
 def zero_jvp(primitive: Any) -> Rule:
