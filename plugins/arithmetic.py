@@ -7,12 +7,14 @@ from typing import Any
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes
 from primax.extend.interpreters import ad, mlir
-from primax.plugins.comparison import eq_p, ge_p
+from primax.plugins.bitwise import and_p
+from primax.plugins.comparison import eq_p, ge_p, gt_p, lt_p
 from primax.plugins.elementwise import (
     ANY,
     COMPLEX,
+    FLOAT32_64_OR_COMPLEX,
     FLOAT32_OR_64,
-    INEXACT,
+    INTEGER,
     NUMERIC,
     REAL,
     SIGNED,
@@ -21,8 +23,14 @@ from primax.plugins.elementwise import (
     like,
     row,
 )
-from primax.plugins.rounding import floor_p
-from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n, unbroadcast
+from primax.plugins.rounding import RoundingMethod, round_p
+from primax.plugins.structural import (
+    broadcast_in_dim,
+    convert_element_type,
+    select_n_p,
+    unbroadcast,
+    zeros_like,
+)
 
 __all__ = [
     "abs",
@@ -31,6 +39,8 @@ __all__ = [
     "add_any",
     "add_any_p",
     "add_p",
+    "clamp",
+    "clamp_p",
     "complex",
     "complex_p",
     "conj",
@@ -47,10 +57,13 @@ __all__ = [
     "min_p",
     "mul",
     "mul_p",
+    "mulhi",
+    "mulhi_p",
     "neg",
     "neg_p",
     "real",
     "real_p",
+    "reciprocal",
     "rem",
     "rem_p",
     "sign",
@@ -64,6 +77,7 @@ __all__ = [
 abs_p = core.Primitive("abs")
 add_any_p = core.Primitive("add_any")
 add_p = core.Primitive("add")
+clamp_p = core.Primitive("clamp")
 complex_p = core.Primitive("complex")
 conj_p = core.Primitive("conj")
 div_p = core.Primitive("div")
@@ -72,6 +86,7 @@ integer_pow_p = core.Primitive("integer_pow")
 max_p = core.Primitive("max")
 min_p = core.Primitive("min")
 mul_p = core.Primitive("mul")
+mulhi_p = core.Primitive("mulhi")
 neg_p = core.Primitive("neg")
 real_p = core.Primitive("real")
 rem_p = core.Primitive("rem")
@@ -118,6 +133,36 @@ def max(x: Any, y: Any) -> Any:
 def min(x: Any, y: Any) -> Any:
     """Elementwise minimum; NaN if either is, and complex numbers are ordered by real, then imaginary part."""
     return min_p.bind(x, y)
+
+
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """Elementwise `min(max(x, lower), upper)`, where the bounds are the first and the last argument.
+
+    Args:
+      min: the lower bound; of the dtype of `x`, and of its shape or of rank 0.
+      x: an array of any dtype.
+      max: the upper bound; of the dtype of `x`, and of its shape or of rank 0. It wins over the lower one.
+
+    Raises:
+      TypeError: a dtype or a shape is another.
+    """
+    shape = core.get_aval(x).shape
+    if not shape:
+        for name, bound in (("min", min), ("max", max)):
+            found = core.get_aval(bound).shape
+            if found:
+                raise TypeError(f"clamp: {name} must have the shape of x, {shape}, or none, got {found}")
+    return clamp_p.bind(min, x, max)
+
+
+def mulhi(x: Any, y: Any) -> Any:
+    """Elementwise upper half of the bits of x * y, for integers of one dtype and one shape."""
+    return mulhi_p.bind(x, y)
+
+
+def reciprocal(x: Any) -> Any:
+    """Elementwise 1 / x, for floating or complex arrays."""
+    return integer_pow_p.bind(x, y=-1)
 
 
 def neg(x: Any) -> Any:
@@ -219,17 +264,70 @@ def _div_transpose(ct: Any, x: Any, y: Any) -> Any:
     return (None if type(ct) is ad.Zero else unbroadcast(x.aval, div_p.bind(ct, y))), None
 
 
-def _quotient_rounded_to_zero(x: Any, y: Any) -> Any:
-    quotient = div_p.bind(x, y)
-    return mul_p.bind(sign_p.bind(quotient), floor_p.bind(abs_p.bind(quotient)))
+def _mul_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    tx, ty = tangents
+    out = mul_p.bind(x, y)
+    if type(tx) is ad.Zero:
+        return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else mul_p.bind(x, ty)
+    term = mul_p.bind(tx, y)
+    return out, term if type(ty) is ad.Zero else add_any_p.bind(term, mul_p.bind(x, ty))
 
 
-def _chosen(x: Any, out: Any, y: Any) -> Any:
-    """1 where the extremum `out` is `x` alone, 1/2 where it is `y` too, 0 elsewhere."""
-    dtype = core.get_aval(out).dtype
-    is_x = convert_element_type(eq_p.bind(x, out), dtype)
-    is_y = convert_element_type(eq_p.bind(y, out), dtype)
-    return div_p.bind(is_x, add_p.bind(is_y, like(out, 1)))
+def _mul_transpose(ct: Any, x: Any, y: Any) -> Any:
+    if type(ct) is ad.Zero:
+        return None, None
+    if type(x) is ad.UndefinedPrimal:
+        return unbroadcast(x.aval, mul_p.bind(ct, y)), None
+    return None, unbroadcast(y.aval, mul_p.bind(x, ct))
+
+
+def _rem_by_y(t: Any, out: Any, x: Any, y: Any) -> Any:
+    """-t times the quotient rounded towards zero."""
+    quotient = div_p.bind(sub_p.bind(x, out), y)
+    return mul_p.bind(t, neg_p.bind(round_p.bind(quotient, rounding_method=RoundingMethod.AWAY_FROM_ZERO)))
+
+
+def _extremum_jvp(primitive: core.Primitive) -> Any:
+    def jvp(primals: Any, tangents: Any) -> Any:
+        x, y = primals
+        tx, ty = tangents
+        out = primitive.bind(x, y)
+        if type(tx) is ad.Zero and type(ty) is ad.Zero:
+            return out, ad.Zero.from_primal_value(out)
+        # Where both are the extremum, each contributes a half.
+        dtype = core.get_aval(out).dtype
+        is_x = convert_element_type(eq_p.bind(x, out), dtype)
+        is_y = convert_element_type(eq_p.bind(y, out), dtype)
+        one = like(out, 1.0)
+        by_x = tx if type(tx) is ad.Zero else mul_p.bind(tx, div_p.bind(is_x, add_p.bind(is_y, one)))
+        by_y = ty if type(ty) is ad.Zero else mul_p.bind(ty, div_p.bind(is_y, add_p.bind(is_x, one)))
+        return out, ad.add_tangents(by_x, by_y)
+
+    jvp.__name__ = f"extremum_jvp({primitive})"
+    return jvp
+
+
+def _where(mask: Any, t: Any) -> Any:
+    return select_n_p.bind(mask, zeros_like(t), t)
+
+
+def _clamp_jvp(primals: Any, tangents: Any) -> Any:
+    lower, x, upper = primals
+    out = clamp_p.bind(lower, x, upper)
+    below, inside, above = tangents
+    total: Any = None
+    if type(inside) is not ad.Zero:
+        mask = and_p.bind(gt_p.bind(x, lower), lt_p.bind(x, upper))
+        total = _where(mask, _spread(inside, out))
+    if type(below) is not ad.Zero:
+        mask = and_p.bind(lt_p.bind(x, lower), lt_p.bind(lower, upper))
+        term = _where(mask, _spread(below, out))
+        total = term if total is None else ad.add_tangents(total, term)
+    if type(above) is not ad.Zero:
+        term = _where(lt_p.bind(upper, x), _spread(above, out))
+        total = term if total is None else ad.add_tangents(total, term)
+    return out, ad.Zero.from_primal_value(out) if total is None else total
 
 
 def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
@@ -238,7 +336,7 @@ def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
         one_at_zero = convert_element_type(eq_p.bind(out, like(out, 0.0)), core.get_aval(out).dtype)
         modulus = convert_element_type(add_p.bind(out, one_at_zero), dtype)
         return real_p.bind(mul_p.bind(t, div_p.bind(conj_p.bind(x), modulus)))
-    return select_n(ge_p.bind(x, like(x, 0.0)), neg_p.bind(t), t)
+    return select_n_p.bind(ge_p.bind(x, like(x, 0.0)), neg_p.bind(t), t)
 
 
 def _integer_pow_jvp(primals: Any, tangents: Any, *, y: int) -> Any:
@@ -383,17 +481,7 @@ TABLE = (
     row(add_p, NN, "stablehlo.add", jvp_rule=_add_jvp, transpose=_add_transpose),
     row(add_any_p, NN, "stablehlo.add", jvp_rule=_add_jvp, transpose=_add_transpose),
     row(sub_p, NN, "stablehlo.subtract", jvp_rule=_sub_jvp, transpose=_sub_transpose),
-    row(
-        mul_p,
-        NN,
-        "stablehlo.multiply",
-        jvp_rule=ad.bilinear_jvp(mul_p),
-        transpose=ad.bilinear_transpose(
-            mul_p,
-            lambda ct, x, y: unbroadcast(x.aval, mul_p.bind(ct, y)),
-            lambda ct, x, y: unbroadcast(y.aval, mul_p.bind(x, ct)),
-        ),
-    ),
+    row(mul_p, NN, "stablehlo.multiply", jvp_rule=_mul_jvp, transpose=_mul_transpose),
     row(
         div_p,
         NN,
@@ -409,32 +497,13 @@ TABLE = (
         rem_p,
         (REAL, REAL),
         "stablehlo.remainder",
-        (
-            lambda t, out, x, y: _spread(t, out),
-            lambda t, out, x, y: mul_p.bind(t, neg_p.bind(_quotient_rounded_to_zero(x, y))),
-        ),
+        (lambda t, out, x, y: _spread(t, out), _rem_by_y),
         uses_result=True,
     ),
-    row(
-        max_p,
-        (ANY, ANY),
-        _extremum_lowering("maximum", "GT"),
-        (
-            lambda t, out, x, y: mul_p.bind(t, _chosen(x, out, y)),
-            lambda t, out, x, y: mul_p.bind(t, _chosen(y, out, x)),
-        ),
-        uses_result=True,
-    ),
-    row(
-        min_p,
-        (ANY, ANY),
-        _extremum_lowering("minimum", "LT"),
-        (
-            lambda t, out, x, y: mul_p.bind(t, _chosen(x, out, y)),
-            lambda t, out, x, y: mul_p.bind(t, _chosen(y, out, x)),
-        ),
-        uses_result=True,
-    ),
+    row(max_p, (ANY, ANY), _extremum_lowering("maximum", "GT"), jvp_rule=_extremum_jvp(max_p)),
+    row(min_p, (ANY, ANY), _extremum_lowering("minimum", "LT"), jvp_rule=_extremum_jvp(min_p)),
+    row(clamp_p, (ANY, ANY, ANY), "stablehlo.clamp", jvp_rule=_clamp_jvp),
+    row(mulhi_p, (INTEGER, INTEGER), "chlo.mulhi"),
     row(square_p, NUMERIC, _square_lowering, lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, 2.0)))),
     row(
         integer_pow_p,
@@ -456,7 +525,7 @@ TABLE = (
     ),
     row(
         conj_p,
-        INEXACT,
+        FLOAT32_64_OR_COMPLEX,
         _conj_lowering,
         jvp_rule=ad.linear_jvp(conj_p),
         transpose=ad.linear_transpose2(conj_p, _conj_transpose),

@@ -15,6 +15,7 @@ __all__ = [
     "ANY",
     "BOOL_OR_INT",
     "COMPLEX",
+    "FLOAT32_64_OR_COMPLEX",
     "FLOAT32_OR_64",
     "FLOATING",
     "INEXACT",
@@ -60,6 +61,7 @@ NUMERIC = Accepts("a number", lambda d: dtypes.is_integer(d) or dtypes.is_inexac
 SIGNED = Accepts("a signed number", lambda d: dtypes.is_signed_integer(d) or dtypes.is_inexact(d))
 REAL = Accepts("a real number", lambda d: dtypes.is_integer(d) or dtypes.is_floating(d))
 FLOAT32_OR_64 = Accepts("float32 or float64", lambda d: d in (np.float32, np.float64))
+FLOAT32_64_OR_COMPLEX = Accepts("float32, float64 or complex", lambda d: d in FLOAT32_OR_64 or d in COMPLEX)
 ORDERED = Accepts("real", lambda d: not dtypes.is_complex(d))
 
 

@@ -1,7 +1,7 @@
 """The regularized incomplete beta function.
 
-Source: DLMF 8.17.22 (the continued fraction) and 8.17.4 (the symmetry), evaluated by the method of Lentz as in
-Press et al., Numerical Recipes, section 6.4.
+Source: DLMF 8.17.22 (the continued fraction) and 8.17.4 (the symmetry), evaluated by the method of Lentz
+as in Press et al., Numerical Recipes, section 6.4.
 """
 
 from __future__ import annotations
