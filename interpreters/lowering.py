@@ -270,10 +270,8 @@ def ir_attribute(value: Any) -> Any:
         array = np.zeros(array.shape, np.bool_)
     element = dtype_to_ir_type(array.dtype)
     if array.size and array.ndim and array.strides.count(0) == array.ndim:
-        scalar = ir.DenseElementsAttr.get(array.ravel()[:1].reshape(()), type=element, shape=())
-        return scalar.get_splat(
-            ir.RankedTensorType.get(array.shape, element), scalar.get_splat_value()
-        )
+        one = np.asarray(array[(0,) * array.ndim]).reshape(1)
+        return ir.DenseElementsAttr.get(one, type=element, shape=array.shape)
     if not array.flags.c_contiguous:
         array = array.copy()
     return ir.DenseElementsAttr.get(array, type=element, shape=array.shape)
