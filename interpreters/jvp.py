@@ -22,16 +22,13 @@ _swap_flag = tracing_flag.swap_local
 class JVPTracer(Tracer):
     """A value with its tangent."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ("aval", "primal", "tangent")
 
-    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any, aval: Any = None) -> None:
         self._trace = trace
         self.primal = primal
         self.tangent = tangent
-
-    @property
-    def aval(self) -> Any:
-        return get_aval(self.primal)
+        self.aval = get_aval(primal) if aval is None else aval
 
     @property
     def is_concrete(self) -> bool:  # type: ignore[override]
@@ -91,22 +88,22 @@ class JVPTrace(Trace):
                     f"the jvp rule of {primitive} returned {len(out)} primals but {len(tangent_out)} tangents"
                 )
             return [
-                p if type(t) is Zero else JVPTracer(self, p, _checked(primitive, p, t))
+                p if type(t) is Zero else JVPTracer(self, p, t, _checked(primitive, p, t))
                 for p, t in zip(out, tangent_out, strict=True)
             ]
         if type(tangent_out) is Zero:
             return out
-        return JVPTracer(self, out, _checked(primitive, out, tangent_out))
+        return JVPTracer(self, out, tangent_out, _checked(primitive, out, tangent_out))
 
 
 def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
-    """The tangent, if its type is that of a tangent of the primal."""
+    """The type of the primal, if that of the tangent fits it."""
     if tangent is None:
         raise RuleError(f"the jvp rule of {primitive} returned None as a tangent; a zero is Zero(aval)")
     p = get_aval(primal)
     t = get_aval(tangent)
     if p is t or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
-        return tangent
+        return p
     location, line = _rule_place(primitive)
     raise RuleError(
         f"the jvp rule of {primitive} returned a tangent of type {t.str_short()} for a primal of type "

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from primax.core import dtypes, rules
 from primax.core.avals import get_aval
 from primax.core.errors import RuleError
 from primax.core.primitive import params_key
 from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
+from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.staging import StagingTrace
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
@@ -169,7 +172,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
         if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:
             have = cts[out.index]
             cts[out.index] = ct if have is None else add_tangents(have, ct)
-    before = thread.source
+    source = before = thread.source
     try:
         for eqn in reversed(trace.eqns):
             primitive = eqn.primitive
@@ -200,7 +203,8 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             args = [
                 UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args
             ]
-            thread.source = eqn.source_info
+            if eqn.source_info is not source:
+                source = thread.source = eqn.source_info
             returned = rule(ct, *args, **eqn.params)
             if len(returned) != len(args):
                 raise RuleError(
@@ -254,6 +258,8 @@ def linearize_flat(
     outer = thread.trace
     trace = LinearTrace(outer)
     tangents: list[Any] = []
+    if not outer.tracing:
+        primals = [_on_device(x) for x in primals]
     for i, primal in enumerate(primals):
         aval = get_aval(primal).to_tangent_aval()
         if aval.dtype == dtypes.float0 or (active is not None and not active[i]):
@@ -269,6 +275,18 @@ def linearize_flat(
         if trace.is_linear(x):
             raise escaped(x)
     return outs, Tape(trace, out_tangents)
+
+
+_HOST_VALUES = (float, int, complex, np.ndarray)
+
+
+def _on_device(x: Any) -> Any:
+    """A host value that is about to be used many times, as an array."""
+    if type(x) in _HOST_VALUES or isinstance(x, np.generic):
+        aval = get_aval(x)
+        if aval.dtype != dtypes.float0:
+            return put_value(x, aval.weak_type)
+    return x
 
 
 def linear_tape(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any]) -> Tape:

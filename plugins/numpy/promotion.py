@@ -25,6 +25,7 @@ __all__ = [
 
 _PYTHON_SCALARS = (int, float, bool, complex)
 _BOOL = np.dtype(np.bool_)
+_EXACT_INT = 2**24
 
 _foreign: dict[type, bool] = dict.fromkeys((Array, np.ndarray, int, float, bool, complex), False)
 
@@ -78,7 +79,12 @@ _makers: dict[tuple[Any, type], Any] = {}
 def scalar_in(aval: Any, scalar: Any) -> Any:
     """A Python scalar in the dtype of its partner; None if the two promote to another dtype."""
     if aval.weak_type:
-        return scalar if dtypes.python_scalar_dtypes[type(scalar)] == aval.dtype else None
+        own = dtypes.python_scalar_dtypes
+        if own[type(scalar)] == aval.dtype:
+            return scalar
+        if type(scalar) is int and aval.dtype == own[float] and -_EXACT_INT <= scalar <= _EXACT_INT:
+            return float(scalar)
+        return None
     key = (aval.dtype, type(scalar))
     make = _makers.get(key)
     if make is None:
