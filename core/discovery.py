@@ -114,7 +114,8 @@ def _offers(points: Iterable[Any]) -> list[Found]:
                     f"its distribution states the API version of {stray[0]!r} in group {API_GROUP!r}, "
                     f"but offers {', '.join(map(repr, sorted(names)))}"
                 )
-            found.append(Found(point.name, distribution, version, point.value, ranges.get(point.name), error))
+            target = point.value.partition("[")[0].strip()
+            found.append(Found(point.name, distribution, version, target, ranges.get(point.name), error))
     return found
 
 

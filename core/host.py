@@ -300,8 +300,8 @@ class PluginHost:
         finally:
             self._here.busy = False
         self._report()
-        if done:
-            self._complete = steps == self._all_steps
+        if done and steps == self._all_steps:
+            self._complete = True
         return True
 
     def _builtins_step(self) -> bool:
@@ -326,7 +326,7 @@ class PluginHost:
         if refusal:
             self._give_up(record, "refused", f"is refused: {refusal}")
             return
-        self._here.loading = record
+        outer, self._here.loading = self._here.loading, record
         try:
             module = importlib.import_module(record.module)
             if getattr(getattr(module, "__spec__", None), "_initializing", False):
@@ -337,7 +337,7 @@ class PluginHost:
             self._give_up(record, "failed", f"failed while it was imported: {one_line(error)}", error)
             return
         finally:
-            self._here.loading = None
+            self._here.loading = outer
         with self._lock:
             if record.state == "discovered":
                 self._register(record, plugin)
@@ -364,9 +364,8 @@ class PluginHost:
     def _register(self, record: PluginRecord, plugin: Any) -> None:
         """Let a plugin register, and undo all of it if it fails. The lock is held."""
         registry = Registry(record.name, self.primitives, self._owners)
-        self._here.loading = record
-        outer = self._here.busy
-        self._here.busy = True
+        outer = self._here.loading, self._here.busy
+        self._here.loading, self._here.busy = record, True
         try:
             self._enlist(record.name, plugin)
             others = [each for _, each in self.manager.list_name_plugin() if each is not plugin]
@@ -389,8 +388,7 @@ class PluginHost:
             record.reason = record.traceback = ""
             self._active.append(record)
         finally:
-            self._here.busy = outer
-            self._here.loading = None
+            self._here.loading, self._here.busy = outer
 
     def _enlist(self, name: str, plugin: Any) -> None:
         """Hand a plugin to pluggy, which finds its hooks and refuses those that are none."""

@@ -83,7 +83,8 @@ class Registry:
           override: whether rules that are there already are replaced.
           given: rules by kind: impl, abstract_eval, jvp, transpose, batch, lowering and the other keys of
             `rule_tables`. A lowering may be a mapping from platforms to rules, with None for all others. None
-            means that there is no rule.
+            means that there is no rule. A rule that was made from another one may say so in an attribute
+            `derived_from`, such as `"lowering"`.
 
         Raises:
           TypeError: a keyword is no kind of rule, or a rule is not callable.
@@ -257,6 +258,7 @@ class Registry:
         def undo() -> None:
             del self._primitives[name]
             primitive.plugin = before
+            _forget(primitive)
 
         self._log("primitive", name, "", None, undo)
 
@@ -269,10 +271,18 @@ class Registry:
                 f"plugin {self.plugin!r} may not replace the {table.kind} rule of {primitive}{_on(key)}, "
                 f"{there}, unless it passes override=True"
             )
-        change = table.register(key, rule, plugin=self.plugin, override=override)
+        source = getattr(rule, "derived_from", None)
+        origin = "given" if source is None else f"derived from {source}"
+        change = table.register(key, rule, plugin=self.plugin, override=override, origin=origin)
         provenance = table.provenance[key] = self._placed(table.provenance[key], rule)
         kind = f"{table.kind}[{key[1]}]" if isinstance(key, tuple) else table.kind
-        self._log("rule", primitive.name, kind, provenance, lambda: table.restore(change))
+
+        def undo() -> None:
+            table.restore(change)
+            _forget(primitive)
+
+        _forget(primitive)
+        self._log("rule", primitive.name, kind, provenance, undo)
 
     def _placed(self, provenance: Provenance, rule: Any) -> Provenance:
         """Provenance of a rule that a factory of the surface has made: the line that asked for it."""
@@ -310,6 +320,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def _forget(primitive: Primitive) -> None:
+    """Drop what the primitive remembers of its rules."""
+    primitive.abstract_cache.clear()
+    primitive.eager_cache.clear()
+
+
 def _is_surface(module: str) -> bool:
     return module.startswith(_SURFACE)
 
@@ -325,6 +341,8 @@ def _flatten(primitive: Primitive, given: Mapping[str, Any]) -> Iterator[tuple[t
             continue
         if kind == "lowering" and isinstance(rule, Mapping):
             for platform, one in rule.items():
+                if one is None:
+                    continue
                 if platform is not None and not isinstance(platform, str):
                     raise TypeError(
                         f"registry.define({primitive}): platforms of lowerings must be strings or None, "
