@@ -11,10 +11,11 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.arithmetic import add, div_p, max, max_p, min, min_p, mul, mul_p
-from primax.plugins.bitwise import and_p, bitwise_and, bitwise_or, bitwise_xor, or_p, xor_p
+from primax.plugins.arithmetic import add, div_p, max, min, mul, mul_p
+from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
 from primax.plugins.comparison import eq_p, ne_p
-from primax.plugins.elementwise import ANY, BOOL_OR_INT, NUMERIC, ORDERED, Accepts
+from primax.plugins.elementwise import ORDERED
+from primax.plugins.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcasted_iota,
@@ -107,7 +108,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
 
 def _reduce(primitive: core.Primitive, operand: Any, axes: Sequence[int]) -> Any:
     axes = integers(axes, primitive.name, "axes")
-    if not axes and is_value(operand) and operand.aval.dtype in _ACCEPTS[primitive]:
+    if not axes and is_value(operand) and operand.aval.dtype in _MONOIDS[primitive].accepts:
         return operand
     return primitive.bind(operand, axes=axes)
 
@@ -190,9 +191,9 @@ def reduce(
             )
     axes = canonical_axes(dimensions, len(avals[0].shape), "reduce", "dimensions")
     if len(leaves) == 1:
-        monoid = _monoid(computation, inits[0], avals[0].dtype)
-        if monoid is not None:
-            return core.tree.tree_unflatten(tree, [monoid.bind(leaves[0], axes=axes)])
+        special = _special(computation, inits[0], avals[0].dtype)
+        if special is not None:
+            return core.tree.tree_unflatten(tree, [special.bind(leaves[0], axes=axes)])
     scalars = tuple(
         [
             ShapedArray((), aval.dtype, aval.weak_type and i.weak_type)
@@ -239,44 +240,26 @@ def _stage(computation: Any, tree: Any, scalars: tuple[ShapedArray, ...]) -> cor
     return jaxpr
 
 
-def _monoid(computation: Any, init: Any, dtype: Any) -> core.Primitive | None:
+def _special(computation: Any, init: Any, dtype: Any) -> core.Primitive | None:
     """The primitive for a computation that is a function of primax, started with its identity."""
-    found = _MONOIDS.get(computation) if computation.__hash__ is not None else None
-    if found is None or isinstance(init, core.Tracer) or dtype not in _ACCEPTS[found]:
+    if isinstance(init, core.Tracer) or computation.__hash__ is None:
         return None
-    return found if np.asarray(init) == _IDENTITIES[found](dtype) else None
+    found = _BY_FUNCTION.get(computation)
+    if found is None or dtype not in _MONOIDS[found].accepts:
+        return None
+    return found if np.asarray(init) == _MONOIDS[found].start(dtype) else None
 
 
-def _least(dtype: Any) -> Any:
-    """What no element is smaller than."""
-    if dtypes.is_bool(dtype):
-        return False
-    if dtypes.is_inexact(dtype):
-        return -np.inf if dtypes.is_complex(dtype) or dtypes.supports_inf(dtype) else dtypes.finfo(dtype).min
-    return dtypes.iinfo(dtype).min
-
-
-def _greatest(dtype: Any) -> Any:
-    """What no element is greater than."""
-    if dtypes.is_bool(dtype):
-        return True
-    if dtypes.is_inexact(dtype):
-        return np.inf if dtypes.is_complex(dtype) or dtypes.supports_inf(dtype) else dtypes.finfo(dtype).max
-    return dtypes.iinfo(dtype).max
-
-
-def _all_bits(dtype: Any) -> Any:
-    """The identity of the bitwise 'and'."""
-    return (
-        dtypes.iinfo(dtype).max
-        if dtypes.is_unsigned_integer(dtype)
-        else True
-        if dtypes.is_bool(dtype)
-        else -1
-    )
-
-
-_MONOIDS: dict[Any, core.Primitive] = {
+_MONOIDS: dict[core.Primitive, Monoid] = {
+    reduce_sum_p: ADD,
+    reduce_prod_p: MUL,
+    reduce_max_p: MAX,
+    reduce_min_p: MIN,
+    reduce_and_p: AND,
+    reduce_or_p: OR,
+    reduce_xor_p: XOR,
+}
+_BY_FUNCTION: dict[Any, core.Primitive] = {
     add: reduce_sum_p,
     mul: reduce_prod_p,
     max: reduce_max_p,
@@ -284,24 +267,6 @@ _MONOIDS: dict[Any, core.Primitive] = {
     bitwise_and: reduce_and_p,
     bitwise_or: reduce_or_p,
     bitwise_xor: reduce_xor_p,
-}
-_IDENTITIES: dict[core.Primitive, Callable[[Any], Any]] = {
-    reduce_sum_p: lambda dtype: 0,
-    reduce_prod_p: lambda dtype: 1,
-    reduce_max_p: _least,
-    reduce_min_p: _greatest,
-    reduce_and_p: _all_bits,
-    reduce_or_p: lambda dtype: 0,
-    reduce_xor_p: lambda dtype: 0,
-}
-_ACCEPTS: dict[core.Primitive, Accepts] = {
-    reduce_sum_p: NUMERIC,
-    reduce_prod_p: NUMERIC,
-    reduce_max_p: ANY,
-    reduce_min_p: ANY,
-    reduce_and_p: BOOL_OR_INT,
-    reduce_or_p: BOOL_OR_INT,
-    reduce_xor_p: BOOL_OR_INT,
 }
 
 
@@ -319,8 +284,8 @@ def _without(shape: Any, axes: Any) -> list[int]:
     return [size for i, size in enumerate(shape) if i not in axes]
 
 
-def _abstract_eval(primitive: core.Primitive) -> Callable[..., ShapedArray]:
-    name, accepts = primitive.name, _ACCEPTS[primitive]
+def _abstract_eval(primitive: core.Primitive, monoid: Monoid) -> Callable[..., ShapedArray]:
+    name, accepts = primitive.name, monoid.accepts
 
     def abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
         if operand.dtype not in accepts:
@@ -353,7 +318,7 @@ def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> Any:
         out = reduce_prod_p.bind(x, axes=axes)
         return out, ad.Zero.from_primal_value(out)
     # Division by the factors would be wrong where they are zero; a tree of products is right everywhere.
-    one = np.ones((), get_aval(x).dtype)[()]
+    one = MUL.start(get_aval(x).dtype)
     (out,), (tangent,) = ad.jvp_flat(lambda x: fold(_mul, [x], axes, [one]), primals, tangents)
     return out, tangent
 
@@ -362,15 +327,10 @@ def _mul(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
     return [mul_p.bind(*xs, *ys)]
 
 
-def _lowering(primitive: core.Primitive, combine: core.Primitive) -> Callable[..., Any]:
-    identity = _IDENTITIES[primitive]
-
+def _lowering(primitive: core.Primitive, monoid: Monoid) -> Callable[..., Any]:
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axes: tuple[int, ...]) -> Any:
         dtype = ctx.avals_out[0].dtype
-        scalar = ShapedArray((), dtype)
-        computation = core.trace_to_jaxpr(lambda x, y: [combine.bind(x, y)], [scalar, scalar], combine.name)
-        init = mlir.ir_constant(np.asarray(identity(dtype), dtype))
-        return reduce_region(ctx, [x], [init], computation, axes)
+        return reduce_region(ctx, [x], [monoid.ir_start(dtype)], monoid.program(dtype), axes)
 
     lowering.__name__ = f"lower({primitive})"
     return lowering
@@ -518,14 +478,6 @@ def _reduce_lowering(
     return reduce_region(ctx, args[:count], args[count:], computation, dimensions)
 
 
-_COMBINED_BY = {
-    reduce_max_p: max_p,
-    reduce_min_p: min_p,
-    reduce_prod_p: mul_p,
-    reduce_and_p: and_p,
-    reduce_or_p: or_p,
-    reduce_xor_p: xor_p,
-}
 _JVPS = {
     reduce_max_p: _extremum_jvp(reduce_max_p),
     reduce_min_p: _extremum_jvp(reduce_min_p),
@@ -535,14 +487,15 @@ _JVPS = {
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for primitive, combine in _COMBINED_BY.items():
-        registry.define(
-            primitive,
-            abstract_eval=_abstract_eval(primitive),
-            jvp=_JVPS.get(primitive) or ad.zero_jvp(primitive),
-            batch=batching.reducer(primitive),
-            lowering=_lowering(primitive, combine),
-        )
+    for primitive, monoid in _MONOIDS.items():
+        if primitive is not reduce_sum_p:
+            registry.define(
+                primitive,
+                abstract_eval=_abstract_eval(primitive, monoid),
+                jvp=_JVPS.get(primitive) or ad.zero_jvp(primitive),
+                batch=batching.reducer(primitive),
+                lowering=_lowering(primitive, monoid),
+            )
     for primitive, extremum in ((argmax_p, reduce_max_p), (argmin_p, reduce_min_p)):
         registry.define(
             primitive,

@@ -1,0 +1,76 @@
+"""Associative operations of two elements, with their identities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes
+from primax.extend.interpreters import mlir
+from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p
+from primax.plugins.bitwise import and_p, or_p, xor_p
+from primax.plugins.elementwise import ANY, BOOL_OR_INT, NUMERIC, Accepts
+
+__all__ = ["ADD", "AND", "MAX", "MIN", "MUL", "OR", "XOR", "Monoid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Monoid:
+    """An elementwise operation that does not care for the order of its operands, nor how they are grouped.
+
+    Attributes:
+      combine: its primitive.
+      identity: from a dtype to the element that changes nothing.
+      accepts: the dtypes it is defined for.
+    """
+
+    combine: core.Primitive
+    identity: Callable[[Any], Any]
+    accepts: Accepts
+
+    def start(self, dtype: Any) -> Any:
+        """The identity as a NumPy scalar."""
+        return np.asarray(self.identity(dtype), dtype)[()]
+
+    def ir_start(self, dtype: Any) -> Any:
+        """The identity as an IR value."""
+        return mlir.ir_constant(self.start(dtype))
+
+    def program(self, dtype: Any) -> core.ClosedJaxpr:
+        """The operation on scalars, for the region of a StableHLO operation."""
+        scalar = ShapedArray((), dtype)
+        combine = self.combine
+        return core.trace_to_jaxpr(lambda x, y: [combine.bind(x, y)], [scalar, scalar], combine.name)
+
+
+def _least(dtype: Any) -> Any:
+    if dtypes.is_bool(dtype):
+        return False
+    if dtypes.is_inexact(dtype):
+        return -np.inf if dtypes.is_complex(dtype) or dtypes.supports_inf(dtype) else dtypes.finfo(dtype).min
+    return dtypes.iinfo(dtype).min
+
+
+def _greatest(dtype: Any) -> Any:
+    if dtypes.is_bool(dtype):
+        return True
+    if dtypes.is_inexact(dtype):
+        return np.inf if dtypes.is_complex(dtype) or dtypes.supports_inf(dtype) else dtypes.finfo(dtype).max
+    return dtypes.iinfo(dtype).max
+
+
+def _all_bits(dtype: Any) -> Any:
+    return _greatest(dtype) if dtypes.is_unsigned_integer(dtype) or dtypes.is_bool(dtype) else -1
+
+
+ADD = Monoid(add_p, lambda dtype: 0, NUMERIC)
+MUL = Monoid(mul_p, lambda dtype: 1, NUMERIC)
+MAX = Monoid(max_p, _least, ANY)
+MIN = Monoid(min_p, _greatest, ANY)
+AND = Monoid(and_p, _all_bits, BOOL_OR_INT)
+OR = Monoid(or_p, lambda dtype: 0, BOOL_OR_INT)
+XOR = Monoid(xor_p, lambda dtype: 0, BOOL_OR_INT)
