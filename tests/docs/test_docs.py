@@ -1,0 +1,22 @@
+"""The code in the documents runs."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+from primax import config
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.skipif(config.enable_x64, reason="the documents show 32-bit results")
+def test_the_examples_of_a_document_run(path):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+    failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=flags)
+    assert not failed
+    assert tried or "```python" not in path.read_text()
