@@ -1,0 +1,56 @@
+"""The examples run, from any folder, with the example package installed as a user would install it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+from packages import KEPLER, copy_of_kepler, install, run
+
+# One worker runs all of these, so that the package is built once.
+pytestmark = pytest.mark.xdist_group("examples")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("examples")
+    return install(folder / "site", copy_of_kepler(folder))
+
+
+def test_the_demo_runs_and_its_checks_hold(site: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", ROOT / "examples" / "demo.py"]
+    printed = run(command, tmp_path, PYTHONPATH=str(site)).stdout
+    assert "BAD" not in printed
+    assert printed.count("\nok ") >= 20
+    for part in ("kepler: lowering", "{ lambda ;", "stablehlo.cbrt", "27 August 2003", "primax-kepler 1.0.0"):
+        assert part in printed
+
+
+def test_the_demo_says_how_to_install_what_it_lacks(tmp_path: Path) -> None:
+    program = """
+import importlib.metadata, runpy, sys
+importlib.metadata.entry_points = lambda **select: ()
+try:
+    runpy.run_path(sys.argv[1])
+except SystemExit as end:
+    print(end)
+"""
+    printed = run([sys.executable, "-c", program, ROOT / "examples" / "demo.py"], tmp_path).stdout
+    assert "pip install examples/primax-kepler" in printed
+
+
+def test_the_example_package_passes_its_own_tests(site: Path, tmp_path: Path) -> None:
+    tests = copy_of_kepler(tmp_path)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", tests]
+    printed = run(command, tmp_path, PYTHONPATH=str(site)).stdout
+    assert " passed" in printed
+
+
+def test_the_example_package_uses_public_names_only() -> None:
+    for source in KEPLER.rglob("*.py"):
+        for line in source.read_text(encoding="utf-8").splitlines():
+            if line.startswith(("import primax", "from primax")):
+                public = ("primax as px", "primax.numpy", "primax.extend", "primax_kepler")
+                assert any(name in line for name in public), f"{source.name}: {line}"

@@ -1,0 +1,107 @@
+"""Packages installed by pip into folders of their own, and programs that run beside them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from checkout import ROOMS, ROOT
+
+KEPLER = ROOT / "examples" / "primax-kepler"
+_LEFT_BEHIND = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist", ".*")
+
+
+def write_package(
+    folder: Path,
+    distribution: str,
+    version: str,
+    plugins: dict[str, str],
+    *,
+    api: dict[str, str] | None = None,
+    **modules: str,
+) -> Path:
+    """The sources of a distribution, as its author would have them.
+
+    Args:
+      folder: where its folder is made.
+      distribution: its name.
+      version: its version.
+      plugins: the entry points in group `primax`.
+      api: the entry points in group `primax.api`.
+      modules: the source of each of its modules.
+
+    Returns:
+      Its folder.
+    """
+    home = folder / distribution
+    home.mkdir(parents=True)
+    for name, source in modules.items():
+        (home / f"{name}.py").write_text(textwrap.dedent(source), encoding="utf-8")
+    groups = {"primax": plugins, "primax.api": api or {}}
+    tables = ""
+    for group, points in groups.items():
+        lines = [f"{name} = {value!r}" for name, value in points.items()]
+        tables += "\n".join(["", f'[project.entry-points."{group}"]', *lines, ""]) if points else ""
+    (home / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n\n'
+        f'[project]\nname = "{distribution}"\nversion = "{version}"\n{tables}\n'
+        f"[tool.setuptools]\npy-modules = {sorted(modules)!r}\n",
+        encoding="utf-8",
+    )
+    return home
+
+
+def clean_environment(**variables: str) -> dict[str, str]:
+    """This process's environment without what configures Python or primax, and with some variables set."""
+    foreign = ("PYTHON", "PRIMAX_", "JAX_", "PYTEST")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    return {**inherited, "TF_CPP_MIN_LOG_LEVEL": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", **variables}
+
+
+def run(command: Sequence[str | Path], cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that must end well."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env=clean_environment(**variables),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def copy_of_checkout(folder: Path) -> Path:
+    """A copy of what primax is built from."""
+    copy = folder / "checkout"
+    copy.mkdir()
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, copy / room, ignore=_LEFT_BEHIND)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    return copy
+
+
+def copy_of_kepler(folder: Path) -> Path:
+    """A copy of the example package, so that building it leaves nothing in the checkout."""
+    return Path(shutil.copytree(KEPLER, folder / KEPLER.name, ignore=_LEFT_BEHIND))
+
+
+def install(target: Path, *sources: Path) -> Path:
+    """Let pip build distributions from their sources and install them, and nothing else, into a folder."""
+    options = ("--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", target)
+    run([sys.executable, "-m", "pip", "install", *options, *sources], cwd=sources[0].parent)
+    return target
+
+
+def run_beside(target: Path, program: str, *arguments: str, cwd: Path | None = None, **variables: str) -> str:
+    """What a program prints that runs in a new process with the folder on its path."""
+    command = [sys.executable, "-c", textwrap.dedent(program), *arguments]
+    return run(command, cwd or target.parent, PYTHONPATH=str(target), **variables).stdout
