@@ -49,8 +49,8 @@ def stop_gradient(x: Any) -> Any:
       x: a pytree of arrays.
 
     >>> import primax as px
-    >>> px.grad(lambda x: x * px.lax.stop_gradient(x))(3.0)
-    Array(3., dtype=float32, weak_type=True)
+    >>> px.grad(lambda x: x * px.lax.stop_gradient(x))(3.0).item()
+    3.0
     """
     return tree.tree_map(_stop, x)
 
