@@ -10,18 +10,31 @@ import numpy as np
 
 from primax.core import dtypes, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
-from primax.core.avals import register_aval
+from primax.core.avals import ShapedArray, register_aval
+from primax.core.dlpack import capsule_view
 from primax.core.errors import DeletedArrayError
 from primax.core.operand import Operand
+from primax.core.trace import Tracer
 
 __all__ = ["Array"]
 
 
-class Array(Operand):
+class _ArrayType(type):
+    """Makes tracers of arrays instances of `Array` too, so that annotations and checks hold while tracing."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return type(x) is cls or (isinstance(x, Tracer) and isinstance(x.aval, ShapedArray))
+
+
+class Array(Operand, metaclass=_ArrayType):
     """An immutable n-dimensional array on a device.
 
     Made by `primax.numpy.asarray`, `primax.device_put` and by every computation, never by calling the class.
-    Its operators and methods are those of NumPy's arrays as far as the active plugins supply them.
+    Its operators and methods are those of NumPy's arrays as far as the active plugins supply them. Inside
+    transformations, tracers that stand for arrays are instances of this class too.
+
+    `numpy.asarray(x)` is a read-only view where the device is the host. `memoryview(x)` needs Python 3.12;
+    before that, `memoryview(numpy.asarray(x))` is the same.
     """
 
     __slots__ = ("__weakref__", "_b")
@@ -91,9 +104,36 @@ class Array(Operand):
         if self._b.platform() != "cpu":
             self._b._copy_single_device_array_to_host_async()
 
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can read the whole array."""
+        return bool(self._b._sharding._internal_device_list.is_fully_addressable)
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device that holds the array holds all of it."""
+        return bool(self._b._sharding.is_fully_replicated)
+
+    def addressable_data(self, index: int) -> Array:
+        """The part of the array on the device of that number, among those of this process that hold it."""
+        if len(self._b._sharding._internal_device_list) == 1 and index in (0, -1):
+            return self
+        raise IndexError(f"addressable_data: the array is on one device, got index {index}")
+
+    def on_device_size_in_bytes(self) -> int:
+        """The bytes that the value occupies on its devices."""
+        self._alive()
+        return self._b.on_device_size_in_bytes()  # type: ignore[no-any-return]
+
+    def platform(self) -> str:
+        """The platform of the array's device, such as `cpu`."""
+        return self._b.platform()  # type: ignore[no-any-return]
+
     def delete(self) -> None:
         """Free the buffer now; reading the array afterwards raises."""
-        self._b.delete()
+        if not self._b.is_deleted():
+            self._b.fate = "was deleted (delete())"
+            self._b.delete()
 
     def is_deleted(self) -> bool:
         """Whether the buffer was donated or deleted."""
@@ -106,10 +146,7 @@ class Array(Operand):
 
     def _alive(self) -> None:
         if self._b.is_deleted():
-            raise DeletedArrayError(
-                f"the array of type {self.aval.str_short()} was deleted or donated (donate_argnums) "
-                "and has no value any more; keep a copy before donating it"
-            )
+            raise deleted(self._b)
 
     def _host(self) -> np.ndarray[Any, Any]:
         """A read-only view of the value in host memory, without a copy where the device allows."""
@@ -127,7 +164,7 @@ class Array(Operand):
         host = self._host()
         if dtype is not None and host.dtype != dtype:
             if copy is False:
-                raise ValueError(f"an array of dtype {host.dtype} cannot be viewed as {np.dtype(dtype)} without a copy")
+                raise ValueError(f"an array of dtype {host.dtype} must be copied to become {np.dtype(dtype)}")
             return host.astype(dtype)
         return host.copy() if copy else host
 
@@ -135,15 +172,13 @@ class Array(Operand):
         self._alive()
         return memoryview(self._host())
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
         self._alive()
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            raise BufferError(f"dl_device must be {self.__dlpack_device__()}, where this array is, got {dl_device}")
-        if copy:
-            return self._host().copy().__dlpack__()
-        if self.dtype == np.bool_:
-            return self._host().__dlpack__() if max_version else buffer_to_dlpack_managed_tensor(self._b)
-        return buffer_to_dlpack_managed_tensor(self._b)
+            raise BufferError(f"dl_device must be {self.__dlpack_device__()}, its device, got {dl_device}")
+        return _capsule(constructor.copy(self)._b if copy else self._b)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self.device
@@ -154,7 +189,12 @@ class Array(Operand):
         return kind, 0 if kind == 1 else device.local_hardware_id
 
     def __bool__(self) -> bool:
-        return bool(self._scalar("bool"))
+        if self.size != 1:
+            raise ValueError(
+                f"only an array of one element is true or false, got {self.aval.str_short()}; "
+                "use .any() or .all()"
+            )
+        return bool(self._host())
 
     def __int__(self) -> int:
         return int(self._scalar("int"))
@@ -167,16 +207,15 @@ class Array(Operand):
 
     def __index__(self) -> int:
         if self.shape or not dtypes.is_integer(self.dtype):
-            raise TypeError(f"only integer scalar arrays can be used as an index, got {self.aval.str_short()}")
+            raise TypeError(f"only an integer array of rank 0 can be an index, got {self.aval.str_short()}")
         return int(self._host())
 
     def _scalar(self, kind: str) -> Any:
-        if self.size != 1:
-            raise (ValueError if kind == "bool" else TypeError)(
-                f"only arrays of one element can be made a Python {kind}, got {self.aval.str_short()}"
-                + ("; use .any() or .all()" if kind == "bool" else "")
+        if self.shape:
+            raise TypeError(
+                f"only arrays of rank 0 can become a Python {kind}, got {self.aval.str_short()}; use .item()"
             )
-        return self._host().reshape(())[()]
+        return self._host().item()
 
     def item(self, *args: int) -> Any:
         """The value as a Python scalar; with arguments, that of one element."""
@@ -200,56 +239,70 @@ class Array(Operand):
         if self.is_deleted():
             return f"<deleted Array {self.aval.str_short()}>"
         weak = ", weak_type=True" if self.weak_type else ""
-        tail = f", dtype={self.dtype.name}{weak})"
-        text = np.array2string(self._host(), separator=", ", prefix="Array(")
+        tail = f"dtype={self.dtype.name}{weak})"
         if self.size == 0:
             text = f"[], shape={self.shape}"
-        if "\n" in text and len(text.rsplit("\n", 1)[-1]) + len(tail) > 72:
-            tail = ",\n      " + tail[2:]
-        return f"Array({text}{tail}"
+        else:
+            text = np.array2string(self._host(), separator=", ", prefix="Array(", suffix=",")
+        room = np.get_printoptions()["linewidth"] - len(text.rsplit("\n", 1)[-1]) - 2
+        return f"Array({text},{' ' if len(tail) <= room else ' ' * 6}{tail}"
 
     def __copy__(self) -> Array:
         return self
 
     def __deepcopy__(self, memo: Any) -> Array:
-        return rebuild(self._host().copy(), self.weak_type)
+        self._alive()
+        return constructor.copy(self)
 
     def __reduce__(self) -> Any:
         return rebuild, (self._host().copy(), self.weak_type)
 
 
-class _View:
-    """Lends a device buffer to NumPy for dtypes that the buffer protocol has no format for, keeping it alive."""
+def deleted(b: Any) -> DeletedArrayError:
+    """The error for a buffer that is no more, saying what became of it."""
+    fate = getattr(b, "fate", "was deleted or donated (donate_argnums)")
+    return DeletedArrayError(
+        f"the array of type {b.aval.str_short()} {fate} and has no value any more; "
+        "use what the computation returned, or keep a copy"
+    )
 
-    def __init__(self, b: Any, size: int) -> None:
-        self.owner = b
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": b.aval.shape,
-            "typestr": f"|V{size}",
-            "data": (b.unsafe_buffer_pointer(), True),
-        }
+
+def _capsule(b: Any) -> Any:
+    # jaxlib aborts when the only handle of a lent buffer is deleted; the capsule keeps this other one.
+    return buffer_to_dlpack_managed_tensor(b.clone())
 
 
 _SUB_BYTE = frozenset(("int2", "uint2", "int4", "uint4", "float4_e2m1fn"))
 
 
 def _host_view(b: Any) -> np.ndarray[Any, Any]:
+    """The value of a buffer that the buffer protocol has no format for."""
     dtype = b.aval.dtype
-    if b.platform() == "cpu" and dtype.name not in _SUB_BYTE and len(b._sharding._internal_device_list) == 1:
+    if b.platform() != "cpu":
+        value: np.ndarray[Any, Any] = b._single_device_array_to_np_array_did_copy()[0]
+    elif dtype.name in _SUB_BYTE:
+        value = np.asarray(memoryview(constructor.widen(b))).astype(dtype)
+    elif 0 in b.aval.shape:
+        value = np.empty(b.aval.shape, dtype)
+    else:
         b.block_until_ready()
-        if 0 in b.aval.shape:
-            return np.empty(b.aval.shape, dtype)
-        return np.asarray(_View(b, dtype.itemsize)).view(dtype)
-    value: np.ndarray[Any, Any] = b._single_device_array_to_np_array_did_copy()[0]
+        value = capsule_view(_capsule(b), b.aval.shape, dtype)
     value.flags.writeable = False
     return value
 
 
 class _Constructor:
-    """Set by the interpreters: how a host value becomes an array."""
+    """Set by the interpreters.
 
-    put: Callable[[Any, bool], Array]
+    Attributes:
+      put: an array of a host value, its dtype and whether it is weakly typed.
+      copy: a copy of an array on the same device.
+      widen: a buffer of elements that occupy whole bytes, for one of elements that do not.
+    """
+
+    put: Callable[[np.ndarray[Any, Any], bool], Array]
+    copy: Callable[[Array], Array]
+    widen: Callable[[Any], Any]
 
 
 constructor = _Constructor()
@@ -260,6 +313,14 @@ def rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> Array:
     return constructor.put(value, weak_type)
 
 
+def _buffer_aval(b: Any) -> ShapedArray:
+    """The type of a bare buffer, which may be another library's array."""
+    aval = b.aval
+    if type(aval) is ShapedArray:
+        return aval
+    return ShapedArray(aval.shape, aval.dtype, bool(aval.weak_type))
+
+
 register_aval(Array, attrgetter("_b.aval"))
-register_aval(ArrayImpl, attrgetter("aval"))
+register_aval(ArrayImpl, _buffer_aval)
 tree.dispatch_registry.register_dataclass_node(Array, ["_b"], [])

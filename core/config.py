@@ -239,6 +239,7 @@ disable_jit = Option(
     False,
     BOOL,
     "Run jitted functions, and the bodies of control flow, as ordinary Python.",
+    jit_key=True,
     tracing=True,
     shorthand=True,
 )

@@ -7,10 +7,12 @@ from primax.interpreters.backend import (
     client,
     default_device,
     device_count,
+    device_of,
     devices,
     local_devices,
     put_value,
     register_platform,
+    release,
     sharding_of,
 )
 from primax.interpreters.compile import (
@@ -33,6 +35,7 @@ __all__ = [
     "compile_lowered",
     "default_device",
     "device_count",
+    "device_of",
     "devices",
     "effects_barrier",
     "executable_for",
@@ -46,5 +49,6 @@ __all__ = [
     "optimized_text",
     "put_value",
     "register_platform",
+    "release",
     "sharding_of",
 ]

@@ -11,12 +11,24 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
-from primax.core.array import Array, constructor
+from primax.core.array import Array, constructor, deleted
 from primax.core.avals import ShapedArray, get_aval
+from primax.core.dlpack import capsule_dtype, capsule_view
 from primax.core.errors import XlaError
 from primax.core.trace import Tracer, escaped
 
-__all__ = ["client", "default_device", "device_count", "devices", "platforms", "register_platform", "sharding_of"]
+__all__ = [
+    "client",
+    "default_device",
+    "device_count",
+    "devices",
+    "platforms",
+    "register_platform",
+    "sharding_of",
+]
+
+_HostBuffer = _jaxlib.HostBufferSemantics
+_ALIGNMENT = 64  # of host memory that XLA can use as it is
 
 _lock = threading.RLock()
 _clients: dict[str, Any] = {}
@@ -95,47 +107,168 @@ def default_device() -> Any:
     return _default[0]
 
 
-_shardings: dict[Any, Any] = {}
+def compile_options(device: Any) -> Any:
+    """The options to compile for one device with."""
+    options = _jaxlib.CompileOptions()
+    options.num_replicas = options.num_partitions = 1
+    options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(np.array([[device.id]], np.int32))
+    build = options.executable_build_options
+    build.use_spmd_partitioning = True
+    build.use_shardy_partitioner = True
+    return options
 
 
-def sharding_of(device: Any) -> Any:
+_WIDE = {
+    "int2": ("i2", "i8"),
+    "int4": ("i4", "i8"),
+    "uint2": ("ui2", "ui8"),
+    "uint4": ("ui4", "ui8"),
+    "float4_e2m1fn": ("f4E2M1FN", "f32"),
+}
+_WIDE_DTYPES = {"i8": np.dtype(np.int8), "ui8": np.dtype(np.uint8), "f32": np.dtype(np.float32)}
+_widening: dict[Any, Any] = {}
+
+
+def _widen(b: Any) -> Any:
+    """A buffer of whole bytes per element with the value of one that packs its elements."""
+    (device,) = b._sharding._internal_device_list
+    aval = b.aval
+    found = _widening.get((device, aval.shape, aval.dtype))
+    if found is None:
+        narrow, wide = _WIDE[aval.dtype.name]
+        dims = "".join(f"{size}x" for size in aval.shape)
+        text = f"""func.func public @main(%x: tensor<{dims}{narrow}>) -> tensor<{dims}{wide}> {{
+            %y = stablehlo.convert %x : (tensor<{dims}{narrow}>) -> tensor<{dims}{wide}>
+            return %y : tensor<{dims}{wide}>
+        }}"""
+        handler = _jaxlib.array_result_handler(
+            ShapedArray(aval.shape, _WIDE_DTYPES[wide]),
+            sharding_of(device),
+            committed=False,
+            _skip_checks=True,
+        )
+        program = client(device.platform).compile_and_load(
+            text, DeviceList((device,)), compile_options(device)
+        )
+        found = _widening[device, aval.shape, aval.dtype] = program, handler
+    program, handler = found
+    return program.execute_sharded([b]).consume_with_handlers([handler])[0]
+
+
+class SingleDeviceSharding(GSPMDSharding):  # type: ignore[misc]
+    """Everything on one device. There is one object per device, so that comparing them costs nothing."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    def __init__(self, device: Any) -> None:
+        self._replicated = _jaxlib.xla_client.HloSharding.replicate()
+        super().__init__(DeviceList((device,)), self._replicated)
+        self.device_set = frozenset((device,))
+
+    def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+        return self._replicated
+
+    @property
+    def memory_kind(self) -> Any:
+        """The memory of the device; None for its default."""
+        return self._memory_kind
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return bool(self._internal_device_list.is_fully_addressable)
+
+    @property
+    def addressable_devices(self) -> frozenset[Any]:
+        return self.device_set if self.is_fully_addressable else frozenset()
+
+    def __repr__(self) -> str:
+        (device,) = self.device_set
+        return f"SingleDeviceSharding(device={device!r})"
+
+    def __reduce__(self) -> Any:
+        (device,) = self.device_set
+        return _sharding_of_id, (device.platform, device.id)
+
+
+def _sharding_of_id(platform: str, number: int) -> Any:
+    return sharding_of(next(device for device in devices(platform) if device.id == number))
+
+
+_shardings: dict[Any, SingleDeviceSharding] = {}
+
+
+def sharding_of(device: Any) -> SingleDeviceSharding:
     """The sharding that places everything on one device; one object per device."""
     found = _shardings.get(device)
     if found is None:
         with _lock:
             found = _shardings.get(device)
             if found is None:
-                replicate = _jaxlib.xla_client.HloSharding.replicate()
-                found = _shardings[device] = GSPMDSharding(DeviceList((device,)), replicate)
+                found = _shardings[device] = SingleDeviceSharding(device)
     return found
 
 
-def put_host(x: np.ndarray[Any, Any], aval: Any, device: Any = None, committed: bool = False) -> Any:
-    """A device buffer with the value of a host array, which is copied."""
+def device_of(x: Any, function: str) -> Any:
+    """The device that is meant by a device, a sharding over one device, or None.
+
+    Raises:
+      TypeError: it is none of these; the message names `function`.
+    """
+    if x is None or isinstance(x, _jaxlib.Device):
+        return x
+    if isinstance(x, SingleDeviceSharding):
+        (device,) = x.device_set
+        return device
+    raise TypeError(f"{function}: device must be one of primax.devices(), the sharding of an array, or None, got {x!r}")
+
+
+def put_host(
+    x: np.ndarray[Any, Any], aval: Any, device: Any = None, committed: bool = False, lent: bool = False
+) -> Any:
+    """A device buffer with the value of a host array, which is copied unless it is lent for good."""
     if device is None:
         device = default_device()
     if x.dtype != aval.dtype:
         x = x.astype(aval.dtype)
-    return _jaxlib.batched_device_put(aval, sharding_of(device), [x], [device], committed, enable_x64=True)
+    semantics = _HostBuffer.ZERO_COPY if lent else _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
+    return _jaxlib.batched_device_put(
+        aval, sharding_of(device), [x], [device], committed, host_buffer_semantics=semantics, enable_x64=True
+    )
 
 
 def to_buffer(x: Any, device: Any) -> Any:
-    """The value of any argument of a program, as a buffer on `device`."""
+    """The value of any argument of a program, as a buffer on `device`.
+
+    Raises:
+      DeletedArrayError: it has none any more.
+      UnexpectedTracerError: it is a tracer whose transformation has ended.
+    """
     if type(x) is Array:
         b = x._b
+        if b.is_deleted():
+            raise deleted(b)
         if b._sharding is sharding_of(device):
             return b
         return move(b, device, b._committed)
     if isinstance(x, Tracer):
         raise escaped(x)
-    if isinstance(x, ArrayImpl):
-        return x
     return put_host(np.asarray(x), get_aval(x), device)
 
 
-def move(b: Any, device: Any, committed: bool) -> Any:
-    """A buffer's value on another device (or the same, committed)."""
-    semantics = _jaxlib.ArrayCopySemantics.REUSE_INPUT
+def move(b: Any, device: Any, committed: bool, copy: bool = False) -> Any:
+    """A buffer's value on another device (or the same, committed, or another buffer there).
+
+    Raises:
+      DeletedArrayError: it has no value any more.
+    """
+    if b.is_deleted():
+        raise deleted(b)  # jaxlib would crash
+    semantics = _jaxlib.ArrayCopySemantics.ALWAYS_COPY if copy else _jaxlib.ArrayCopySemantics.REUSE_INPUT
     target = sharding_of(device)
     (moved,) = _jaxlib.batched_copy_array_to_devices_with_sharding(
         [b], [target._internal_device_list], [target], [semantics]
@@ -175,4 +308,93 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Array:
     return Array(put_host(np.asarray(x), aval, device, device is not None))
 
 
-constructor.put = put_value
+def _put_as_is(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
+    """A host value as an array of exactly its dtype, whatever `enable_x64` says."""
+    return Array(put_host(x, ShapedArray(x.shape, x.dtype, weak_type)))
+
+
+def _copy(x: Array) -> Array:
+    (device,) = x.devices()
+    return Array(move(x._b, device, x._b._committed, copy=True))
+
+
+constructor.put = _put_as_is
+constructor.copy = _copy
+constructor.widen = _widen
+
+
+def release(x: Any, name: str) -> None:
+    """Note of an argument that it was donated to a program, if its buffer was indeed taken."""
+    if type(x) is Array:
+        b = x._b
+        if b.is_deleted():
+            b.fate = f"was donated to {name} (donate_argnums)"
+            b.delete()  # sends jaxlib's dispatcher to Python, which raises a clear error
+
+
+_DLPACK_HOST = 1
+
+
+def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Array:
+    """An array of the value of another library's, through DLPack.
+
+    Args:
+      x: an array with `__dlpack__` and `__dlpack_device__`.
+      device: where the result goes; None leaves it where it is.
+      copy: True never shares memory; None and False share it where the device allows, so that `x` must not be
+        written to as long as the result lives; False refuses where memory must be copied.
+
+    Raises:
+      TypeError: `x` does not speak DLPack, or has elements that primax has no dtype for.
+      ValueError: `copy` is False and the memory cannot be shared.
+      BufferError: `x` is on a device that primax does not know.
+    """
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise TypeError(f"from_dlpack: x must have __dlpack__ and __dlpack_device__, got {type(x).__name__}")
+    if type(x) is Array:
+        made = _copy(x) if copy else x
+    else:
+        kind, number = x.__dlpack_device__()
+        made = _from_host(x, copy) if int(kind) == _DLPACK_HOST else _from_accelerator(x, int(kind), number)
+    if device is None or made.devices() == {device}:
+        return made
+    if copy is False:
+        raise ValueError(f"from_dlpack: copy is False, but the array must be copied to {device}")
+    return put_value(made, device=device)
+
+
+def _capsule(x: Any) -> Any:
+    try:
+        return x.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        return x.__dlpack__()
+
+
+def _from_host(x: Any, copy: bool | None) -> Array:
+    host = capsule_view(_capsule(x))
+    aval = get_aval(host)
+    shared = (
+        host.flags.c_contiguous
+        and host.size > 0
+        and host.ctypes.data % _ALIGNMENT == 0
+        and host.dtype == aval.dtype  # not so where enable_x64 is off and the elements are of 64 bits
+    )
+    if copy is False and not shared:
+        raise ValueError(
+            "from_dlpack: copy is False, but memory can be shared only if it is contiguous, aligned to "
+            f"{_ALIGNMENT} bytes and of an enabled dtype, got {host.dtype} with strides {host.strides}"
+        )
+    return Array(put_host(host, aval, client("cpu").local_devices()[0], lent=shared and not copy))
+
+
+def _from_accelerator(x: Any, kind: int, number: int) -> Array:
+    platform = {2: "cuda", 10: "rocm"}.get(kind)
+    if platform is None or platform not in platforms:
+        raise BufferError(
+            f"from_dlpack: x is on a device of DLPack's kind {kind}, and there are {sorted(platforms)}"
+        )
+    device = next(d for d in local_devices(platform) if d.local_hardware_id == number)
+    capsule = x.__dlpack__()
+    aval = ShapedArray(tuple(x.shape), capsule_dtype(capsule))
+    b = _jaxlib.dlpack_managed_tensor_to_buffer(capsule, device, None)
+    return Array(ArrayImpl(aval, sharding_of(device), [b], committed=False, _skip_checks=True))

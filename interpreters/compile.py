@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import _jaxlib, config
-from primax.core._jaxlib import CompileOptions, DeviceList, array_result_handler
+from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.array import Array
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr, Literal, cached, dce_jaxpr
@@ -26,17 +26,6 @@ from primax.interpreters.lowering import Lowered, lower_to_module
 __all__ = ["Executable", "executable_for"]
 
 _log = logging.getLogger("primax")
-
-
-def compile_options(device: Any) -> Any:
-    """The options to compile for one device with."""
-    options = CompileOptions()
-    options.num_replicas = options.num_partitions = 1
-    options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(np.array([[device.id]], np.int32))
-    build = options.executable_build_options
-    build.use_spmd_partitioning = True
-    build.use_shardy_partitioner = True
-    return options
 
 
 class Executable:
@@ -195,7 +184,7 @@ def compile_module(lowered: Lowered, device: Any, name: str) -> Any:
       XlaError: XLA refuses the program.
     """
     client = backend.client(device.platform)
-    options = compile_options(device)
+    options = backend.compile_options(device)
     folder = config.compilation_cache_dir.value
     key = None
     if folder and not lowered.host_callbacks:

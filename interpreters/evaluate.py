@@ -21,10 +21,12 @@ from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["EvalTrace", "apply_primitive", "clear_caches", "eval_trace", "fast_function"]
 
-# What jaxlib's dispatcher insists on. A process that has imported jax has set these already.
+# What jaxlib's dispatcher insists on. A process that has imported jax has set these already. `disable_jit` is
+# part of the dispatcher's key rather than its affair: it would call functions that it has none of.
+_never = _jaxlib.Config("primax_never", False, include_in_jit_key=False, include_in_trace_context=False)
 post_hook = _jaxlib.Config("primax_post_hook", None, include_in_jit_key=False, include_in_trace_context=False)
 if "jax" not in sys.modules:
-    jax_jit.set_disable_jit_state(config.disable_jit)
+    jax_jit.set_disable_jit_state(_never)
     jax_jit.set_enable_x64_state(config.enable_x64)
     jax_jit.set_post_hook_state(post_hook)
 
@@ -64,7 +66,7 @@ def fast_function(
     Args:
       name: for messages and profiles.
       fun: what the function is a compiled form of; functions of one `fun` and `key` share programs.
-      miss: called for new signatures; returns `(result, fast path or None, False)`.
+      miss: called for new signatures; returns `(result, fast path or None, whether to forget the path)`.
       static_argnums: positions that are part of the signature by value.
       static_argnames: keywords that are.
       key: what else distinguishes it.
@@ -74,12 +76,16 @@ def fast_function(
         try:
             return miss(*args, **kwargs)
         except BaseException:
-            function._clear_cache()
+            function._clear_cache()  # or else jaxlib would never again dispatch this signature
             raise
+
+    def compute(*args: Any, **kwargs: Any) -> Any:
+        """What jaxlib calls instead when jax's own `disable_jit` is on."""
+        return miss(*args, **kwargs)[0]
 
     function = _jaxlib.pjit(
         name,
-        fun,
+        compute if fun is None else fun,
         guarded,
         list(static_argnums),
         list(static_argnames),
@@ -153,6 +159,7 @@ install_eval_trace(eval_trace)
 
 _leaf_tree = dispatch_registry.flatten(Array(0))[1]
 _MOST_EAGER_PROGRAMS = 4096
+_MOST_SLOW_PROGRAMS = 64
 
 
 def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
@@ -181,29 +188,35 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
 
 
 def _one_program(primitive: Any, params: dict[str, Any]) -> Any:
-    """The function that computes a primitive for given parameters."""
     single = not primitive.multiple_results
-    executables: dict[Any, Executable] = {}
+    slow: dict[Any, Executable] = {}  # what jaxlib does not dispatch
 
     def run(*xs: Any) -> Any:
         out = thread.trace.process(primitive, xs, params)
         return [out] if single else out
 
+    def executable_of(avals: list[Any], device: Any) -> Executable:
+        closed = trace_to_jaxpr(run, avals, primitive.name)
+        trimmed, lowered = lower(closed, primitive.name, device.platform)
+        return compile_lowered(trimmed, lowered, device, primitive.name)
+
     def miss(*args: Any) -> Any:
         for x in args:
             if isinstance(x, Tracer):
                 raise escaped(x)
-        avals = tuple(get_aval(x) for x in args)
+        avals = [get_aval(x) for x in args]
         device = backend.choose_device(args)
-        key = (avals, device, config.trace_context())
-        executable = executables.get(key)
+        key = (tuple(avals), device, config.trace_context())
+        executable = slow.get(key)
         if executable is None:
-            closed = trace_to_jaxpr(run, avals, primitive.name)
-            trimmed, lowered = lower(closed, primitive.name, device.platform)
-            executable = executables[key] = compile_lowered(trimmed, lowered, device, primitive.name)
+            executable = executable_of(avals, device)
         outs = executable(args)
-        if single:
-            return outs[0], fast_path(executable, _leaf_tree, args), False
-        return outs, fast_path(executable, dispatch_registry.flatten(outs)[1], args), False
+        out = outs[0] if single else outs
+        fast = fast_path(executable, _leaf_tree if single else dispatch_registry.flatten(outs)[1], args)
+        if fast is None:
+            if len(slow) >= _MOST_SLOW_PROGRAMS:
+                slow.clear()
+            slow[key] = executable
+        return out, fast, False
 
     return fast_function(primitive.name, None, miss, key=primitive.name)

@@ -33,7 +33,9 @@ __all__ = [
 _functions = rules.lowering_rules.functions
 
 
-def register_lowering(primitive: Any, rule: Callable[..., Any], platform: str | None = None) -> Callable[..., Any]:
+def register_lowering(
+    primitive: Any, rule: Callable[..., Any], platform: str | None = None
+) -> Callable[..., Any]:
     """Register a lowering rule.
 
     Args:
@@ -63,7 +65,9 @@ class _SharedContext:
         self.types: dict[Any, Any] = {}
         self.modules = 0
         with context:
-            self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(code_to_filename=_user_file, frame_limit=10)
+            self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(
+                code_to_filename=_user_file, frame_limit=10
+            )
             self.unknown = ir.Location.unknown()
 
 
@@ -170,7 +174,15 @@ class LoweringRuleContext:
       tokens_in: the current token of each ordered effect of the equation.
     """
 
-    __slots__ = ("avals_in", "avals_out", "module_context", "primitive", "source_info", "tokens_in", "tokens_out")
+    __slots__ = (
+        "avals_in",
+        "avals_out",
+        "module_context",
+        "primitive",
+        "source_info",
+        "tokens_in",
+        "tokens_out",
+    )
 
     def __init__(
         self,
@@ -358,7 +370,12 @@ def jaxpr_subcomp(
             with location:
                 values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]
                 ctx = LoweringRuleContext(
-                    module, eqn.primitive, [v.aval for v in invars], [v.aval for v in eqn.outvars], None, source
+                    module,
+                    eqn.primitive,
+                    [v.aval for v in invars],
+                    [v.aval for v in eqn.outvars],
+                    None,
+                    source,
                 )
                 ordered = ordered_effects(eqn.effects)
                 if ordered:
@@ -416,7 +433,11 @@ _MOST_NESTED_CALLS = 64
 def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Call a closed jaxpr as a function of the module: for rules of primitives that hold one."""
     module = ctx.module_context
-    if module.depth >= _MOST_NESTED_CALLS and closed not in module.functions and module.uses(closed.jaxpr) <= 1:
+    if (
+        module.depth >= _MOST_NESTED_CALLS
+        and closed not in module.functions
+        and module.uses(closed.jaxpr) <= 1
+    ):
         with deeper():
             return inline_jaxpr(ctx, closed, args)
     ordered = ordered_effects(closed.effects)
@@ -526,7 +547,9 @@ def lower_to_module(
         try:
             op.operation.verify()
         except ir.MLIRError as error:
-            raise XlaError(f"the module of {name} is not valid StableHLO; a lowering rule is wrong:\n{error}") from error
+            raise XlaError(
+                f"the module of {name} is not valid StableHLO; a lowering rule is wrong:\n{error}"
+            ) from error
     return Lowered(module, ordered, kept)
 
 

@@ -20,20 +20,20 @@ def device_put(x: Any, device: Any = None) -> Any:
 
     Args:
       x: arrays, NumPy arrays and numbers in any containers.
-      device: where to; None leaves arrays where they are and puts the rest on the default device, uncommitted.
+      device: where to, a device or a sharding; None leaves arrays where they are, and puts the rest uncommitted
+        on the default device.
 
     Returns:
       The same structure, with an `Array` for each leaf.
 
     Raises:
-      TypeError: `device` is not a device, or a leaf is not an array.
+      TypeError: `device` is neither, or a leaf is not an array.
 
     >>> import primax as px
     >>> px.device_put([1.0, 2])
     [Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True)]
     """
-    if device is not None and not hasattr(device, "device_kind"):
-        raise TypeError(f"device_put: device must be one of primax.devices() or None, got {device!r}")
+    device = backend.device_of(device, "device_put")
 
     def put(leaf: Any) -> Any:
         aval = core.get_aval(leaf)
@@ -93,7 +93,9 @@ def primax_register(registry: Any) -> None:
         impl=_device_put_impl,
         abstract_eval=lambda x, *, device: x,
         jvp=ad.linear_jvp(device_put_p),
-        transpose=ad.linear_transpose(device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]),
+        transpose=ad.linear_transpose(
+            device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]
+        ),
         batch=batching.vectorized(device_put_p),
         lowering=lambda ctx, x, *, device: [x],
     )

@@ -49,7 +49,11 @@ class Program:
         if self._open is None:
             jaxpr = self.closed.jaxpr
             invars = [*jaxpr.constvars, *jaxpr.invars]
-            self._open = core.ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars)) if jaxpr.constvars else self.closed
+            self._open = (
+                core.ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars))
+                if jaxpr.constvars
+                else self.closed
+            )
         return self._open
 
     def alive(self) -> bool:
@@ -151,13 +155,17 @@ class Jitted:
 
     def miss(self, *args: Any, **kwargs: Any) -> Any:
         """Called by the dispatcher for signatures it has not seen, and under every transformation."""
+        if core.config.disable_jit.value:
+            return self.fun(*args, **kwargs), None, False
         program, leaves = self.program(args, kwargs)
         donated = self.donated(args, kwargs)
         if not core.thread.trace.tracing and not program.tracers:
             if any(isinstance(x, core.Tracer) for x in leaves):
                 raise core.escaped(next(x for x in leaves if isinstance(x, core.Tracer)))
             device = self.device or backend.choose_device(leaves)
-            executable = backend.executable_for(program.closed, f"jit_{self.name}", device, donated, self.keep_unused)
+            executable = backend.executable_for(
+                program.closed, f"jit_{self.name}", device, donated, self.keep_unused
+            )
             outs = tree.unflatten(program.out_tree, executable(leaves))
             fast = None if self.device else backend.fast_path(executable, program.fast_tree, leaves)
             return outs, fast, False
@@ -181,10 +189,18 @@ class Jitted:
         program, leaves = self.program(args, kwargs)
         if program.tracers:
             raise core.UnexpectedTracerError(
-                f"{self.name} closes over values of an enclosing transformation; pass them as arguments to inspect it"
+                f"{self.name} closes over values of an enclosing transformation; "
+                "pass them as arguments to inspect it"
             )
         device = self.device or backend.choose_device(leaves)
         return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, device)
+
+    def release(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Take note of which donated arguments are gone, so that their next use raises a clear error."""
+        given = [args[i] for i in self.donate.positions if i < len(args)]
+        given += [kwargs[name] for name in self.donate.names if name in kwargs]
+        for x in tree.tree_leaves(given):
+            backend.release(x, self.name)
 
 
 def check_outputs(leaves: list[Any], out_tree: Any, name: str) -> None:
@@ -215,7 +231,7 @@ def jit(
       fun: a function of arrays in any containers; usable as a decorator, with or without options.
       static_argnums: positions of arguments that are part of the program; hashable, compared by value.
       static_argnames: names of such arguments.
-      donate_argnums: positions of arguments whose buffers may be reused for results, and cannot be read afterwards.
+      donate_argnums: positions of arguments whose buffers results may reuse; reading them afterwards raises.
       donate_argnames: names of such arguments.
       keep_unused: whether to pass arguments that the program does not use.
       inline: whether programs that call it contain its equations instead of a call.
@@ -256,10 +272,18 @@ def jit(
         if both:
             raise ValueError(f"jit: an argument cannot be both static and donated, got {sorted(both)}")
     jitted = Jitted(fun, static, donate, keep_unused, inline, device)
-    key = (static.positions, tuple(sorted(static.names)), donate.positions, keep_unused, inline, device)
-    function = backend.fast_function(
-        jitted.name, fun, jitted.miss, static.positions, tuple(sorted(static.names)), key
+    static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
+    key = (static.positions, static_names, donate.positions, donate_names, keep_unused, inline, device)
+    fast = function = backend.fast_function(
+        jitted.name, fun, jitted.miss, static.positions, static_names, key
     )
+    if donate.positions or donate.names:
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            out = fast(*args, **kwargs)
+            jitted.release(args, kwargs)
+            return out
+
     functools.update_wrapper(function, fun)
 
     def trace(*args: Any, **kwargs: Any) -> Traced:
@@ -279,7 +303,7 @@ def jit(
         """Forget the programs of this function."""
         _programs.pop(fun, None)
         jitted.own_programs.clear()
-        function._clear_cache()
+        fast._clear_cache()
 
     function.trace = trace
     function.lower = lower
@@ -304,7 +328,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     args, kwargs = tree.tree_map(_as_struct, (args, kwargs))
-    program, _ = Jitted(fun, StaticArguments((), ()), StaticArguments((), ()), False, False, None).program(args, kwargs)
+    nothing = StaticArguments((), ())
+    program, _ = Jitted(fun, nothing, nothing, False, False, None).program(args, kwargs)
     return tree.unflatten(program.out_tree, map(struct_of, program.closed.out_avals))
 
 

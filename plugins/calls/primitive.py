@@ -16,24 +16,33 @@ jit_p = core.Primitive("jit", multiple_results=True)
 def _params(jaxpr: core.ClosedJaxpr, name: str, inline: bool) -> dict[str, Any]:
     """The parameters of a call that was derived from another: nothing is donated, all inputs are used."""
     count = len(jaxpr.jaxpr.invars)
-    return {"jaxpr": jaxpr, "name": name, "donated_invars": (False,) * count, "keep_unused": False, "inline": inline}
+    return {
+        "jaxpr": jaxpr,
+        "name": name,
+        "donated_invars": (False,) * count,
+        "keep_unused": False,
+        "inline": inline,
+    }
 
 
-def _jit_impl(*args: Any, jaxpr: core.ClosedJaxpr, name: str, donated_invars: Any, keep_unused: bool, inline: bool) -> Any:
+def _jit_impl(
+    *args: Any, jaxpr: core.ClosedJaxpr, name: str, donated_invars: Any, keep_unused: bool, inline: bool
+) -> Any:
     def make() -> Any:
         def miss(*args: Any) -> Any:
             for x in args:
                 if isinstance(x, core.Tracer):
                     raise core.escaped(x)
             device = backend.choose_device(args)
-            executable = backend.executable_for(jaxpr, f"jit_{name}", device, donated_invars, keep_unused)
+            # Nothing is donated: the program around may still need what it passed.
+            executable = backend.executable_for(jaxpr, f"jit_{name}", device, (), keep_unused)
             outs = executable(args)
             out_tree = core.tree.dispatch_registry.flatten(outs)[1]
             return outs, backend.fast_path(executable, out_tree, args), False
 
         return backend.fast_function(name, None, miss, key=name)
 
-    return core.cached(jaxpr, ("fast", donated_invars, keep_unused), make)(*args)
+    return core.cached(jaxpr, ("fast", keep_unused), make)(*args)
 
 
 def _jit_abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
@@ -45,7 +54,9 @@ def _jit_check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any
     return jaxpr.out_avals, jaxpr.effects
 
 
-def _jit_jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
+def _jit_jvp(
+    primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any
+) -> Any:
     nonzeros = [type(t) is not ad.Zero for t in tangents]
     jvp_jaxpr, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzeros)
     given = [t for t in tangents if type(t) is not ad.Zero]
@@ -61,7 +72,14 @@ def _jit_jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str,
 
 
 def _jit_batch(
-    axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any
+    axis: batching.AxisData,
+    args: Any,
+    dims: Any,
+    *,
+    jaxpr: core.ClosedJaxpr,
+    name: str,
+    inline: bool,
+    **params: Any,
 ) -> Any:
     if all(d is None for d in dims) and not _uses_axis(jaxpr, axis.name):
         outs = jit_p.bind(*args, jaxpr=jaxpr, name=name, inline=inline, **params)
@@ -128,7 +146,9 @@ def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
     return known_eqn, unknown_eqn, split.unknown_out
 
 
-def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
+def _jit_transpose(
+    cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any
+) -> Any:
     linear = tuple(type(x) is ad.UndefinedPrimal for x in args)
     nonzero = tuple(type(ct) is not ad.Zero for ct in cts)
     transposed, nonzero_in = _transpose_jaxpr(jaxpr, linear, nonzero)
@@ -148,7 +168,7 @@ def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inl
 def _transpose_jaxpr(
     closed: core.ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
 ) -> tuple[core.ClosedJaxpr, list[bool]]:
-    """The program from (the other inputs, the nonzero cotangents) to the nonzero cotangents of the linear inputs."""
+    """The program from the other inputs and the nonzero cotangents to those of the linear inputs."""
 
     def make() -> tuple[core.ClosedJaxpr, list[bool]]:
         in_avals, out_avals = closed.in_avals, closed.out_avals
@@ -187,14 +207,18 @@ def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> Any:
     trimmed, used_inputs = core.dce_jaxpr(closed.jaxpr, used_outputs)
     if all(used_outputs) and all(used_inputs) and len(trimmed.eqns) == len(closed.jaxpr.eqns):
         return used_inputs, eqn
-    new = core.cached(closed, ("trimmed", tuple(used_outputs)), lambda: core.ClosedJaxpr(trimmed, closed.consts))
+    new = core.cached(
+        closed, ("trimmed", tuple(used_outputs)), lambda: core.ClosedJaxpr(trimmed, closed.consts)
+    )
     params = _params(new, eqn.params["name"], eqn.params["inline"])
     invars = [v for v, used in zip(eqn.invars, used_inputs, strict=True) if used]
     outvars = [v for v, used in zip(eqn.outvars, used_outputs, strict=True) if used]
     return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=params, effects=trimmed.effects)
 
 
-def _jit_lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, **params: Any) -> Any:
+def _jit_lowering(
+    ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, **params: Any
+) -> Any:
     return mlir.call_jaxpr(ctx, name, jaxpr, args)
 
 

@@ -20,7 +20,9 @@ class Stage:
 
     __slots__ = ("device", "donated", "keep_unused", "name", "program")
 
-    def __init__(self, program: Any, name: str, donated: tuple[bool, ...], keep_unused: bool, device: Any) -> None:
+    def __init__(
+        self, program: Any, name: str, donated: tuple[bool, ...], keep_unused: bool, device: Any
+    ) -> None:
         self.program = program
         self.name = name
         self.donated = donated
@@ -143,14 +145,21 @@ class Compiled(Stage):
             )
         for i, (x, aval) in enumerate(zip(leaves, self.program.closed.in_avals, strict=True)):
             if isinstance(x, core.Tracer):
-                raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
+                raise TypeError(
+                    f"{self.name}: a compiled program cannot be transformed; transform the jitted function"
+                )
             have = core.get_aval(x)
             if have.shape != aval.shape or have.dtype != aval.dtype:
                 path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0])
                 raise TypeError(
-                    f"{self.name}: argument{path} must be {aval.str_short()}, as compiled for, got {have.str_short()}"
+                    f"{self.name}: argument{path} must be {aval.str_short()}, "
+                    f"which it was compiled for, got {have.str_short()}"
                 )
-        return tree.unflatten(self.out_tree, self._executable(leaves))
+        outs = self._executable(leaves)
+        for x, donated in zip(leaves, self.donated, strict=False):
+            if donated:
+                backend.release(x, self.name)
+        return tree.unflatten(self.out_tree, outs)
 
     def as_text(self) -> str:
         """The optimized program in XLA's notation."""
