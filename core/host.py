@@ -442,9 +442,11 @@ class PluginHost:
             vital = record.source == "built-in" and record.name in self._essential
             if vital or config.strict_plugins.value:
                 raise PluginError(record.reason) from error
+            first_of_name = self._find(record.name) is record
+            silence = f"{DISABLED}={record.name}" if first_of_name else f"uninstalling {record.distribution}"
             warnings.warn(
                 f"{record.reason}. primax goes on without it; `python -m primax plugins` shows more, "
-                f"and {DISABLED}={record.name} silences this",
+                f"and {silence} silences this",
                 PluginWarning,
                 stacklevel=_users_level(),
             )
