@@ -32,11 +32,8 @@ def _implementation(name: str) -> Callable[..., Any]:
     load_plugins()
     found = _implementations.get(name)
     if found is None:
-        raise NotImplementedError(
-            f"no active plugin supplies {name!r} for arrays; `python -m primax plugins` lists what is active"
-            if not name.isidentifier() or name not in operator_names
-            else f"arrays have no {name!r}: no active plugin supplies it (registry.operators({name}=...))"
-        )
+        kind = AttributeError if name in _PROPERTIES else NotImplementedError
+        raise kind(f"arrays have no {name!r}: no active plugin supplies it, by registry.operators({name}=...)")
     return found
 
 
