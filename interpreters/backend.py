@@ -234,7 +234,8 @@ def put_host(
     if device is None:
         device = default_device()
     if x.dtype != aval.dtype:
-        x = x.astype(aval.dtype)
+        with np.errstate(over="ignore"):
+            x = x.astype(aval.dtype)
     semantics = _HostBuffer.ZERO_COPY if lent else _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
     return _jaxlib.batched_device_put(
         aval, sharding_of(device), [x], [device], committed, host_buffer_semantics=semantics, enable_x64=True

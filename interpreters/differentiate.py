@@ -12,7 +12,7 @@ import numpy as np
 from primax.core import dtypes, tree
 from primax.core.array import Array
 from primax.core.avals import get_aval
-from primax.core.trace import Tracer, thread
+from primax.core.trace import Tracer
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import Tape, linear_tape, linearize_flat
@@ -66,7 +66,7 @@ class _Flat:
         return flat  # type: ignore[no-any-return]
 
 
-def _strip(aux: Any, kind: type) -> Any:
+def _strip(aux: Any) -> Any:
     """Auxiliary output, without the tracers of the transformation that has ended."""
 
     def value(x: Any) -> Any:
@@ -78,12 +78,10 @@ def _strip(aux: Any, kind: type) -> Any:
 
 
 def _array(x: Any) -> Any:
-    """A result of a derivative as an array, when nothing is being traced."""
-    if type(x) is Array or isinstance(x, Tracer) or thread.trace.tracing:
+    """A result of a derivative as an array, which a host constant is not yet."""
+    if type(x) is Array or isinstance(x, Tracer) or getattr(x, "dtype", None) == dtypes.float0:
         return x
-    if getattr(x, "dtype", None) == dtypes.float0:
-        return x
-    return put_value(x)
+    return put_value(x, get_aval(x).weak_type)
 
 
 def _check_callable(what: str, fun: Any) -> None:
@@ -153,7 +151,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     outs, out_tangents = jvp_flat(flat_fun, flat, given)
     out = tree.unflatten(flat_fun.out_tree, outs)
     tangent = tree.unflatten(flat_fun.out_tree, map(instantiate_zeros, out_tangents))
-    return (out, tangent, _strip(flat_fun.aux, Tracer)) if has_aux else (out, tangent)
+    return (out, tangent, _strip(flat_fun.aux)) if has_aux else (out, tangent)
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -198,7 +196,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         return tree.unflatten(out_tree, [_array(instantiate_zeros(t)) for t in tape.replay(*given)])
 
     out = tree.unflatten(out_tree, outs)
-    return (out, f_lin, _strip(flat_fun.aux, Tracer)) if has_aux else (out, f_lin)
+    return (out, f_lin, _strip(flat_fun.aux)) if has_aux else (out, f_lin)
 
 
 class _Pullback:
@@ -276,7 +274,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     outs, tape = linearize_flat(flat_fun, flat)
     pullback = _Pullback(tape, in_tree, avals, flat_fun.out_tree, [get_aval(x) for x in outs])
     out = tree.unflatten(flat_fun.out_tree, outs)
-    return (out, pullback, _strip(flat_fun.aux, Tracer)) if has_aux else (out, pullback)
+    return (out, pullback, _strip(flat_fun.aux)) if has_aux else (out, pullback)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
@@ -363,7 +361,7 @@ def _gradient(
         grads = tree.unflatten(in_tree, pull_back(tape, [ct], avals))
         gradient = grads[0] if isinstance(argnums, int) else grads
         value = _array(outs[0])
-        return ((value, _strip(flat_fun.aux, Tracer)), gradient) if has_aux else (value, gradient)
+        return ((value, _strip(flat_fun.aux)), gradient) if has_aux else (value, gradient)
 
     return value_and_gradient
 
@@ -438,6 +436,8 @@ def _unit_cotangent(what: str, fun: Any, out_tree: Any, outs: list[Any], holomor
         )
     elif not dtypes.is_floating(aval.dtype):
         raise TypeError(f"{what}: {_name(fun)} must return a floating number, got {aval.str_short()}; use vjp")
+    if aval.weak_type and aval.dtype == dtypes.python_scalar_dtypes[float]:
+        return 1.0
     return aval.dtype.type(1)
 
 
@@ -529,7 +529,7 @@ def jacfwd(
 
         columns = vmap(push, out_axes=-1)(*_basis(avals))
         jac = _columns(columns, avals, in_tree, isinstance(argnums, int), flat_fun.out_tree)
-        return (jac, _strip(flat_fun.aux, Tracer)) if has_aux else jac
+        return (jac, _strip(flat_fun.aux)) if has_aux else jac
 
     return jacobian_fun
 
@@ -596,7 +596,7 @@ def jacrev(
 
         rows = vmap(pull)(*_basis(out_avals)) if out_avals else []
         jac = _rows(rows, avals, out_avals, in_tree, isinstance(argnums, int), flat_fun.out_tree)
-        return (jac, _strip(flat_fun.aux, Tracer)) if has_aux else jac
+        return (jac, _strip(flat_fun.aux)) if has_aux else jac
 
     return jacobian_fun
 
