@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import logging
-import os
-import tempfile
+import re
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +16,7 @@ from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.array import Array
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr, Literal, cached, dce_jaxpr
-from primax.interpreters import backend
+from primax.interpreters import backend, disk_cache
 from primax.interpreters.lowering import Lowered, lower_to_module
 
 __all__ = ["Executable", "executable_for"]
@@ -158,11 +154,7 @@ def lower(
 
 def compile_lowered(closed: ClosedJaxpr, lowered: Lowered, device: Any, name: str) -> Executable:
     """Compile a module for a device."""
-    start = time.perf_counter()
-    xla = compile_module(lowered, device, name)
-    if config.log_compiles.value:
-        _log.warning("compiled %s for %s in %.3f s", name, device, time.perf_counter() - start)
-    return Executable(closed, lowered, device, xla)
+    return Executable(closed, lowered, device, compile_module(lowered, device, name))
 
 
 def executable_for(
@@ -178,59 +170,75 @@ def executable_for(
 
 
 def compile_module(lowered: Lowered, device: Any, name: str) -> Any:
-    """The XLA executable of a module: from the cache on disk, or compiled.
+    """The XLA executable of a module: from the directory `compilation_cache_dir`, or compiled.
 
     Raises:
       XlaError: XLA refuses the program.
     """
-    client = backend.client(device.platform)
     options = backend.compile_options(device)
     folder = config.compilation_cache_dir.value
-    key = None
-    if folder and not lowered.host_callbacks:
-        key = cache_key(lowered, options, device)
-        found = _read_cached(Path(folder), key)
-        if found is not None:
-            return client.deserialize_executable(found, DeviceList((device,)), options)
+    if not folder or lowered.host_callbacks:
+        return _compile(lowered, options, device, name)
+    key = disk_cache.key_of(lowered, options, device)
+    stored = disk_cache.read(folder, key)
+    if stored is not None:
+        try:
+            client = backend.client(device.platform)
+            xla = client.deserialize_executable(stored, DeviceList((device,)), options)
+        except XlaError as error:
+            disk_cache.discard(folder, key, f"XLA cannot load it: {error}")
+        else:
+            _report("loaded %s for %s from the compilation cache", name, device)
+            return xla
     start = time.perf_counter()
-    try:
-        with lowered.context:
-            xla = client.compile_and_load(
-                lowered.module, DeviceList((device,)), options, host_callbacks=lowered.host_callbacks
-            )
-    except XlaError as error:
-        raise XlaError(f"XLA could not compile {name} for {device}: {error}") from error
-    if key is not None and time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs.value:
-        _write_cached(Path(folder), key, client.serialize_executable(xla))
+    xla = _compile(lowered, options, device, name)
+    if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs.value:
+        disk_cache.write(folder, key, backend.client(device.platform).serialize_executable(xla))
     return xla
 
 
-def cache_key(lowered: Lowered, options: Any, device: Any) -> str:
-    """A key that is the same in every process that would compile the same program in the same way."""
-    digest = hashlib.sha256()
+def _compile(lowered: Lowered, options: Any, device: Any, name: str) -> Any:
+    start = time.perf_counter()
+    try:
+        with lowered.context:
+            xla = backend.client(device.platform).compile_and_load(
+                lowered.module, DeviceList((device,)), options, host_callbacks=lowered.host_callbacks
+            )
+    except XlaError as error:
+        line = _suspect(lowered, str(error))
+        raise XlaError(f"XLA could not compile {name} for {device}: {error}{line}") from None
+    _report("compiled %s for %s in %.3f s", name, device, time.perf_counter() - start)
+    return xla
+
+
+def _report(text: str, *values: Any) -> None:
+    _log.log(logging.WARNING if config.log_compiles.value else logging.DEBUG, text, *values)
+
+
+_LINE = re.compile(r'"([^"]+)":(\d+):')
+
+
+def _suspect(lowered: Lowered, message: str) -> str:
+    """The user's line that made the operation which XLA complains of, or else the first of the program."""
+    first = ""
+    named = ""
+
+    def visit(operation: Any) -> Any:
+        nonlocal first, named
+        found = _LINE.search(str(operation.location))
+        if found is not None:
+            line = f"{found[1]}:{found[2]}"
+            first = first or f"\nThe program begins at {line}."
+            if operation.name == "stablehlo.custom_call":
+                target = _jaxlib.ir.StringAttr(operation.attributes["call_target_name"]).value
+                if target in message:
+                    named = f"\nThe call of {target} was made at {line}."
+                    return _jaxlib.ir.WalkResult.INTERRUPT
+        return _jaxlib.ir.WalkResult.ADVANCE
+
     with lowered.context:
-        clone = lowered.module.operation.clone()
-        _jaxlib.passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(clone)
-        code = io.BytesIO()
-        clone.write_bytecode(code)
-    digest.update(code.getvalue())
-    digest.update(options.SerializeAsString())
-    digest.update(_jaxlib.version.__version__.encode())
-    digest.update(str(_jaxlib.get_topology_for_devices([device]).fingerprint()).encode())
-    return digest.hexdigest()
-
-
-def _read_cached(folder: Path, key: str) -> bytes | None:
-    path = folder / f"{key}.xla"
-    return path.read_bytes() if path.exists() else None
-
-
-def _write_cached(folder: Path, key: str, data: bytes) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    os.replace(temporary, folder / f"{key}.xla")
+        lowered.module.operation.walk(visit, _jaxlib.ir.WalkOrder.PRE_ORDER)
+    return named or first
 
 
 def module_text(lowered: Lowered, debug_info: bool = False) -> str:

@@ -128,7 +128,9 @@ def test_python_scalars() -> None:
 
 @pytest.mark.parametrize("kind", [int, float, complex])
 def test_only_rank_0_becomes_a_python_number(kind: Callable[[Any], Any]) -> None:
-    with pytest.raises(TypeError, match=rf"rank 0 can become a Python {kind.__name__}, got f32\[1\]; use .item"):
+    with pytest.raises(
+        TypeError, match=rf"rank 0 can become a Python {kind.__name__}, got f32\[1\]; use .item"
+    ):
         kind(put(np.ones(1, np.float32)))
 
 
@@ -193,7 +195,9 @@ def test_where_an_array_is() -> None:
     assert not hasattr(x, "__cuda_array_interface__")
 
 
-@pytest.mark.parametrize("name", ["float32", "float64", "bool", "complex64", "bfloat16", "float8_e4m3fn", "int4"])
+@pytest.mark.parametrize(
+    "name", ["float32", "float64", "bool", "complex64", "bfloat16", "float8_e4m3fn", "int4"]
+)
 @pytest.mark.parametrize("weak", [False, True])
 def test_copies_and_pickles_keep_value_dtype_and_weakness(name: str, weak: bool) -> None:
     value = host(name)
@@ -294,7 +298,10 @@ def test_what_was_deleted_or_donated_cannot_be_used(how: str, name: str) -> None
     twice_in_place(given)
     assert gone.is_deleted()
     assert given.is_deleted()
-    for x, fate in ((gone, r"was deleted \(delete\(\)\)"), (given, r"was donated to <lambda> \(donate_argnums\)")):
+    for x, fate in (
+        (gone, r"was deleted \(delete\(\)\)"),
+        (given, r"was donated to <lambda> \(donate_argnums\)"),
+    ):
         with pytest.raises(DeletedArrayError, match=fate):
             READERS[how](x)
     assert (gone.shape, gone.dtype) == ((), one.dtype)

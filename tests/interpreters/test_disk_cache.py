@@ -1,0 +1,174 @@
+"""Compiled programs are found again by other processes, and a cache that is broken only costs time."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import primax as px
+import pytest
+from primax.core import config
+from primax.interpreters import backend, disk_cache
+from primax.plugins.arithmetic import add, mul
+
+ONES = np.ones(3, np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    before = config.compilation_cache_dir.value, config.persistent_cache_min_compile_time_secs.value
+    px.config.update("compilation_cache_dir", tmp_path / "cache")
+    px.config.update("persistent_cache_min_compile_time_secs", 0)
+    yield tmp_path / "cache"
+    px.config.update("compilation_cache_dir", before[0])
+    px.config.update("persistent_cache_min_compile_time_secs", before[1])
+
+
+def compile_events(caplog: Any, run: Callable[[], Any]) -> list[str]:
+    """What was compiled and what was loaded during a call, in order."""
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, logger="primax"):
+        run()
+    return [record.getMessage().split()[0] for record in caplog.records]
+
+
+def program(scale: float = 3.0) -> Any:
+    return px.jit(lambda x: mul(add(x, x), np.float32(scale)))
+
+
+def test_a_program_is_compiled_once_and_then_loaded(folder: Path, caplog: Any) -> None:
+    assert compile_events(caplog, lambda: program()(ONES)) == ["compiled"]
+    (file,) = folder.iterdir()
+    before = file.stat().st_mtime_ns
+    assert compile_events(caplog, lambda: program()(ONES)) == ["loaded"]
+    assert file.stat().st_mtime_ns == before
+    assert program()(ONES).tolist() == [6.0] * 3
+    f = program()
+    f(ONES)
+    assert compile_events(caplog, lambda: f(ONES)) == []
+
+
+def test_the_key_tells_programs_apart(folder: Path, caplog: Any) -> None:
+    program()(ONES)
+    assert compile_events(caplog, lambda: program(4.0)(ONES)) == ["compiled"]
+    assert compile_events(caplog, lambda: program()(np.ones(4, np.float32))) == ["compiled"]
+    assert compile_events(
+        caplog, lambda: px.jit(lambda x: add(x, x), donate_argnums=0)(px.device_put(ONES))
+    ) == ["compiled"]
+    assert compile_events(caplog, lambda: px.jit(lambda x: add(x, x))(px.device_put(ONES))) == ["compiled"]
+    assert len(list(folder.iterdir())) == 5
+
+
+def test_the_key_depends_on_options_and_flags_but_not_on_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lowered() -> Any:
+        return px.jit(lambda x: add(x, x)).lower(ONES)._lowered
+
+    def moved() -> Any:
+        return px.jit(lambda x: add(x, x)).lower(ONES)._lowered
+
+    device = px.devices()[0]
+    options = backend.compile_options(device)
+    key = disk_cache.key_of(lowered(), options, device)
+    assert disk_cache.key_of(moved(), options, device) == key
+    other = backend.compile_options(device)
+    other.num_replicas = 2
+    assert disk_cache.key_of(lowered(), other, device) != key
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    assert disk_cache.key_of(lowered(), options, device) != key
+
+
+def test_quick_programs_are_not_kept(folder: Path) -> None:
+    px.config.update("persistent_cache_min_compile_time_secs", 1000)
+    program()(ONES)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("damage", ["empty", "garbage", "cut", "flipped"])
+def test_a_damaged_file_is_ignored_and_replaced(folder: Path, caplog: Any, damage: str) -> None:
+    program()(ONES)
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(
+        {
+            "empty": b"",
+            "garbage": b"what is this",
+            "cut": whole[:-10],
+            "flipped": whole[:200] + bytes([whole[200] ^ 1]) + whole[201:],
+        }[damage]
+    )
+    with pytest.warns(UserWarning, match=f"{file.name} is ignored, since it is damaged"):
+        assert compile_events(caplog, lambda: program()(ONES)) == ["compiled"]
+    assert compile_events(caplog, lambda: program()(ONES)) == ["loaded"]
+
+
+def test_a_file_that_xla_cannot_load_is_ignored_and_replaced(folder: Path, caplog: Any) -> None:
+    program()(ONES)
+    (file,) = folder.iterdir()
+    disk_cache.write(str(folder), file.stem, b"no executable")
+    with pytest.warns(UserWarning, match="XLA cannot load it"):
+        assert compile_events(caplog, lambda: program()(ONES)) == ["compiled"]
+    assert compile_events(caplog, lambda: program()(ONES)) == ["loaded"]
+
+
+def test_a_directory_that_cannot_be_written_costs_only_a_warning(
+    tmp_path: Path, folder: Path, caplog: Any
+) -> None:
+    occupied = tmp_path / "file"
+    occupied.write_text("not a directory")
+    px.config.update("compilation_cache_dir", occupied / "cache")
+    with pytest.warns(UserWarning, match="compilation cache: .* cannot be") as caught:
+        assert program()(ONES).tolist() == [6.0] * 3
+    assert any("cannot be written to" in str(one.message) for one in caught)
+
+
+def test_nothing_half_written_is_left_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: Any, target: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.warns(UserWarning, match="no space left"):
+        program()(ONES)
+    assert list(folder.iterdir()) == []
+
+
+PROCESS = """
+import logging, sys
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+import numpy as np, primax as px
+from primax.plugins.arithmetic import add
+{lines}f = px.jit(lambda x: add(x, x))
+assert f(np.ones(3, np.float32)).tolist() == [2.0] * 3
+g = px.jit(lambda x: add(f(x), x), donate_argnums=0)
+x = px.device_put(np.ones(3, np.float32), px.devices()[{device}])
+assert g(x).tolist() == [3.0] * 3 and x.is_deleted()
+"""
+
+
+def test_another_process_does_not_compile(tmp_path: Path) -> None:
+    def run(lines: int = 0, device: int = 0) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", PROCESS.format(lines="\n" * lines, device=device)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={
+                **os.environ,
+                "PRIMAX_COMPILATION_CACHE_DIR": str(tmp_path),
+                "PRIMAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+                "PRIMAX_LOG_COMPILES": "1",
+                "PRIMAX_NUM_CPU_DEVICES": "2",
+            },
+        )
+        assert done.returncode == 0, done.stderr
+        return [line.split()[0] for line in done.stdout.splitlines()]
+
+    assert run() == ["compiled", "compiled"]
+    assert run() == ["loaded", "loaded"]
+    assert run(lines=7) == ["loaded", "loaded"]
+    assert run(device=1) == ["loaded", "compiled"]
