@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend.core import get_aval
-from primax.plugins.structural import concatenate, pad, reshape, slice_in_dim, transpose
+import numpy as np
 
-__all__ = ["fold"]
+from primax.extend.core import get_aval
+from primax.plugins.arithmetic import add
+from primax.plugins.structural import concatenate, pad, reshape, rev, slice_in_dim, transpose
+
+__all__ = ["fold", "scan"]
 
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
@@ -63,3 +66,48 @@ def _halves(combine: Combine, xs: Sequence[Any], size: int, identities: Sequence
         rest = [(0, 0, 0)] * (len(get_aval(xs[0]).shape) - 1)
         right = [pad(x, i, [(0, 1, 0), *rest]) for x, i in zip(right, identities, strict=True)]
     return combine(left, right)
+
+
+def scan(combine: Combine, xs: Sequence[Any], axis: int, reverse: bool = False) -> list[Any]:
+    """What an associative function makes of the elements up to each position along an axis.
+
+    Args:
+      combine: `(a, b) -> c` on lists of arrays of any one shape, elementwise; `a` holds earlier elements.
+      xs: arrays of numbers of one shape, of length 1 or more along the axis.
+      axis: along which to scan.
+      reverse: whether to begin at the end.
+
+    Returns:
+      Arrays of the shapes of `xs`.
+    """
+    if reverse:
+        return [rev(x, (axis,)) for x in scan(combine, [rev(x, (axis,)) for x in xs], axis)]
+    size = get_aval(xs[0]).shape[axis]
+    if size == 1:
+        return list(xs)
+
+    def part(values: Sequence[Any], start: int, stop: int, step: int = 1) -> list[Any]:
+        return [slice_in_dim(x, start, stop, step, axis) for x in values]
+
+    pairs = combine(part(xs, 0, size - size % 2, 2), part(xs, 1, size, 2))
+    odd = scan(combine, pairs, axis)
+    even = part(xs, 0, 1)
+    if size > 2:
+        before = part(odd, 0, (size - 1) // 2)
+        later = combine(before, part(xs, 2, size, 2))
+        even = [concatenate([x, y], axis) for x, y in zip(even, later, strict=True)]
+    return [_interleave(x, y, axis, size) for x, y in zip(even, odd, strict=True)]
+
+
+def _interleave(even: Any, odd: Any, axis: int, size: int) -> Any:
+    """Elements at even positions and those at odd positions, in one array."""
+    aval = get_aval(even)
+    zero = np.zeros((), aval.dtype)[()]
+    config = [(0, 0, 0)] * len(aval.shape)
+
+    def spread(x: Any, before: int, after: int) -> Any:
+        config[axis] = (before, after, 1)
+        return pad(x, zero, config)
+
+    rest = size % 2
+    return add(spread(even, 0, 1 - rest), spread(odd, 1, rest))

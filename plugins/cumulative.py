@@ -1,0 +1,261 @@
+"""Cumulative operations: for each position along an axis, the reduction of all elements up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core, hookimpl
+from primax.extend.core import ShapedArray, get_aval
+from primax.extend.interpreters import ad, mlir
+from primax.plugins.arithmetic import add_p, mul_p, sub_p
+from primax.plugins.comparison import eq_p, ne_p
+from primax.plugins.elementwise import INEXACT, NUMERIC, Accepts
+from primax.plugins.exponential import exp_p, log_p
+from primax.plugins.monoids import ADD, MAX, MIN, MUL, Monoid
+from primax.plugins.recurrence import RULES as _RECURRENCE_RULES
+from primax.plugins.recurrence import linear_recurrence_p, shifted
+from primax.plugins.sequential import accumulator_dtype, lower_to_loop
+from primax.plugins.structural import (
+    convert_element_type,
+    convert_element_type_p,
+    select_n_p,
+    stop_gradient,
+    zeros_like,
+)
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = [
+    "cumlogsumexp",
+    "cumlogsumexp_p",
+    "cummax",
+    "cummax_p",
+    "cummin",
+    "cummin_p",
+    "cumprod",
+    "cumprod_p",
+    "cumsum",
+    "cumsum_p",
+]
+
+cumlogsumexp_p = core.Primitive("cumlogsumexp")
+cummax_p = core.Primitive("cummax")
+cummin_p = core.Primitive("cummin")
+cumprod_p = core.Primitive("cumprod")
+cumsum_p = core.Primitive("cumsum")
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The sums of all elements up to each position along an axis.
+
+    Args:
+      operand: an array of numbers.
+      axis: an axis.
+      reverse: whether to begin at the end.
+
+    Returns:
+      An array of the shape and dtype of `operand`.
+
+    Raises:
+      TypeError: `operand` is boolean.
+      ValueError: `axis` is out of range.
+
+    >>> import primax as px
+    >>> px.lax.cumsum(px.numpy.array([1, 2, 3]))
+    Array([1, 3, 6], dtype=int32)
+    """
+    return _cumulate(cumsum_p, operand, axis, reverse)
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The products of all elements up to each position along an axis; see `cumsum`."""
+    return _cumulate(cumprod_p, operand, axis, reverse)
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The greatest of all elements up to each position along an axis, NaN from the first on; see `cumsum`."""
+    return _cumulate(cummax_p, operand, axis, reverse)
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The smallest of all elements up to each position along an axis, NaN from the first on; see `cumsum`."""
+    return _cumulate(cummin_p, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """The logarithms of the sums of exponentials of all elements up to each position along an axis.
+
+    Args, results and errors are those of `cumsum`, but for the dtype, which must be floating or complex.
+    """
+    return _cumulate(cumlogsumexp_p, operand, axis, reverse)
+
+
+def _cumulate(primitive: core.Primitive, operand: Any, axis: int, reverse: bool) -> Any:
+    axis = canonical_axis(axis, len(get_aval(operand).shape), primitive.name)
+    return primitive.bind(operand, axis=axis, reverse=bool(reverse))
+
+
+def _abstract_eval(name: str, accepts: Accepts) -> Callable[..., ShapedArray]:
+    def abstract_eval(operand: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+        if operand.dtype not in accepts:
+            raise TypeError(f"{name}: operand must be {accepts.name}, got {operand.str_short()}")
+        if not 0 <= axis < len(operand.shape):
+            raise ValueError(
+                f"{name}: axis must be that of an axis of operand, got {axis} for {operand.str_short()}"
+            )
+        return operand
+
+    abstract_eval.__name__ = f"abstract_eval({name})"
+    return abstract_eval
+
+
+def _batch(primitive: core.Primitive) -> Callable[..., Any]:
+    def batch(args: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+        (dim,) = dims
+        return primitive.bind(*args, axis=axis + (axis >= dim), reverse=reverse), dim
+
+    batch.__name__ = f"batch({primitive})"
+    return batch
+
+
+def _loop_lowering(monoid: Monoid) -> Callable[..., Any]:
+    combine = monoid.combine
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axis: int, reverse: bool) -> Any:
+        aval = ctx.avals_out[0]
+        if 0 in aval.shape:
+            return [x]
+        dtype = accumulator_dtype(aval.dtype) if combine in (add_p, mul_p) else aval.dtype
+
+        def step(total: Any, x: Any) -> Any:
+            if dtype == aval.dtype:
+                total = combine.bind(total, x)
+                return [total, total]
+            total = combine.bind(total, convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False))
+            return [total, convert_element_type_p.bind(total, new_dtype=aval.dtype, weak_type=False)]
+
+        return lower_to_loop(ctx, step, monoid.start(dtype), [x], axis, reverse)
+
+    lowering.__name__ = f"loop({combine})"
+    return lowering
+
+
+def _window_lowering(monoid: Monoid) -> Callable[..., Any]:
+    """A window over all that came before, which compilers for accelerators turn into a parallel scan."""
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axis: int, reverse: bool) -> Any:
+        aval = ctx.avals_out[0]
+        shape = aval.shape
+        if 0 in shape:
+            return [x]
+        ir, hlo = mlir.ir, mlir.hlo
+        window, padding = [1] * len(shape), np.zeros((len(shape), 2), np.int64)
+        window[axis] = shape[axis]
+        padding[axis, int(reverse)] = shape[axis] - 1
+        start = monoid.ir_start(aval.dtype)
+        operation = hlo.ReduceWindowOp(
+            [mlir.cached_ir_type(ctx.module_context.shared, aval)],
+            [x],
+            [start],
+            ir.DenseI64ArrayAttr.get(window),
+            padding=ir.DenseIntElementsAttr.get(padding),
+        )
+        block = operation.regions[0].blocks.append(start.type, start.type)
+        with ir.InsertionPoint(block):
+            hlo.return_(mlir.inline_jaxpr(ctx, monoid.program(aval.dtype), list(block.arguments)))
+        return operation.results
+
+    lowering.__name__ = f"window({monoid.combine})"
+    return lowering
+
+
+def _prod_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+    """By p[i] = x[i] p[i - 1], so that nothing is divided by elements, which may be zero."""
+    if 0 in get_aval(x).shape:
+        return t
+    terms = mul_p.bind(t, shifted(out, 1, axis, reverse))
+    return linear_recurrence_p.bind(x, terms, axis=axis, reverse=reverse)
+
+
+def _extremum_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+    """The tangent of the extremum so far, or of the new element, or where they are equal the mean of both."""
+    if 0 in get_aval(x).shape:
+        return t
+    dtype = get_aval(t).dtype
+    stays, takes = (
+        convert_element_type_p.bind(eq_p.bind(y, out), new_dtype=dtype, weak_type=False)
+        for y in (shifted(out, np.nan, axis, reverse), x)
+    )
+    half, one = (np.asarray(value, dtype)[()] for value in (0.5, 1))
+    keep = mul_p.bind(stays, sub_p.bind(one, mul_p.bind(half, takes)))
+    terms = mul_p.bind(t, sub_p.bind(one, keep))
+    return linear_recurrence_p.bind(keep, terms, axis=axis, reverse=reverse)
+
+
+def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Any:
+    """The greatest element so far, and the logarithm of a sum that is kept relative to it.
+
+    The result does not depend on the shift by the greatest element, so neither do its derivatives.
+    """
+    aval = get_aval(x)
+    if 0 in aval.shape:
+        return x
+    dtype = np.dtype(np.float32) if aval.dtype.itemsize < 4 else aval.dtype
+    x = convert_element_type(x, dtype)
+    top = stop_gradient(cummax_p.bind(x, axis=axis, reverse=reverse))
+    decay = exp_p.bind(_difference(shifted(top, -np.inf, axis, reverse), top))
+    terms = exp_p.bind(_difference(x, top))
+    total = linear_recurrence_p.bind(decay, terms, axis=axis, reverse=reverse)
+    return convert_element_type(add_p.bind(top, log_p.bind(total)), aval.dtype)
+
+
+def _difference(x: Any, y: Any) -> Any:
+    """x - y, and 0 where that is NaN: where both are the same infinity, so that derivatives there are 0."""
+    difference = sub_p.bind(x, y)
+    return select_n_p.bind(ne_p.bind(difference, difference), difference, zeros_like(difference))
+
+
+def _logsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
+    if type(tangents[0]) is ad.Zero:
+        out = cumlogsumexp_p.bind(*primals, axis=axis, reverse=reverse)
+        return out, ad.Zero.from_primal_value(out)
+    (out,), (tangent,) = ad.jvp_flat(lambda x: [_logsumexp(x, axis=axis, reverse=reverse)], primals, tangents)
+    return out, tangent
+
+
+def _define(registry: Any, primitive: core.Primitive, monoid: Monoid, **rules: Any) -> None:
+    registry.define(
+        primitive,
+        abstract_eval=_abstract_eval(primitive.name, NUMERIC),
+        batch=_batch(primitive),
+        lowering={None: _window_lowering(monoid), "cpu": _loop_lowering(monoid)},
+        **rules,
+    )
+
+
+def _cumsum_transpose(ct: Any, operand: Any, *, axis: int, reverse: bool) -> Any:
+    return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.define(linear_recurrence_p, **_RECURRENCE_RULES)
+    _define(
+        registry,
+        cumsum_p,
+        ADD,
+        jvp=ad.linear_jvp(cumsum_p),
+        transpose=ad.linear_transpose2(cumsum_p, _cumsum_transpose),
+    )
+    _define(registry, cumprod_p, MUL, jvp=ad.standard_jvp2(cumprod_p, _prod_jvp))
+    _define(registry, cummax_p, MAX, jvp=ad.standard_jvp2(cummax_p, _extremum_jvp))
+    _define(registry, cummin_p, MIN, jvp=ad.standard_jvp2(cummin_p, _extremum_jvp))
+    registry.define(
+        cumlogsumexp_p,
+        abstract_eval=_abstract_eval("cumlogsumexp", INEXACT),
+        jvp=_logsumexp_jvp,
+        batch=_batch(cumlogsumexp_p),
+        lowering=mlir.lower_fun(_logsumexp, multiple_results=False),
+    )

@@ -1,0 +1,83 @@
+"""Loops over one axis that carry a value along it: on CPUs the fastest way to all partial results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes
+from primax.extend.interpreters import mlir
+
+__all__ = ["accumulator_dtype", "lower_to_loop"]
+
+_WIDER = {
+    np.dtype(np.float32): np.dtype(np.float64),
+    np.dtype(np.complex64): np.dtype(np.complex128),
+}
+
+
+def accumulator_dtype(dtype: Any) -> Any:
+    """The dtype in which many numbers of a dtype are added, one after the other, without losing precision."""
+    if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32:
+        return np.dtype(np.float32)
+    return _WIDER.get(dtype, dtype)
+
+
+def lower_to_loop(
+    ctx: mlir.LoweringRuleContext,
+    step: Callable[..., Sequence[Any]],
+    start: Any,
+    xs: Sequence[Any],
+    axis: int,
+    reverse: bool,
+) -> Any:
+    """A loop over one axis of arrays of one shape, which collects a result for each position.
+
+    Args:
+      ctx: of a primitive whose operands are `xs`, and whose result has their shape.
+      step: `(carry, *elements) -> (carry, result)`, where all arguments have length 1 along the axis.
+      start: the carry in the beginning, a NumPy scalar.
+      xs: IR values.
+      axis: what is looped over.
+      reverse: whether the loop begins at the end.
+
+    Returns:
+      The results, at the positions of their elements.
+    """
+    out_aval = ctx.avals_out[0]
+    shape = out_aval.shape
+    count = shape[axis]
+    one = (*shape[:axis], 1, *shape[axis + 1 :])
+    carry = ShapedArray(one, start.dtype)
+    elements = [ShapedArray(one, aval.dtype) for aval in ctx.avals_in]
+    program = core.trace_to_jaxpr(step, [carry, *elements], "step")
+
+    ir, hlo = mlir.ir, mlir.hlo
+    counter = np.dtype(np.int32 if count < 2**31 else np.int64)
+    zero, unit = (mlir.ir_constant(np.asarray(i, counter)) for i in (0, 1))
+    size, last = (mlir.ir_constant(np.asarray(i, counter)) for i in (count, count - 1))
+    sizes = ir.DenseI64ArrayAttr.get(one)
+    nothing = np.zeros((), out_aval.dtype)
+    state = [zero, _filled(start, carry), _filled(nothing, out_aval), *xs]
+    types = [value.type for value in state]
+    loop = hlo.WhileOp(types, state)
+    with ir.InsertionPoint(loop.regions[0].blocks.append(*types)) as point:
+        less = hlo.ComparisonDirectionAttr.get("LT")
+        signed = hlo.ComparisonTypeAttr.get("SIGNED")
+        hlo.return_([hlo.compare(point.block.arguments[0], size, less, compare_type=signed)])
+    with ir.InsertionPoint(loop.regions[1].blocks.append(*types)) as point:
+        i, value, outs, *arrays = point.block.arguments
+        at = hlo.subtract(last, i) if reverse else i
+        where = [at if d == axis else zero for d in range(len(shape))]
+        parts = [hlo.dynamic_slice(x, where, sizes) for x in arrays]
+        value, out = mlir.inline_jaxpr(ctx, program, [value, *parts])
+        outs = hlo.dynamic_update_slice(outs, out, where)
+        hlo.return_([hlo.add(i, unit), value, outs, *arrays])
+    return [loop.results[2]]
+
+
+def _filled(value: Any, aval: ShapedArray) -> Any:
+    return mlir.broadcast_scalar(mlir.ir_constant(value), aval)
