@@ -16,8 +16,6 @@ from primax.core.array import Array
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.config import (
     config,
-    debug_infs,
-    debug_nans,
     default_matmul_precision,
     disable_jit,
     enable_x64,
@@ -63,8 +61,6 @@ __all__ = [
     "clear_caches",
     "config",
     "copy_to_host_async",
-    "debug_infs",
-    "debug_nans",
     "default_backend",
     "default_matmul_precision",
     "device_count",

@@ -25,8 +25,6 @@ __all__ = [
     "Option",
     "compilation_cache_dir",
     "config",
-    "debug_infs",
-    "debug_nans",
     "default_matmul_precision",
     "disable_jit",
     "enable_x64",
@@ -262,24 +260,6 @@ persistent_cache_min_compile_time_secs = Option(
     SECONDS,
     "Programs that compile faster than this are not written to the compilation cache directory.",
 )
-debug_nans = Option(
-    "debug_nans",
-    False,
-    BOOL,
-    "Check every result for NaN, and name the operation that made the first one.",
-    jit_key=True,
-    tracing=True,
-    shorthand=True,
-)
-debug_infs = Option(
-    "debug_infs",
-    False,
-    BOOL,
-    "Check every result for infinity, and name the operation that made the first one.",
-    jit_key=True,
-    tracing=True,
-    shorthand=True,
-)
 numpy_dtype_promotion = Option(
     "numpy_dtype_promotion",
     "standard",
@@ -375,8 +355,6 @@ config = Config(
     strict_plugins,
     compilation_cache_dir,
     persistent_cache_min_compile_time_secs,
-    debug_nans,
-    debug_infs,
     numpy_dtype_promotion,
     default_matmul_precision,
     log_compiles,

@@ -15,8 +15,6 @@ from primax.core.config import (
     Option,
     compilation_cache_dir,
     config,
-    debug_infs,
-    debug_nans,
     default_matmul_precision,
     disable_jit,
     enable_x64,
@@ -27,7 +25,7 @@ from primax.core.config import (
     trace_context,
 )
 
-FLAGS = [enable_x64, disable_jit, strict_plugins, debug_nans, debug_infs, log_compiles]
+FLAGS = [enable_x64, disable_jit, strict_plugins, log_compiles]
 
 
 def in_new_process(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -162,10 +160,10 @@ def test_update_sets_the_value_of_every_thread_with_or_without_prefix():
 
 @pytest.mark.usefixtures("restored")
 def test_update_does_not_end_an_override():
-    with debug_nans(True):
-        config.update("debug_nans", False)
-        assert debug_nans.value is True
-    assert debug_nans.value is False
+    with log_compiles(True):
+        config.update("log_compiles", False)
+        assert log_compiles.value is True
+    assert log_compiles.value is False
 
 
 def test_config_reads_options_as_attributes():
@@ -277,8 +275,6 @@ def test_a_bad_environment_variable_is_named():
     [
         (enable_x64, None),
         (disable_jit, None),
-        (debug_nans, None),
-        (debug_infs, None),
         (numpy_dtype_promotion, "strict"),
         (default_matmul_precision, "highest"),
     ],
