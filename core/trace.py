@@ -19,12 +19,14 @@ from primax.core.errors import (
 )
 from primax.core.operand import Operand
 from primax.core.rules import load_plugins
+from primax.core.source_info import user_frame
 
 __all__ = ["Trace", "Tracer", "current_trace", "set_current_trace", "thread"]
 
 # Part of the key of jaxlib's dispatch cache: a jitted function met while a trace is at work must reach Python,
 # whatever its arguments are.
 tracing_flag = _jaxlib.Config("primax_tracing", False, include_in_jit_key=True, include_in_trace_context=False)
+_get_traceback = _jaxlib.Traceback.get_traceback
 
 
 class Trace:
@@ -34,7 +36,7 @@ class Trace:
     has multiple results. Rules are called with `parent` as the current trace; see `inside`.
     """
 
-    __slots__ = ("__weakref__", "alive", "parent")
+    __slots__ = ("__weakref__", "alive", "begun", "parent")
 
     tracing: ClassVar[bool] = True
     transformation: ClassVar[str] = "a transformation"
@@ -42,6 +44,7 @@ class Trace:
     def __init__(self, parent: Any) -> None:
         if self.tracing:
             load_plugins()  # some tables are optional, so that a rule missed there would not be noticed
+        self.begun = _get_traceback() if self.tracing else None
         self.parent = parent
         self.alive = True
 
@@ -51,7 +54,8 @@ class Trace:
 
     def provenance(self, tracer: Any) -> str:
         """Where a tracer comes from, in words for an error message; may be empty."""
-        return ""
+        frame = user_frame(self.begun)
+        return f"The transformation began at {frame}." if frame else ""
 
     def end(self) -> None:
         """Called once the traced function has returned; tracers that outlive this are leaks."""
@@ -143,25 +147,21 @@ class Tracer(Operand):
     def __bool__(self) -> bool:
         if self.is_concrete:
             return bool(self.concrete())
-        raise TracerBoolConversionError(
-            tracer_message(
-                self,
-                "Python asked for the truth of a tracer",
-                "Use lax.cond or numpy.where to choose by value, or make the argument static "
-                "(static_argnums of jit) if it is known before tracing.",
-            )
+        raise self._refusal(
+            TracerBoolConversionError,
+            "Python asked for the truth of a tracer",
+            "Use lax.cond or numpy.where to choose by value, or make the argument static "
+            "(static_argnums of jit) if it is known before tracing.",
         )
 
     def _integer(self, asked: str) -> Any:
         if self.is_concrete:
             return self.concrete()
-        raise TracerIntegerConversionError(
-            tracer_message(
-                self,
-                f"Python asked for {asked} of a tracer",
-                "Shapes, axes and loop bounds of Python must be known before tracing: make the argument static "
-                "(static_argnums of jit), or compute with arrays (lax.fori_loop, lax.dynamic_slice).",
-            )
+        raise self._refusal(
+            TracerIntegerConversionError,
+            f"Python asked for {asked} of a tracer",
+            "Shapes, axes and loop bounds of Python must be known before tracing: make the argument static "
+            "(static_argnums of jit), or compute with arrays (lax.fori_loop, lax.dynamic_slice).",
         )
 
     def __index__(self) -> int:
@@ -177,13 +177,15 @@ class Tracer(Operand):
         return complex(self._integer("the complex"))
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TracerArrayConversionError(
-            tracer_message(
-                self,
-                "NumPy asked for the array of a tracer",
-                "Use the functions of primax.numpy instead of numpy's inside transformed functions.",
-            )
+        raise self._refusal(
+            TracerArrayConversionError,
+            "NumPy asked for the array of a tracer",
+            "Use the functions of primax.numpy instead of numpy's inside transformed functions.",
         )
+
+    def _refusal(self, kind: type[TypeError], asked: str, remedy: str) -> TypeError:
+        """Why this cannot be made a Python or NumPy value: above all because it has escaped, if it has."""
+        return kind(tracer_message(self, asked, remedy)) if self._trace.alive else escaped(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval.str_short()}>"

@@ -11,7 +11,7 @@ from primax.core.avals import get_aval
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.protocol import protocol_of
-from primax.core.trace import Trace, Tracer, enter, thread, tracing_flag
+from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
@@ -70,8 +70,10 @@ class BatchTrace(Trace):
         self.axis = axis
 
     def provenance(self, tracer: Any) -> str:
+        value = tracer.value
+        source = value._trace.provenance(value) if isinstance(value, Tracer) else super().provenance(tracer)
         name = "" if self.axis.name is None else f" named {self.axis.name!r}"
-        return f"It is mapped over an axis of size {self.axis.size}{name}."
+        return f"It is mapped over an axis of size {self.axis.size}{name}.{' ' + source if source else ''}"
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         values = []
@@ -178,6 +180,8 @@ def batch_flat(
             out_values.append(out.value)
             out_dims.append(out.dim)
         else:
+            if isinstance(out, Tracer) and not out._trace.alive:
+                raise escaped(out)
             out_values.append(out)
             out_dims.append(None)
     return out_values, out_dims

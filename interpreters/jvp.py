@@ -9,7 +9,7 @@ from primax.core import dtypes, rules
 from primax.core.avals import get_aval
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
-from primax.core.trace import Trace, Tracer, enter, thread, tracing_flag
+from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
@@ -53,6 +53,10 @@ class JVPTrace(Trace):
     __slots__ = ()
 
     transformation = "differentiation"
+
+    def provenance(self, tracer: Any) -> str:
+        primal = tracer.primal
+        return primal._trace.provenance(primal) if isinstance(primal, Tracer) else super().provenance(tracer)
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         primals = []
@@ -142,6 +146,8 @@ def jvp_flat(
             out_primals.append(out.primal)
             out_tangents.append(out.tangent)
         else:
+            if isinstance(out, Tracer) and not out._trace.alive:
+                raise escaped(out)
             out_primals.append(out)
             out_tangents.append(Zero.from_primal_value(out))
     return out_primals, out_tangents

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes, rules
+from primax.core._jaxlib import Traceback
 from primax.core.avals import get_aval
 from primax.core.errors import RuleError
 from primax.core.primitive import params_key
@@ -20,6 +21,7 @@ from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, in
 
 __all__ = ["LinearTrace", "LinearTracer", "Tape", "backward", "linearize_flat"]
 
+_get_traceback = Traceback.get_traceback
 _partial_eval_functions = rules.partial_eval_rules.functions
 _transpose_functions = rules.transpose_rules.functions
 
@@ -60,7 +62,7 @@ class LinearTrace(Trace):
         self.eqns: list[TapeEqn] = []
         self.inputs: list[LinearTracer] = []
         self.count = 0
-        self.staged = isinstance(parent, StagingTrace)
+        self.staged = _is_staged(parent)
 
     def new_input(self, aval: Any) -> LinearTracer:
         """One more input of the tape."""
@@ -108,9 +110,16 @@ class LinearTrace(Trace):
         self.count = index
         source = thread.source
         if source is None and self.staged:
-            source = self.parent.eqns[-1].source_info if self.parent.eqns else None
+            source = _get_traceback()
         self.eqns.append(TapeEqn(primitive, args, outs, params, source))
         return outs if primitive.multiple_results else outs[0]
+
+
+def _is_staged(trace: Any) -> bool:
+    """Whether what runs under `trace` ends up in a program, whose equations have source lines."""
+    while trace is not None and not isinstance(trace, StagingTrace):
+        trace = trace.parent
+    return trace is not None
 
 
 class Tape:
@@ -138,13 +147,19 @@ class Tape:
         for tracer, x in zip(trace.inputs, args, strict=True):
             env[tracer.index] = x
         process = thread.trace.process
-        for eqn in trace.eqns:
-            values = [
-                env[x.index] if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args
-            ]
-            out = process(eqn.primitive, values, eqn.params)
-            for tracer, x in zip(eqn.outs, out if eqn.primitive.multiple_results else (out,), strict=True):
-                env[tracer.index] = x
+        before = thread.source
+        try:
+            for eqn in trace.eqns:
+                values = [
+                    env[x.index] if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args
+                ]
+                if eqn.source_info is not None:
+                    thread.source = eqn.source_info
+                out = process(eqn.primitive, values, eqn.params)
+                for tracer, x in zip(eqn.outs, out if eqn.primitive.multiple_results else (out,), strict=True):
+                    env[tracer.index] = x
+        finally:
+            thread.source = before
         return [env[x.index] if trace.is_linear(x) else x for x in self.outs]
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
@@ -271,6 +286,7 @@ def linearize_flat(
         outs, out_tangents = jvp_flat(fun, primals, tangents, trace)
     finally:
         enter(before)
+        trace.end()
     for x in outs:
         if trace.is_linear(x):
             raise escaped(x)
@@ -298,6 +314,7 @@ def linear_tape(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any]) -> T
         outs = fun(*inputs)
     finally:
         enter(before)
+        trace.end()
     return Tape(trace, [x if trace.is_linear(x) else _constant(x) for x in outs])
 
 
