@@ -9,9 +9,10 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.core import Array, Tracer, dtypes, get_aval
-from primax.plugins.numpy.promotion import aval_of, convert
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.structural import (
     broadcast_in_dim_p,
+    broadcast_shapes,
     concatenate_p,
     convert_element_type_p,
     copy_p,
@@ -22,9 +23,18 @@ from primax.plugins.structural.arguments import canonical_shape
 __all__ = [
     "array",
     "asarray",
+    "copy",
     "empty",
+    "empty_like",
+    "from_dlpack",
+    "frombuffer",
+    "fromiter",
+    "full",
+    "full_like",
     "ones",
+    "ones_like",
     "zeros",
+    "zeros_like",
 ]
 
 
@@ -47,11 +57,11 @@ def read_shape(shape: Any, function: str) -> tuple[int, ...]:
 
 def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> Any:
     """An array of one host scalar."""
-    if type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_):
-        if not isinstance(dtype, dtypes.ExtendedDType) and _on_host():
-            with np.errstate(all="ignore"):
-                host = np.full(shape, np.asarray(value).astype(dtype), dtype)
-            return backend.put_value(host, weak)
+    is_host = type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_)
+    if is_host and _on_host() and not isinstance(dtype, dtypes.ExtendedDType):
+        with np.errstate(all="ignore"):
+            host = np.full(shape, np.asarray(value).astype(dtype), dtype)
+        return backend.put_value(host, weak)
     value = convert(value, get_aval(value), dtype, weak)
     if not shape:
         return asarray(value)
@@ -151,7 +161,7 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
 def _host_cast(function: str, host: Any, own: Any, dtype: Any) -> Any:
     if dtypes.is_complex(host.dtype) and not dtypes.is_complex(dtype) and not dtypes.is_bool(dtype):
         host = host.real
-    if dtypes.is_integer(dtype) and dtypes.is_integer(own) and not host.ndim and not host.dtype == own:
+    if dtypes.is_integer(dtype) and dtypes.is_integer(own) and not host.ndim and host.dtype != own:
         return np.asarray(np.dtype(dtype).type(host.item()))
     with np.errstate(all="ignore"):
         return host.astype(dtype)
@@ -219,6 +229,134 @@ def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
         reshape_p.bind(_stacked(x, dtype, shape[1:]), new_sizes=(1, *shape[1:]), dimensions=None) for x in a
     ]
     return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of one value, or of an array repeated.
+
+    Args:
+      shape: a sequence of sizes, or one size.
+      fill_value: a number, or an array whose shape broadcasts to `shape`.
+      dtype: the dtype; that of `fill_value` if None.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype for arrays.
+      ValueError: `fill_value` does not broadcast to `shape`.
+
+    >>> import primax as px
+    >>> px.numpy.full(2, 7)
+    Array([7, 7], dtype=int32)
+    """
+    return _full("full", read_shape(shape, "full"), fill_value, dtype, device, False)
+
+
+def _full(function: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Any, weak: bool) -> Any:
+    if isinstance(value, list | tuple):
+        value = asarray(value)
+    aval = aval_of(function, value, "fill_value")
+    dtype = aval.dtype if dtype is None else read_dtype(dtype, function)
+    if not aval.shape:
+        return place(constant(value, shape, dtype, weak), device)
+    broadcast_shapes(aval.shape, shape)
+    return place(broadcast_to_shape(convert(value, aval, dtype), shape), device)
+
+
+def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Any:
+    aval = aval_of(function, a, "a") if not _is_duck(a) else a
+    weak = dtype is None and getattr(aval, "weak_type", False)
+    dtype = aval.dtype if dtype is None else dtype
+    return _full(
+        function,
+        tuple(aval.shape) if shape is None else read_shape(shape, function),
+        value,
+        dtype,
+        device,
+        weak,
+    )
+
+
+def _is_duck(a: Any) -> bool:
+    """Whether something has a shape and a dtype, without being an array."""
+    return (
+        not isinstance(a, Array | Tracer | np.ndarray | np.generic)
+        and hasattr(a, "shape")
+        and hasattr(a, "dtype")
+    )
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array of one value, in the shape and dtype of another.
+
+    Args:
+      a: an array, a number, or something with a shape and a dtype.
+      fill_value: a number, or an array whose shape broadcasts to that of the result.
+      dtype: the dtype, if not that of `a`.
+      shape: the shape, if not that of `a`.
+      device: where the result is; uncommitted on the default device if None.
+    """
+    return _like("full_like", a, fill_value, dtype, shape, device)
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array of zeros, in the shape and dtype of another. The arguments are those of `full_like`."""
+    return _like("zeros_like", a, 0, dtype, shape, device)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array of ones, in the shape and dtype of another. The arguments are those of `full_like`."""
+    return _like("ones_like", a, 1, dtype, shape, device)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array of unspecified values, which are zeros. The arguments are those of `full_like`."""
+    return _like("empty_like", prototype, 0, dtype, shape, device)
+
+
+def copy(a: Any, order: Any = None) -> Any:
+    """A copy of an array. The arguments are those of `asarray`."""
+    return _array("copy", a, None, order, True, None)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """An array of the bytes of a buffer.
+
+    Args:
+      buffer: an object with the buffer protocol.
+      dtype: the dtype of the elements.
+      count: how many elements; -1 for all.
+      offset: at which byte to begin.
+
+    Raises:
+      ValueError: the size of the buffer is not a multiple of that of an element, or too small.
+    """
+    return asarray(np.frombuffer(buffer, np.dtype(read_dtype(dtype, "frombuffer")), count, offset))
+
+
+def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Any:
+    """An array of the elements of an iterable of numbers.
+
+    Args:
+      iterable: what gives the numbers.
+      dtype: the dtype of the result.
+      count: how many to take; -1 for all.
+    """
+    return asarray(np.fromiter(iterable, np.dtype(read_dtype(dtype, "fromiter")), count))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of the values of another library's array, through DLPack.
+
+    Args:
+      x: an array with `__dlpack__` and `__dlpack_device__`.
+      device: where the result is; where `x` is if None.
+      copy: True to have a copy in any case, False to refuse to make one.
+
+    Raises:
+      TypeError: `x` has no such methods.
+      ValueError: a copy is needed and `copy` is False.
+    """
+    return backend.from_dlpack(x, device, copy)
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index as as_index
 from typing import Any
 
 from primax.extend.core import get_aval
 from primax.plugins import arithmetic
 from primax.plugins.dot import dot_general_p
 from primax.plugins.numpy.creation import read_dtype
-from primax.plugins.numpy.promotion import convert, promote
+from primax.plugins.numpy.promotion import aval_of, convert, promote
+from primax.plugins.numpy.shaping import moveaxis, ravel, reshaped
+from primax.plugins.numpy.ufuncs import conjugate, multiply, negative, subtract
 from primax.plugins.precision import canonicalize_precision
-from primax.plugins.structural import broadcast_shapes, reshape_p, transpose_p
+from primax.plugins.structural import (
+    broadcast_shapes,
+    concatenate_p,
+    reshape_p,
+    split_p,
+    squeeze_p,
+    transpose_p,
+)
+from primax.plugins.structural.arguments import canonical_axes
 
 __all__ = [
+    "cross",
     "dot",
+    "inner",
+    "kron",
     "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+    "vecmat",
 ]
 
 _MATRIX_BY_MATRIX = (((1,), (0,)), ((), ()))
@@ -183,3 +203,216 @@ def contract(
 def _permuted(x: Any, labels: Sequence[Any], wanted: Sequence[Any]) -> Any:
     order = tuple(map(labels.index, wanted))
     return x if order == tuple(range(len(order))) else transpose_p.bind(x, permutation=order)
+
+
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of products of the elements of two arrays, those of the first conjugated.
+
+    Args:
+      a, b: arrays of one size.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Raises:
+      TypeError: the sizes differ.
+    """
+    aval_of("vdot", a, 0)
+    aval_of("vdot", b, 1)
+    return dot(
+        ravel(conjugate(a)), ravel(b), precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of products over the last axes of two arrays.
+
+    Args:
+      a: an array of shape (..., k), or a number.
+      b: an array of shape (..., k), or a number.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Returns:
+      An array whose axes are those of `a`, then those of `b`, without the last ones.
+
+    Raises:
+      TypeError: the last axes differ in length.
+    """
+    if not aval_of("inner", a, 0).shape or not aval_of("inner", b, 1).shape:
+        return dot(a, b, preferred_element_type=preferred_element_type)
+    return tensordot(a, b, (-1, -1), precision=precision, preferred_element_type=preferred_element_type)
+
+
+def outer(a: Any, b: Any, out: None = None) -> Any:
+    """The products of every element of one array with every element of another.
+
+    Args:
+      a, b: arrays, which are raveled.
+      out: None.
+    """
+    if out is not None:
+        raise NotImplementedError("outer: out must be None: arrays are immutable")
+    rows, columns = aval_of("outer", a, 0).size, aval_of("outer", b, 1).size
+    return multiply(reshaped(a, (rows, 1)), reshaped(b, (1, columns)))
+
+
+def tensordot(
+    a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """The sum of products of two arrays over several axes.
+
+    Args:
+      a, b: arrays.
+      axes: how many of the last axes of `a` and of the first of `b` are summed over; or a pair of axes, or of
+        sequences of axes.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Returns:
+      An array whose axes are the others of `a`, then the others of `b`.
+
+    Raises:
+      TypeError: the axes differ in number or length.
+      ValueError: an axis is out of range or repeated.
+
+    >>> import primax as px
+    >>> px.numpy.tensordot(px.numpy.ones((2, 3, 4)), px.numpy.ones((3, 4, 5))).shape
+    (2, 5)
+    """
+    (a, b), preferred = _prepared("tensordot", (a, b), preferred_element_type)
+    x, y = get_aval(a).shape, get_aval(b).shape
+    if not hasattr(axes, "__iter__"):
+        count = as_index(axes)
+        if not 0 <= count <= min(len(x), len(y)):
+            raise TypeError(
+                f"tensordot: axes must be at most {min(len(x), len(y))}, the lower rank, got {count}"
+            )
+        of_a, of_b = tuple(range(len(x) - count, len(x))), tuple(range(count))
+    else:
+        first, second = axes
+        of_a = canonical_axes(first if hasattr(first, "__iter__") else (first,), len(x), "tensordot")
+        of_b = canonical_axes(second if hasattr(second, "__iter__") else (second,), len(y), "tensordot")
+    sizes = tuple(x[i] for i in of_a), tuple(y[i] for i in of_b)
+    if sizes[0] != sizes[1]:
+        raise TypeError(
+            f"tensordot: the axes summed over must have one length, got {sizes[0]} and {sizes[1]} for axes {of_a} of "
+            f"shape {x} and {of_b} of shape {y}"
+        )
+    return _dot_general(a, b, ((of_a, of_b), ((), ())), precision, preferred)
+
+
+def vecdot(
+    x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """The products of stacks of vectors, those of the first conjugated.
+
+    Args:
+      x1, x2: arrays whose shapes broadcast together but for `axis`.
+      axis: the axis of the vectors.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Raises:
+      ValueError: the vectors differ in length, or the other axes do not broadcast.
+    """
+    (a, b), preferred = _prepared("vecdot", (x1, x2), preferred_element_type)
+    a, b = (moveaxis(x, axis, -1) for x in (a, b))
+    lengths = get_aval(a).shape[-1], get_aval(b).shape[-1]
+    if lengths[0] != lengths[1]:
+        raise ValueError(f"vecdot: the vectors must have one length, got {lengths[0]} and {lengths[1]}")
+    return _stacked(conjugate(a), b, ("k",), ("k",), (), precision, preferred)
+
+
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """The products of stacks of matrices with stacks of vectors.
+
+    Args:
+      x1: an array of shape (..., m, n).
+      x2: an array of shape (..., n); leading axes broadcast with those of `x1`.
+
+    Raises:
+      ValueError: the inner axes differ in length, or the leading axes do not broadcast.
+    """
+    (a, b), _ = _prepared("matvec", (x1, x2), None)
+    _require_inner("matvec", a, 2, -1, b, 1, -1)
+    return _stacked(a, b, ("m", "k"), ("k",), ("m",), None, None)
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """The products of stacks of vectors, which are conjugated, with stacks of matrices.
+
+    Args:
+      x1: an array of shape (..., m).
+      x2: an array of shape (..., m, n); leading axes broadcast with those of `x1`.
+
+    Raises:
+      ValueError: the inner axes differ in length, or the leading axes do not broadcast.
+    """
+    (a, b), _ = _prepared("vecmat", (x1, x2), None)
+    _require_inner("vecmat", a, 1, -1, b, 2, -2)
+    return _stacked(conjugate(a), b, ("k",), ("k", "n"), ("n",), None, None)
+
+
+def _require_inner(function: str, a: Any, rank_a: int, i: int, b: Any, rank_b: int, j: int) -> None:
+    x, y = get_aval(a).shape, get_aval(b).shape
+    if len(x) < rank_a or len(y) < rank_b or x[i] != y[j]:
+        raise ValueError(
+            f"{function}: arguments must be of ranks {rank_a} and {rank_b} or more, and their inner axes of one "
+            f"length, got shapes {x} and {y}"
+        )
+
+
+def kron(a: Any, b: Any) -> Any:
+    """The products of every element of one array with the whole of another, as blocks.
+
+    Args:
+      a, b: arrays or numbers.
+    """
+    a, b = promote("kron", a, b)
+    rank = max(len(get_aval(a).shape), len(get_aval(b).shape))
+    x, y = ((1,) * (rank - len(get_aval(z).shape)) + get_aval(z).shape for z in (a, b))
+    left = reshaped(a, tuple([size for pair in zip(x, (1,) * rank, strict=True) for size in pair]))
+    right = reshaped(b, tuple([size for pair in zip((1,) * rank, y, strict=True) for size in pair]))
+    return reshaped(multiply(left, right), tuple([m * n for m, n in zip(x, y, strict=True)]))
+
+
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """The vector products of vectors of length 3; of two vectors of length 2 the third component.
+
+    Args:
+      a, b: arrays whose shapes broadcast together but for the axes of the vectors.
+      axisa, axisb, axisc: the axes of the vectors in `a`, in `b` and in the result.
+      axis: all three of them, if given.
+
+    Raises:
+      ValueError: a vector is not of length 2 or 3.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = promote("cross", a, b)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    lengths = get_aval(a).shape[-1], get_aval(b).shape[-1]
+    if any(length not in (2, 3) for length in lengths):
+        raise ValueError(f"cross: vectors must be of length 2 or 3, got {lengths[0]} and {lengths[1]}")
+    (a1, a2, a3), (b1, b2, b3) = (_components(x) for x in (a, b))
+
+    def component(p: Any, q: Any, r: Any, s: Any) -> Any:
+        """p * q - r * s, where None is zero."""
+        first = None if p is None or q is None else multiply(p, q)
+        second = None if r is None or s is None else multiply(r, s)
+        return first if second is None else negative(second) if first is None else subtract(first, second)
+
+    last = component(a1, b2, a2, b1)
+    if lengths == (2, 2):
+        return last
+    parts = [component(a2, b3, a3, b2), component(a3, b1, a1, b3), last]
+    shape = get_aval(last).shape
+    joined = concatenate_p.bind(*[reshaped(x, (*shape, 1)) for x in parts], dimension=len(shape))
+    return moveaxis(joined, -1, axisc)
+
+
+def _components(x: Any) -> list[Any]:
+    """The components of vectors along the last axis, None for a third that is not there."""
+    rank, length = len(get_aval(x).shape), get_aval(x).shape[-1]
+    parts = split_p.bind(x, sizes=(1,) * length, axis=rank - 1)
+    return [*[squeeze_p.bind(part, dimensions=(rank - 1,)) for part in parts], None][:3]

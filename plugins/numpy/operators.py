@@ -5,9 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from primax.extend.core import Array, dtypes
-from primax.plugins import arithmetic, bitwise, comparison
-from primax.plugins.numpy import indexing, linear, reductions, ufuncs
+from primax.plugins import arithmetic, bitwise, comparison, structural
+from primax.plugins.numpy import (
+    creation,
+    division,
+    indexing,
+    linear,
+    rearranging,
+    reductions,
+    rounding,
+    scans,
+    shaping,
+    statistics,
+    triangles,
+    ufuncs,
+)
+from primax.plugins.numpy.creation import read_dtype
 from primax.plugins.numpy.promotion import foreign, scalar_in
 
 __all__ = ["OPERATORS"]
@@ -32,9 +48,9 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None) -> tuple[Op
         if kind is Array:
             if type(x) is Array:
                 a, b = x._b.aval, y._b.aval
-                if a is b or (a.dtype is b.dtype and a.shape == b.shape):
-                    if accepts is None or accepts(a.dtype):
-                        return bind(x, y)
+                same = a is b or (a.dtype is b.dtype and a.shape == b.shape)
+                if same and (accepts is None or accepts(a.dtype)):
+                    return bind(x, y)
         elif kind is float or kind is int:
             aval = x.aval
             scalar = scalar_in(aval, y)
@@ -42,9 +58,9 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None) -> tuple[Op
                 return bind(x, scalar)
         elif kind is type(x):
             a, b = x.aval, y.aval
-            if a is b or (a.dtype is b.dtype and a.shape == b.shape):
-                if accepts is None or accepts(a.dtype):
-                    return bind(x, y)
+            same = a is b or (a.dtype is b.dtype and a.shape == b.shape)
+            if same and (accepts is None or accepts(a.dtype)):
+                return bind(x, y)
         if foreign(y):
             return NotImplemented
         return function(x, y)
@@ -78,7 +94,7 @@ def _promoting(function: Operator) -> tuple[Operator, Operator]:
 def _power(x: Any, y: Any) -> Any:
     if type(y) is int and dtypes.is_inexact(x.aval.dtype):
         return arithmetic.integer_pow_p.bind(x, y=y)
-    return NotImplemented if foreign(y) else ufuncs.power(x, y)
+    return NotImplemented if foreign(y) else division.power(x, y)
 
 
 def _length(x: Any) -> int:
@@ -88,6 +104,48 @@ def _length(x: Any) -> int:
     return int(shape[0])
 
 
+def _is_real(dtype: Any) -> bool:
+    return not dtypes.is_complex(dtype)
+
+
+def _byte_count(x: Any) -> int:
+    return int(x.aval.size * x.aval.dtype.itemsize)
+
+
+def _item_size(x: Any) -> int:
+    return int(x.aval.dtype.itemsize)
+
+
+def _item(x: Any, *args: Any) -> Any:
+    """The value as a Python scalar; with arguments, that of one element."""
+    value = x.concrete() if x.is_concrete else x
+    if value is x:
+        return x.__array__()
+    return np.asarray(value).item(*args)
+
+
+def _view(x: Any, dtype: Any = None) -> Any:
+    """The bits of an array read as another dtype."""
+    if dtype is None:
+        return x
+    wanted = read_dtype(dtype, "view")
+    if x.dtype == wanted:
+        return x
+    if not x.ndim and dtypes.itemsize_bits(x.dtype) != dtypes.itemsize_bits(wanted):
+        raise ValueError(
+            f"view: dtype must be as wide as that of an array of rank 0, got {wanted} for {x.dtype}"
+        )
+    out = structural.bitcast_convert_type(
+        x if dtypes.itemsize_bits(x.dtype) >= dtypes.itemsize_bits(wanted) else _paired(x, wanted), wanted
+    )
+    return out.reshape((*out.shape[:-2], -1)) if out.ndim > x.ndim else out
+
+
+def _paired(x: Any, dtype: Any) -> Any:
+    parts = dtypes.itemsize_bits(dtype) // dtypes.itemsize_bits(x.dtype)
+    return x.reshape((*x.shape[:-1], x.shape[-1] // parts, parts))
+
+
 OPERATORS: dict[str, Any] = {
     "pow": _power,
     "neg": ufuncs.negative,
@@ -95,12 +153,47 @@ OPERATORS: dict[str, Any] = {
     "abs": ufuncs.absolute,
     "invert": ufuncs.invert,
     "len": _length,
+    "round": rounding.round_method,
+    "getitem": indexing.getitem,
+    "iter": indexing.iterate,
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+    "astype": shaping.astype,
+    "clip": rounding.clip,
+    "conj": ufuncs.conjugate,
+    "conjugate": ufuncs.conjugate,
+    "copy": creation.copy,
+    "cumprod": scans.cumprod,
+    "cumsum": scans.cumsum,
+    "diagonal": triangles.diagonal,
+    "dot": linear.dot,
+    "flatten": shaping.ravel,
+    "item": _item,
+    "max": reductions.max,
+    "mean": statistics.mean,
+    "min": reductions.min,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": shaping.ravel,
+    "repeat": rearranging.repeat,
+    "reshape": shaping.reshape_method,
+    "squeeze": shaping.squeeze,
+    "std": statistics.std,
+    "sum": reductions.sum,
+    "swapaxes": shaping.swapaxes,
+    "trace": triangles.trace,
+    "transpose": shaping.transpose_method,
+    "var": statistics.var,
+    "view": _view,
+    "T": shaping.transpose,
+    "mT": shaping.matrix_transpose,
+    "real": ufuncs.real,
+    "imag": ufuncs.imag,
+    "nbytes": _byte_count,
+    "itemsize": _item_size,
 }
-
-
-def _is_real(dtype: Any) -> bool:
-    return not dtypes.is_complex(dtype)
-
 
 for _name, _primitive, _function, _accepts in (
     ("add", arithmetic.add_p, ufuncs.add, None),
@@ -124,23 +217,13 @@ for _name, _primitive, _function, _accepts in (
     OPERATORS[_name], _ = _direct(_primitive, _function, _accepts)
 
 for _name, _function in (
-    ("floordiv", ufuncs.floor_divide),
-    ("mod", ufuncs.remainder),
-    ("divmod", ufuncs.divmod),
+    ("floordiv", division.floor_divide),
+    ("mod", division.remainder),
+    ("divmod", division.divmod),
     ("lshift", ufuncs.left_shift),
     ("rshift", ufuncs.right_shift),
-    ("pow", ufuncs.power),
+    ("pow", division.power),
     ("matmul", linear.matmul),
 ):
     _forward, OPERATORS["r" + _name] = _promoting(_function)
     OPERATORS.setdefault(_name, _forward)
-
-OPERATORS |= {
-    "getitem": indexing.getitem,
-    "iter": indexing.iterate,
-    "sum": reductions.sum,
-    "max": reductions.max,
-    "min": reductions.min,
-    "mean": reductions.mean,
-    "dot": linear.dot,
-}

@@ -124,9 +124,13 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Any:
             return _wrapped(x, dtype)
         if kind is not complex or dtypes.is_complex(dtype):
             return dtype.type(x)
-    if not weak and isinstance(x, np.ndarray | np.generic) and not isinstance(dtype, dtypes.ExtendedDType):
-        if not (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype)):
-            return np.asarray(x).astype(aval.dtype).astype(dtype)
+    on_host = not weak and isinstance(x, np.ndarray | np.generic)
+    if (
+        on_host
+        and isinstance(dtype, np.dtype)
+        and (dtypes.is_complex(dtype) or not dtypes.is_complex(aval.dtype))
+    ):
+        return np.asarray(x).astype(aval.dtype).astype(dtype)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
 
 

@@ -9,12 +9,18 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.core import Array, Tracer, dtypes, get_aval
-from primax.plugins import arithmetic
-from primax.plugins.numpy.creation import place, read_dtype
-from primax.plugins.numpy.promotion import aval_of
-from primax.plugins.structural import iota_p
+from primax.plugins import arithmetic, comparison, rounding
+from primax.plugins.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
+from primax.plugins.numpy.division import power
+from primax.plugins.numpy.promotion import aval_of, broadcast, cast, convert, promote
+from primax.plugins.numpy.reductions import strong
+from primax.plugins.numpy.selection import where
+from primax.plugins.numpy.shaping import reshaped
+from primax.plugins.numpy.ufuncs import add, divide, multiply, subtract
+from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, iota_p
+from primax.plugins.structural.arguments import canonical_axis
 
-__all__ = ["arange"]
+__all__ = ["arange", "fromfunction", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
 
 
 def _known(function: str, argument: str, x: Any) -> Any:
@@ -87,3 +93,221 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
             raise TypeError(f"arange: there must be at most 2 numbers of dtype bool, got {count}")
         return place(backend.put_value(np.arange(low, high, gap, dtype=bool)), device)
     return place(counted(count, low, gap, dtype), device)
+
+
+def _interpolated(
+    function: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, axis: int
+) -> Any:
+    """`num` points on the way from start to stop, the way gone at each of them, and the dtype of the result."""
+    num = _count(function, num)
+    start, stop = broadcast(function, promote(function, start, stop, to=dtypes.to_inexact_dtype))
+    computed = get_aval(start).dtype
+    wanted = computed if dtype is None else read_dtype(dtype, function)
+    if dtypes.is_inexact(wanted) and not (dtypes.is_complex(computed) and not dtypes.is_complex(wanted)):
+        computed = wanted
+    shape = get_aval(start).shape or get_aval(stop).shape
+    start, stop = (cast(x, computed) for x in (start, stop))
+    steps = num - 1 if endpoint else num
+    real = dtypes.to_floating_dtype(computed)
+    way = counted(num, 0, 1, real)
+    if steps > 1:
+        way = arithmetic.div_p.bind(way, real.type(steps))
+    axis = canonical_axis(axis, len(shape) + 1, function)
+    return start, stop, convert(way, get_aval(way), computed), shape, wanted, axis
+
+
+def _count(function: str, num: Any) -> int:
+    try:
+        count = num.__index__()
+    except core.ConcretizationTypeError:
+        raise
+    except (AttributeError, TypeError):
+        raise TypeError(f"{function}: num must be an integer, got {num!r}") from None
+    if count < 0:
+        raise ValueError(f"{function}: num must not be negative, got {count}")
+    return int(count)
+
+
+def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """An array of `shape` (or a scalar) with an axis of length 1 more."""
+    return x if not shape or not get_aval(x).shape else reshaped(x, (*shape[:axis], 1, *shape[axis:]))
+
+
+def _across(way: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """A vector along one axis of arrays of `shape` with one axis more."""
+    if not shape:
+        return way
+    sizes = [1] * (len(shape) + 1)
+    sizes[axis] = get_aval(way).shape[0]
+    return reshaped(way, tuple(sizes))
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Numbers at even distances from start to stop.
+
+    Args:
+      start, stop: arrays or numbers, of shapes that broadcast together.
+      num: how many.
+      endpoint: whether `stop` is the last of them.
+      retstep: whether to return the distance too.
+      dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
+      axis: where the new axis is in the result.
+      device: where the result is; uncommitted on the default device if None.
+
+    Returns:
+      An array with one axis more than `start` and `stop`; a pair of it and the distance if `retstep`.
+
+    Raises:
+      TypeError: `num` is no integer, or not known while a program is built.
+      ValueError: `num` is negative.
+
+    >>> import primax as px
+    >>> px.numpy.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    start, stop, way, shape, wanted, axis = _interpolated("linspace", start, stop, num, endpoint, dtype, axis)
+    computed = get_aval(way).dtype
+    low, high = _along(start, shape, axis), _along(stop, shape, axis)
+    way = _across(way, shape, axis)
+    rest = arithmetic.sub_p.bind(computed.type(1), way)
+    out = add(multiply(low, rest), multiply(high, way))
+    if dtypes.is_integer(wanted):
+        out = rounding.floor_p.bind(out)
+    out = place(strong(convert(out, get_aval(out), wanted)), device)
+    if not retstep:
+        return out
+    steps = _count("linspace", num) - bool(endpoint)
+    width = subtract(stop, start)
+    return out, strong(divide(width, computed.type(steps)) if steps else full_like(width, math.nan))
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """Numbers at even ratios, from base**start to base**stop.
+
+    Args:
+      start, stop: arrays or numbers, of shapes that broadcast together.
+      num: how many.
+      endpoint: whether base**stop is the last of them.
+      base: the base, an array or a number.
+      dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
+      axis: where the new axis is in the result.
+    """
+    wanted = None if dtype is None else read_dtype(dtype, "logspace")
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    out = power(asarray(base, get_aval(exponents).dtype), exponents)
+    return out if wanted is None else cast(out, wanted)
+
+
+def geomspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Any:
+    """Numbers at even ratios, from start to stop.
+
+    Args:
+      start, stop: arrays or numbers of one sign, of shapes that broadcast together.
+      num: how many.
+      endpoint: whether `stop` is the last of them.
+      dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
+      axis: where the new axis is in the result.
+    """
+    start, stop, way, shape, wanted, axis = _interpolated(
+        "geomspace", start, stop, num, endpoint, dtype, axis
+    )
+    computed = get_aval(way).dtype
+    low, high = _along(start, shape, axis), _along(stop, shape, axis)
+    way = _across(way, shape, axis)
+    out = multiply(low, power(divide(high, low), way))
+    if endpoint:
+        out = where(comparison.eq_p.bind(way, computed.type(1)), high, out)
+    return strong(convert(out, get_aval(out), wanted))
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+    """The coordinates of the points of a grid.
+
+    Args:
+      xi: arrays of rank 1 or 0, the coordinates along each axis.
+      copy: without effect, since arrays are immutable.
+      sparse: whether results have length 1 along the axes on which they do not depend.
+      indexing: "xy" if the first array runs along the second axis, "ij" if along the first.
+
+    Raises:
+      ValueError: an array is of rank 2 or more; `indexing` is neither "xy" nor "ij".
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    sizes = []
+    for i, x in enumerate(xi):
+        aval = aval_of("meshgrid", x, i)
+        if len(aval.shape) > 1:
+            raise ValueError(f"meshgrid: arguments must be of rank 1, got {aval.str_short()}")
+        sizes.append(aval.size)
+    order = list(range(len(xi)))
+    if indexing == "xy" and len(xi) > 1:
+        order[:2] = 1, 0
+    full_shape = tuple([sizes[i] for i in order])
+    out = []
+    for axis, i in sorted(enumerate(order), key=lambda item: item[1]):
+        x = reshaped(xi[i], (sizes[i],))
+        if sparse:
+            out.append(reshaped(x, tuple([size if k == axis else 1 for k, size in enumerate(full_shape)])))
+        elif full_shape == (sizes[i],):
+            out.append(x)
+        else:
+            out.append(broadcast_in_dim_p.bind(x, shape=full_shape, broadcast_dimensions=(axis,)))
+    return out
+
+
+def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+    """The positions of the elements of an array of a shape.
+
+    Args:
+      dimensions: the shape.
+      dtype: the dtype of the result; the default int dtype if None.
+      sparse: whether to return arrays of length 1 along the axes on which they do not depend.
+
+    Returns:
+      An array with one axis more in front, for the axes of the shape; a tuple of arrays if `sparse`.
+    """
+    shape = read_shape(tuple(dimensions), "indices")
+    dtype = dtypes.default_int_dtype() if dtype is None else read_dtype(dtype, "indices")
+    positions = [counted(size, 0, 1, dtype) for size in shape]
+    found = meshgrid(*positions, sparse=sparse, indexing="ij")
+    if sparse:
+        return tuple(found)
+    if not found:
+        return constant(0, (0,), dtype)
+    parts = [reshaped(x, (1, *shape)) for x in found]
+    return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
+
+
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """What a function makes of the positions of the elements of an array of a shape.
+
+    Args:
+      function: takes one array per axis, all of the shape.
+      shape: the shape.
+      dtype: the dtype of the positions.
+      kwargs: keyword arguments of the function.
+    """
+    shape = read_shape(shape, "fromfunction")
+    positions = [counted(size, 0, 1, read_dtype(dtype, "fromfunction")) for size in shape]
+    return function(*meshgrid(*positions, indexing="ij"), **kwargs)

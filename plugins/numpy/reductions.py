@@ -8,35 +8,24 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, dtypes, get_aval
-from primax.plugins import arithmetic, bitwise, comparison, exponential
+from primax.plugins import arithmetic, bitwise
 from primax.plugins import reductions as primitives
-from primax.plugins.elementwise import like
 from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.promotion import (
     aval_of,
     boolean,
-    broadcast_to_shape,
     cast,
     convert,
 )
-from primax.plugins.numpy.ufuncs import where
+from primax.plugins.numpy.selection import where
+from primax.plugins.numpy.shaping import reshaped
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, reduce_sum_p
 from primax.plugins.structural.arguments import canonical_axes, canonical_axis
 
-__all__ = [
-    "all",
-    "any",
-    "max",
-    "mean",
-    "min",
-    "prod",
-    "std",
-    "sum",
-    "var",
-]
+__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "prod", "ptp", "sum"]
 
 _BOOL = np.dtype(np.bool_)
-_FLOAT32 = np.dtype(np.float32)
+FLOAT32 = np.dtype(np.float32)
 
 
 def read_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
@@ -77,11 +66,11 @@ def _wide_integer(dtype: Any) -> Any:
     return dtype
 
 
-def _is_half(dtype: Any) -> bool:
+def is_half(dtype: Any) -> bool:
     return dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32
 
 
-def _masked(function: str, x: Any, keep: Any, value: Any) -> Any:
+def masked(function: str, x: Any, keep: Any, value: Any) -> Any:
     """x where the mask holds, elsewhere a neutral value."""
     aval_of(function, keep, "where")
     return where(boolean(keep), x, value)
@@ -109,10 +98,10 @@ def _accumulate(
     if dtypes.is_bool(out_dtype):
         return _as_bool(primitive, a, aval, axis, keepdims, initial, keep, function)
     axes = read_axes(axis, len(aval.shape), function)
-    computed = _FLOAT32 if _is_half(out_dtype) and axes else out_dtype
+    computed = FLOAT32 if is_half(out_dtype) and axes else out_dtype
     x = convert(a, aval, computed)
     if keep is not None:
-        x = _masked(function, x, keep, computed.type(neutral))
+        x = masked(function, x, keep, computed.type(neutral))
         axes = read_axes(axis, len(get_aval(x).shape), function)
     shape = get_aval(x).shape
     out = primitive.bind(x, axes=axes) if axes else x
@@ -165,7 +154,7 @@ def sum(
     Array([4, 6], dtype=int32)
     """
     if out is not None:
-        _refuse_out("sum")
+        refuse_out("sum")
     if (
         axis is None
         and dtype is None
@@ -175,14 +164,14 @@ def sum(
         and type(a) is Array
     ):
         aval = a._b.aval
-        if not aval.weak_type and (aval.dtype is _FLOAT32 or aval.dtype == _FLOAT32):
+        if not aval.weak_type and (aval.dtype is FLOAT32 or aval.dtype == FLOAT32):
             return reduce_sum_p.bind(a, axes=tuple(range(len(aval.shape)))) if aval.shape else a
     return _accumulate(
         "sum", reduce_sum_p, arithmetic.add_p, 0, a, axis, dtype, keepdims, initial, where, promote_integers
     )
 
 
-def _refuse_out(function: str) -> None:
+def refuse_out(function: str) -> None:
     raise NotImplementedError(f"{function}: out must be None: arrays are immutable")
 
 
@@ -203,7 +192,7 @@ def prod(
     Array(24, dtype=int32)
     """
     if out is not None:
-        _refuse_out("prod")
+        refuse_out("prod")
     return _accumulate(
         "prod",
         primitives.reduce_prod_p,
@@ -243,7 +232,7 @@ def _extremum(
             raise ValueError(f"{function}: initial must be given if where is")
     x = a
     if keep is not None:
-        x = _masked(function, x, keep, _limit(aval.dtype, lowest))
+        x = masked(function, x, keep, _limit(aval.dtype, lowest))
         axes = read_axes(axis, len(get_aval(x).shape), function)
     shape = get_aval(x).shape
     out = primitive.bind(x, axes=axes) if axes else x
@@ -287,7 +276,7 @@ def max(
     Array([2, 4], dtype=int32)
     """
     if out is not None:
-        _refuse_out("max")
+        refuse_out("max")
     return _extremum(
         "max", primitives.reduce_max_p, arithmetic.max_p, True, a, axis, keepdims, initial, where
     )
@@ -298,7 +287,7 @@ def min(
 ) -> Any:
     """The smallest of the elements along axes; NaN if one is. The arguments are those of `max`."""
     if out is not None:
-        _refuse_out("min")
+        refuse_out("min")
     return _extremum(
         "min", primitives.reduce_min_p, arithmetic.min_p, False, a, axis, keepdims, initial, where
     )
@@ -308,7 +297,7 @@ def _truth(function: str, primitive: Any, neutral: bool, a: Any, axis: Any, keep
     aval_of(function, a)
     x = boolean(a)
     if keep is not None:
-        x = _masked(function, x, keep, neutral)
+        x = masked(function, x, keep, neutral)
     shape = get_aval(x).shape
     axes = read_axes(axis, len(shape), function)
     out = primitive.bind(x, axes=axes) if axes else asarray(x)
@@ -329,186 +318,79 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
       ValueError: an axis is out of range or repeated.
     """
     if out is not None:
-        _refuse_out("all")
+        refuse_out("all")
     return _truth("all", primitives.reduce_and_p, True, a, axis, keepdims, where)
 
 
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """Whether any element along axes is true, that is, not zero. The arguments are those of `all`."""
     if out is not None:
-        _refuse_out("any")
+        refuse_out("any")
     return _truth("any", primitives.reduce_or_p, False, a, axis, keepdims, where)
 
 
-def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    return math.prod([shape[i] for i in axes])
-
-
-def _mean_dtypes(function: str, aval: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtype of the result, and the one to compute it in."""
-    out = read_dtype(dtype, function) if dtype is not None else dtypes.to_inexact_dtype(aval.dtype)
-    out = dtypes.canonicalize_dtype(out)
-    return out, _FLOAT32 if _is_half(out) else out
-
-
-def mean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    *,
-    where: Any = None,
-) -> Any:
-    """The mean of the elements along axes.
-
-    Args:
-      a: an array or a number.
-      axis: an axis, a sequence of axes, or None for all.
-      dtype: the dtype of the result; that of `a` if None, but floating for integers.
-      out: None.
-      keepdims: whether the axes stay, with length 1.
-      where: a boolean array that broadcasts with `a`; elements where it is false do not count.
-
-    Raises:
-      ValueError: an axis is out of range or repeated.
-
-    >>> import primax as px
-    >>> px.numpy.mean(px.numpy.array([1, 2, 4]))
-    Array(2.3333333, dtype=float32)
-    """
-    if out is not None:
-        _refuse_out("mean")
-    aval = aval_of("mean", a)
-    out_dtype, computed = _mean_dtypes("mean", aval, dtype)
-    x = convert(a, aval, computed)
-    shape = aval.shape
-    if where is not None:
-        keep = boolean(where)
-        x = _masked("mean", x, keep, like(x, 0))
-        shape = get_aval(x).shape
-    axes = read_axes(axis, len(shape), "mean")
-    if where is None:
-        count: Any = computed.type(_count(shape, axes))
-    else:
-        count = _sum_of(convert(broadcast_to_shape(keep, shape), get_aval(keep), computed), axes)
-    total = _sum_of(x, axes)
-    result = cast(arithmetic.div_p.bind(total, count), out_dtype)
-    return strong(with_axes(result, shape, axes, keepdims))
-
-
-def _sum_of(x: Any, axes: tuple[int, ...]) -> Any:
-    return reduce_sum_p.bind(x, axes=axes) if axes else x
-
-
-def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: Any = 0,
-    keepdims: bool = False,
-    *,
-    where: Any = None,
-    mean: Any = None,
-    correction: Any = None,
-) -> Any:
-    """The variance of the elements along axes, which is real.
-
-    Args:
-      a: an array or a number.
-      axis: an axis, a sequence of axes, or None for all.
-      dtype: the dtype of the result; that of the real part of `a` if None, but floating for integers.
-      out: None.
-      ddof: what is subtracted from the number of elements to get the divisor.
-      keepdims: whether the axes stay, with length 1.
-      where: a boolean array that broadcasts with `a`; elements where it is false do not count.
-      mean: the mean, with the axes kept, if it is known already.
-      correction: another name for `ddof`.
-
-    Raises:
-      ValueError: an axis is out of range or repeated; `ddof` and `correction` are both given.
-    """
-    if out is not None:
-        _refuse_out("var")
-    return _variance("var", a, axis, dtype, _degrees("var", ddof, correction), keepdims, where, mean)
-
-
-def _degrees(function: str, ddof: Any, correction: Any) -> Any:
-    if correction is None:
-        return ddof
-    if not isinstance(ddof, int) or ddof:
-        raise ValueError(
-            f"{function}: ddof and correction must not both be given, got {ddof} and {correction}"
-        )
-    return correction
-
-
-def _variance(
-    function: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, keep: Any, center: Any
-) -> Any:
+def _position(function: str, find: Any, a: Any, axis: Any, keepdims: Any) -> Any:
     aval = aval_of(function, a)
-    if (
-        dtype is not None
-        and dtypes.is_complex(aval.dtype)
-        and not dtypes.is_complex(read_dtype(dtype, function))
-    ):
-        raise ValueError(
-            f"{function}: dtype must be complex for complex a, got {dtype} for {aval.str_short()}"
-        )
-    out_dtype, computed = _mean_dtypes(function, aval, dtype)
-    computed = dtypes.result_type(computed, aval.dtype) if dtype is not None else computed
-    x = convert(a, aval, computed)
-    if center is None:
-        center = globals()["mean"](x, axis, keepdims=True, where=keep)
-    centered = _subtracted(function, x, cast(center, computed))
-    if dtypes.is_complex(computed):
-        squares = arithmetic.real_p.bind(arithmetic.mul_p.bind(centered, arithmetic.conj_p.bind(centered)))
-        out_dtype = dtypes.canonicalize_dtype(dtypes.to_floating_dtype(out_dtype))
+    shape = aval.shape
+    if dtypes.is_complex(aval.dtype):
+        raise TypeError(f"{function}: a must be real, got {aval.str_short()}")
+    if axis is None:
+        flat = reshaped(a, (aval.size,))
+        place, axes = 0, tuple(range(len(shape)))
     else:
-        squares = arithmetic.square_p.bind(centered)
-    real_dtype = get_aval(squares).dtype
-    if keep is not None:
-        squares = _masked(function, squares, keep, real_dtype.type(0))
-    shape = get_aval(squares).shape
-    axes = read_axes(axis, len(shape), function)
-    if keep is None and isinstance(ddof, int | float):
-        divisor = _count(shape, axes) - ddof
-        count: Any = real_dtype.type(divisor if divisor > 0 else math.nan)
-    else:
-        whole = (
-            real_dtype.type(_count(shape, axes))
-            if keep is None
-            else _sum_of(cast(broadcast_to_shape(boolean(keep), shape), real_dtype), axes)
-        )
-        count = arithmetic.sub_p.bind(whole, cast(ddof, real_dtype))
-        count = where(comparison.gt_p.bind(count, real_dtype.type(0)), count, real_dtype.type(math.nan))
-    result = cast(arithmetic.div_p.bind(_sum_of(squares, axes), count), out_dtype)
-    return strong(with_axes(result, shape, axes, keepdims))
+        flat, place = a, canonical_axis(axis, len(shape), function)
+        axes = (place,)
+    if get_aval(flat).shape[place] == 0:
+        raise ValueError(f"{function}: a must not be empty along the axis, got {aval.str_short()}")
+    return with_axes(find(flat, place, dtypes.default_int_dtype()), shape, axes, bool(keepdims))
 
 
-def _subtracted(function: str, x: Any, center: Any) -> Any:
-    shape = get_aval(x).shape
-    own = get_aval(center).shape
-    if own == shape:
-        return arithmetic.sub_p.bind(x, center)
-    return arithmetic.sub_p.bind(x, broadcast_to_shape(center, shape, own) if own else center)
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The position of the first of the largest elements along an axis; that of the first NaN if there is one.
 
+    Args:
+      a: an array or a number, real.
+      axis: the axis; None to count in the raveled array.
+      out: None.
+      keepdims: whether the axis stays, with length 1.
 
-def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: Any = 0,
-    keepdims: bool = False,
-    *,
-    where: Any = None,
-    mean: Any = None,
-    correction: Any = None,
-) -> Any:
-    """The standard deviation of the elements along axes: the root of `var`, whose arguments it takes."""
+    Raises:
+      TypeError: a is complex.
+      ValueError: the axis is out of range or empty.
+    """
     if out is not None:
-        _refuse_out("std")
-    found = _variance("std", a, axis, dtype, _degrees("std", ddof, correction), keepdims, where, mean)
-    return exponential.sqrt_p.bind(found)
+        refuse_out("argmax")
+    return _position("argmax", primitives.argmax, a, axis, keepdims)
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The position of the first of the smallest elements along an axis. The arguments are those of `argmax`."""
+    if out is not None:
+        refuse_out("argmin")
+    return _position("argmin", primitives.argmin, a, axis, keepdims)
+
+
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The difference of the largest and the smallest of the elements along axes.
+
+    Args:
+      a: an array or a number, not boolean.
+      axis: an axis, a sequence of axes, or None for all.
+      out: None.
+      keepdims: whether the axes stay, with length 1.
+    """
+    if out is not None:
+        refuse_out("ptp")
+    return arithmetic.sub_p.bind(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The number of elements along axes that are not zero.
+
+    Args:
+      a: an array or a number.
+      axis: an axis, a sequence of axes, or None for all.
+      keepdims: whether the axes stay, with length 1.
+    """
+    aval_of("count_nonzero", a)
+    return sum(boolean(a), axis, keepdims=keepdims)

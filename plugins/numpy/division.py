@@ -1,0 +1,167 @@
+"""Quotients and remainders of integers and floats, and powers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding
+from primax.plugins.elementwise import like
+from primax.plugins.numpy.predicates import logical_and
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, operands, promote
+from primax.plugins.numpy.selection import choose
+from primax.plugins.numpy.ufuncs import require_real, to_inexact, to_number
+
+__all__ = ["divmod", "float_power", "floor_divide", "fmod", "power", "reciprocal", "remainder"]
+
+
+def fmod(x: Any, y: Any, /) -> Any:
+    """The remainder of x / y that has the sign of x.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("fmod", x, y, to=to_number)
+    require_real("fmod", x)
+    if not dtypes.is_floating(get_aval(x).dtype):
+        y = _nonzero(y)
+    return arithmetic.rem_p.bind(x, y)
+
+
+def _nonzero(y: Any) -> Any:
+    """A divisor of integers, with 1 for 0; a host scalar needs no equation."""
+    if isinstance(y, int | np.integer):
+        return y if y else like(y, 1)
+    return choose(comparison.eq_p.bind(y, like(y, 0)), like(y, 1), y)
+
+
+def remainder(x: Any, y: Any, /) -> Any:
+    """The remainder of x / y that has the sign of y; integers modulo 0 give 0.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("remainder", x, y, to=to_number)
+    require_real("remainder", x)
+    return _remainder(x, y)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    dtype = get_aval(x).dtype
+    if not dtypes.is_floating(dtype):
+        y = _nonzero(y)
+    rest = arithmetic.rem_p.bind(x, y)
+    if dtypes.is_unsigned_integer(dtype):
+        return rest
+    return _moved_towards(rest, y, rest, arithmetic.add_p, y)
+
+
+def _moved_towards(rest: Any, y: Any, x: Any, primitive: Any, step: Any) -> Any:
+    """`primitive(x, step)` where a remainder is not zero and has not the sign of the divisor, else x."""
+    zero = like(rest, 0)
+    if isinstance(y, int | float | np.number):
+        crossed = (comparison.lt_p if y >= 0 else comparison.gt_p).bind(rest, zero)
+    else:
+        other_sign = comparison.ne_p.bind(
+            comparison.lt_p.bind(rest, zero), comparison.lt_p.bind(y, like(y, 0))
+        )
+        crossed = bitwise.and_p.bind(other_sign, comparison.ne_p.bind(rest, zero))
+    return choose(crossed, primitive.bind(x, step), x)
+
+
+def floor_divide(x: Any, y: Any, /) -> Any:
+    """x / y rounded down.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("floor_divide", x, y, to=to_number)
+    require_real("floor_divide", x)
+    return _quotient(x, y)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    dtype = get_aval(x).dtype
+    if dtypes.is_unsigned_integer(dtype):
+        return arithmetic.div_p.bind(x, y)
+    rest = arithmetic.rem_p.bind(x, y)
+    if dtypes.is_integer(dtype):
+        whole = arithmetic.div_p.bind(x, y)
+        return _moved_towards(rest, y, whole, arithmetic.sub_p, like(x, 1))
+    whole = arithmetic.div_p.bind(arithmetic.sub_p.bind(x, rest), y)
+    return rounding.round(_moved_towards(rest, y, whole, arithmetic.sub_p, like(x, 1)))
+
+
+def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
+    """The pair of `floor_divide(x, y)` and `remainder(x, y)`.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("divmod", x, y, to=to_number)
+    require_real("divmod", x)
+    return _quotient(x, y), _remainder(x, y)
+
+
+def power(x: Any, y: Any, /) -> Any:
+    """x to the power y.
+
+    Args:
+      x: an array or a number.
+      y: an array or a number; not a negative Python int if x is of integers.
+
+    Raises:
+      TypeError: x is of integers and y a negative Python int; the shapes do not broadcast.
+    """
+    aval = aval_of("power", x, 0)
+    if type(y) is int:
+        if dtypes.is_bool(aval.dtype):
+            x = convert(x, aval, dtypes.default_int_dtype())
+        return arithmetic.integer_pow_p.bind(x, y=y)
+    x, y = operands("power", x, y, to=to_number)
+    if dtypes.is_inexact(get_aval(x).dtype):
+        return exponential.pow_p.bind(x, y)
+    return _integer_power(x, y)
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    """Integers to the power of integers, of which the lowest six bits count, by repeated squaring."""
+    one, zero = like(x, 1), like(x, 0)
+    vanishes = logical_and(comparison.eq_p.bind(x, zero), comparison.ne_p.bind(y, zero))
+    shape = broadcast_shape_of(x, y)
+    out = choose(broadcast_to_shape(vanishes, shape), zero, one)
+    base = x
+    for bit in range(6):
+        factor = bitwise.and_p.bind(
+            bitwise.shift_right_logical_p.bind(y, like(y, bit)) if bit else y, like(y, 1)
+        )
+        wanted = broadcast_to_shape(comparison.ne_p.bind(factor, like(y, 0)), shape)
+        out = choose(wanted, arithmetic.mul_p.bind(out, base), out)
+        base = arithmetic.mul_p.bind(base, base)
+    return out
+
+
+def broadcast_shape_of(x: Any, y: Any) -> tuple[int, ...]:
+    """The shape of the result of an elementwise primitive on operands of one shape, or scalars."""
+    return get_aval(x).shape or get_aval(y).shape  # type: ignore[no-any-return]
+
+
+def reciprocal(x: Any, /) -> Any:
+    """1 / x.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    (x,) = promote("reciprocal", x, to=to_inexact)
+    return arithmetic.integer_pow_p.bind(x, y=-1)
+
+
+def float_power(x: Any, y: Any, /) -> Any:
+    """x to the power y, computed in a floating or complex dtype.
+
+    Args:
+      x, y: arrays or numbers, of shapes that broadcast together.
+    """
+    return exponential.pow_p.bind(*operands("float_power", x, y, to=to_inexact))

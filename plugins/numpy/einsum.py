@@ -1,0 +1,274 @@
+"""Einstein's summation convention: products of arrays whose axes have labels, two at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import get_aval
+from primax.plugins.numpy.creation import asarray, read_dtype
+from primax.plugins.numpy.linear import contract
+from primax.plugins.numpy.promotion import convert, promote
+from primax.plugins.numpy.shaping import permuted
+from primax.plugins.numpy.triangles import last_diagonal
+from primax.plugins.structural import reduce_sum_p, squeeze_p
+
+__all__ = ["einsum", "einsum_path"]
+
+Labels = tuple[str, ...]
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The sum of products of arrays over labelled axes.
+
+    Args:
+      subscripts: a letter for each axis of each array, and after "->" for those of the result, such as
+        "ij,jk->ik". Letters that the result does not have are summed over; "..." stands for axes that broadcast.
+        Without "->" the result has the letters that appear once, in alphabetic order. Instead of letters,
+        operands may alternate with lists of integers.
+      operands: the arrays.
+      out: None.
+      optimize: False to multiply from left to right; a list of pairs of positions, as `einsum_path` returns it;
+        anything else to take the cheapest pair first.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Raises:
+      ValueError: the subscripts are malformed or do not fit the arrays.
+      TypeError: an operand is no array.
+
+    >>> import primax as px
+    >>> px.numpy.einsum("ij,j->i", px.numpy.ones((2, 3)), px.numpy.arange(3.0))
+    Array([3., 3.], dtype=float32)
+    """
+    if out is not None:
+        raise NotImplementedError("einsum: out must be None: arrays are immutable")
+    subscripts, arrays = _interleaved(subscripts, operands)
+    arrays = promote("einsum", *arrays) if arrays else []
+    preferred = None if preferred_element_type is None else read_dtype(preferred_element_type, "einsum")
+    inputs, output = _parse(subscripts, [get_aval(x).shape for x in arrays])
+    items = [
+        _simplified(x, labels, output, inputs[:i] + inputs[i + 1 :], preferred)
+        for i, (x, labels) in enumerate(zip(arrays, inputs, strict=True))
+    ]
+    sizes = _sizes(items)
+    if len(items) == 1:
+        x, labels = items[0]
+        x = convert(x, get_aval(x), preferred) if preferred is not None else x
+        return permuted(x, tuple(map(labels.index, output)))
+    path = _path([labels for _, labels in items], output, sizes, optimize)
+    for step, (i, j) in enumerate(path):
+        (x, of_x), (y, of_y) = items[i], items[j]
+        rest = [item for k, item in enumerate(items) if k not in (i, j)]
+        labels = output if not rest else _kept(of_x, of_y, [*(other for _, other in rest), output])
+        x, of_x, y, of_y = _matched(x, of_x, y, of_y, sizes)
+        last = preferred if step == len(path) - 1 else None
+        items = [*rest, (contract(x, of_x, y, of_y, labels, precision, last), labels)]
+    return items[0][0]
+
+
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+) -> tuple[list[tuple[int, ...]], str]:
+    """The order in which `einsum` multiplies, as pairs of positions, and a line that says it.
+
+    The arguments are those of `einsum`.
+    """
+    subscripts, arrays = _interleaved(subscripts, operands)
+    shapes = [tuple(np.shape(x)) for x in arrays]
+    inputs, output = _parse(subscripts, shapes)
+    sizes: dict[str, int] = {}
+    for labels, shape in zip(inputs, shapes, strict=True):
+        for label, size in zip(labels, shape, strict=True):
+            sizes[label] = max(size, sizes.get(label, 1))
+    unique = [tuple(dict.fromkeys(labels)) for labels in inputs]
+    path: list[tuple[int, ...]] = [(0,)] if len(unique) == 1 else list(_path(unique, output, sizes, optimize))
+    return path, f"{','.join(map(''.join, inputs))}->{''.join(output)}: {path}"
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The form with letters of the form in which arrays alternate with lists of integers."""
+    if isinstance(subscripts, str):
+        return subscripts, list(operands)
+    given = [subscripts, *operands]
+
+    def text(axes: Any) -> str:
+        return "".join("..." if axis is Ellipsis else _LETTERS[axis] for axis in axes)
+
+    ends = len(given) % 2
+    pairs = [(given[i], text(given[i + 1])) for i in range(0, len(given) - ends, 2)]
+    joined = ",".join(labels for _, labels in pairs)
+    return joined + ("->" + text(given[-1]) if ends else ""), [x for x, _ in pairs]
+
+
+def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[Labels], Labels]:
+    """The labels of the axes of each operand and of the result; those of an ellipsis are digits from the right."""
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(shapes):
+        raise ValueError(
+            f"einsum: subscripts must have a part for each operand, got {len(terms)} parts in {subscripts!r} and "
+            f"{len(shapes)} operands"
+        )
+    inputs = [_labels(term, len(shape), subscripts) for term, shape in zip(terms, shapes, strict=True)]
+    ellipsis = max(([label for label in labels if label.isdigit()] for labels in inputs), key=len, default=[])
+    if arrow:
+        if "..." not in right and ellipsis:
+            output = _labels(right, len(right), subscripts)
+        else:
+            output = _labels(right, len(right.replace("...", "")) + len(ellipsis), subscripts)
+    else:
+        every = [label for labels in inputs for label in labels]
+        output = (*ellipsis, *sorted(x for x in set(every) if every.count(x) == 1 and not x.isdigit()))
+    known = {label for labels in inputs for label in labels}
+    for label in output:
+        if label not in known or output.count(label) > 1:
+            raise ValueError(
+                f"einsum: a label of the result must be one of an operand's, and stand there once, got {label!r} in "
+                f"{subscripts!r}"
+            )
+    return inputs, output
+
+
+def _labels(term: str, rank: int, subscripts: str) -> Labels:
+    before, dots, after = term.partition("...")
+    letters = before + after
+    if not all(letter in _LETTERS for letter in letters):
+        raise ValueError(
+            f"einsum: subscripts must consist of letters, commas, '...' and '->', got {subscripts!r}"
+        )
+    missing = rank - len(letters)
+    if missing < 0 or (missing and not dots):
+        raise ValueError(
+            f"einsum: subscripts must have a letter for each axis, got {term!r} in {subscripts!r} for rank {rank}"
+        )
+    return (*before, *map(str, range(missing - 1, -1, -1)), *after)
+
+
+def _simplified(
+    x: Any, labels: Labels, output: Labels, others: list[Labels], preferred: Any
+) -> tuple[Any, Labels]:
+    """An operand with every label once, and without those that only it has and the result has not."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            rest = tuple([i for i in range(len(labels)) if i not in (first, second)])
+            shape = get_aval(x).shape
+            if shape[first] != shape[second]:
+                raise ValueError(
+                    f"einsum: axes of one label must have one length, got {shape[first]} and {shape[second]} for {label!r}"
+                )
+            x = last_diagonal(permuted(x, (*rest, first, second)), 0)
+            labels = (*(labels[i] for i in rest), label)
+    elsewhere = {label for other in others for label in other}
+    alone = [i for i, label in enumerate(labels) if label not in output and label not in elsewhere]
+    if alone:
+        if preferred is not None:
+            x = convert(x, get_aval(x), preferred)
+        x = reduce_sum_p.bind(x, axes=tuple(alone))
+        labels = tuple([label for i, label in enumerate(labels) if i not in alone])
+    return (x if hasattr(x, "aval") else asarray(x)), labels
+
+
+def _sizes(items: list[tuple[Any, Labels]]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for x, labels in items:
+        for label, size in zip(labels, get_aval(x).shape, strict=True):
+            known = sizes.setdefault(label, size)
+            if known == 1:
+                sizes[label] = size
+            elif size not in (1, known):
+                raise ValueError(
+                    f"einsum: axes of one label must have one length, got {known} and {size} for {label!r}"
+                )
+    return sizes
+
+
+def _matched(
+    x: Any, of_x: Labels, y: Any, of_y: Labels, sizes: dict[str, int]
+) -> tuple[Any, Labels, Any, Labels]:
+    """Two operands without axes of length 1 where the other one has the label too, and is longer."""
+
+    def trimmed(z: Any, labels: Labels, other: Any, of_other: Labels) -> tuple[Any, Labels]:
+        shape, lengths = get_aval(z).shape, dict(zip(of_other, get_aval(other).shape, strict=True))
+        ones = [i for i, label in enumerate(labels) if shape[i] == 1 and lengths.get(label, 1) != 1]
+        if not ones:
+            return z, labels
+        kept = tuple([label for i, label in enumerate(labels) if i not in ones])
+        return squeeze_p.bind(z, dimensions=tuple(ones)), kept
+
+    trimmed_x = trimmed(x, of_x, y, of_y)
+    trimmed_y = trimmed(y, of_y, x, of_x)
+    return (*trimmed_x, *trimmed_y)
+
+
+def _kept(of_x: Labels, of_y: Labels, needed: list[Labels]) -> Labels:
+    """The labels of a product that what comes after it needs: shared ones first, as `dot_general` has them."""
+    wanted = {label for labels in needed for label in labels}
+    shared = [label for label in of_x if label in of_y]
+    return tuple(
+        [
+            label
+            for label in (
+                *shared,
+                *(z for z in of_x if z not in shared),
+                *(z for z in of_y if z not in shared),
+            )
+            if label in wanted
+        ]
+    )
+
+
+def _path(
+    inputs: list[Labels], output: Labels, sizes: dict[str, int], optimize: Any
+) -> list[tuple[int, int]]:
+    """Which two operands to multiply next, by position; the product goes to the end."""
+    if isinstance(optimize, list | tuple):
+        steps = [tuple(step) for step in optimize if not isinstance(step, str)]
+        if any(len(step) != 2 for step in steps) or len(steps) != len(inputs) - 1:
+            raise ValueError(
+                f"einsum: optimize must be {len(inputs) - 1} pairs of positions, got {optimize!r}"
+            )
+        return [(min(step), max(step)) for step in steps]
+    items = list(inputs)
+    path: list[tuple[int, int]] = []
+    while len(items) > 1:
+        pairs = [(i, j) for j in range(1, len(items)) for i in range(j)]
+        if optimize is False or len(items) == 2:
+            best = (0, len(items) - 1) if path and optimize is False else (0, 1)
+        else:
+            best = min(pairs, key=lambda pair: _cost(items, pair, output, sizes))
+        i, j = best
+        rest = [labels for k, labels in enumerate(items) if k not in best]
+        items = [*rest, _kept(items[i], items[j], [*rest, output])]
+        path.append(best)
+    return path
+
+
+def _cost(
+    items: list[Labels], pair: tuple[int, int], output: Labels, sizes: dict[str, int]
+) -> tuple[int, int]:
+    """How much memory a product takes beyond its operands, then how many multiplications."""
+    x, y = (items[k] for k in pair)
+    rest = [labels for k, labels in enumerate(items) if k not in pair]
+
+    def size(labels: Any) -> int:
+        return math.prod([sizes[label] for label in labels])
+
+    return size(_kept(x, y, [*rest, output])) - size(x) - size(y), size({*x, *y})

@@ -1,0 +1,150 @@
+"""Questions about dtypes and shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import Array, Tracer, dtypes
+from primax.plugins.numpy.promotion import aval_of
+
+__all__ = [
+    "can_cast",
+    "iscomplexobj",
+    "isdtype",
+    "isrealobj",
+    "isscalar",
+    "issubdtype",
+    "iterable",
+    "ndim",
+    "promote_types",
+    "result_type",
+    "shape",
+    "size",
+]
+
+issubdtype = dtypes.issubdtype
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The shape of an array, or of a nested sequence."""
+    return tuple(np.shape(a)) if isinstance(a, list | tuple) else aval_of("shape", a).shape
+
+
+def ndim(a: Any) -> int:
+    """The number of axes of an array, or of a nested sequence."""
+    return len(shape(a))
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """The number of elements of an array, or its length along axes.
+
+    Args:
+      a: an array or a number.
+      axis: an axis, a sequence of axes, or None for all.
+    """
+    sizes = shape(a)
+    axes = range(len(sizes)) if axis is None else axis if isinstance(axis, list | tuple) else (axis,)
+    total = 1
+    for i in axes:
+        if not -len(sizes) <= i < len(sizes):
+            raise ValueError(
+                f"size: axis must be in [{-len(sizes)}, {len(sizes)}), got {i} for shape {sizes}"
+            )
+        total *= sizes[i]
+    return total
+
+
+def result_type(*args: Any) -> Any:
+    """The dtype to which arrays, numbers and dtypes promote.
+
+    Raises:
+      TypePromotionError: there is no common dtype.
+
+    >>> import primax as px
+    >>> px.numpy.result_type(px.numpy.int8(1), 2.0)
+    dtype('float32')
+    """
+    return dtypes.result_type(*args)
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype to which two dtypes promote.
+
+    Raises:
+      TypePromotionError: there is no common dtype.
+
+    >>> import primax as px
+    >>> px.numpy.promote_types("int8", "uint8")
+    dtype('int16')
+    """
+    return dtypes.promote_types(a, b)
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Whether values of a dtype may be cast to another under NumPy's rules.
+
+    Args:
+      from_, to: dtypes.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe".
+    """
+    return bool(np.can_cast(np.dtype(from_), np.dtype(to), casting=casting))  # type: ignore[arg-type]
+
+
+def isscalar(element: Any) -> bool:
+    """Whether something is a number or an array of rank 0."""
+    if isinstance(element, Array | Tracer):
+        return element.ndim == 0
+    return bool(np.isscalar(element)) or (isinstance(element, np.ndarray) and element.ndim == 0)
+
+
+def iterable(y: Any) -> bool:
+    """Whether something can be iterated over."""
+    return y.ndim > 0 if isinstance(y, Array | Tracer) else bool(np.iterable(y))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether an array or a number is of a complex dtype."""
+    if x is None:
+        return False
+    return dtypes.is_complex(dtypes.dtype(np.asarray(x) if isinstance(x, list | tuple) else x))
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether an array or a number is not of a complex dtype."""
+    return not iscomplexobj(x)
+
+
+_KINDS = {
+    "bool": dtypes.is_bool,
+    "signed integer": dtypes.is_signed_integer,
+    "unsigned integer": dtypes.is_unsigned_integer,
+    "integral": dtypes.is_integer,
+    "real floating": dtypes.is_floating,
+    "complex floating": dtypes.is_complex,
+    "numeric": dtypes.is_numeric,
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind.
+
+    Args:
+      dtype: a dtype.
+      kind: a dtype; one of "bool", "signed integer", "unsigned integer", "integral", "real floating",
+        "complex floating" and "numeric"; or a tuple of these.
+
+    Raises:
+      ValueError: a string is no kind.
+    """
+    own = np.dtype(dtype)
+    for one in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(one, str):
+            if one not in _KINDS:
+                raise ValueError(f"isdtype: kind must be a dtype or one of {', '.join(_KINDS)}, got {one!r}")
+            if _KINDS[one](own):
+                return True
+        elif np.dtype(one) == own:
+            return True
+    return False

@@ -1,0 +1,205 @@
+"""Arrays with something around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins.numpy import reductions, statistics
+from primax.plugins.numpy.creation import asarray
+from primax.plugins.numpy.indexing import take_slice
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast
+from primax.plugins.numpy.rounding import rint
+from primax.plugins.numpy.ufuncs import multiply, subtract
+from primax.plugins.structural import concatenate_p, pad_p, rev_p
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = ["pad"]
+
+
+def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
+    """An array with elements put before and after it along axes.
+
+    Args:
+      array: an array.
+      pad_width: how many elements: one number, a pair (before, after) for all axes, a sequence of one such pair for
+        each axis, or a dict from axes to numbers or pairs.
+      mode: what is put there:
+        "constant": `constant_values`, in the form of `pad_width`; 0 if not given;
+        "edge": the element at the edge;
+        "reflect": the elements from the edge inwards, without that at the edge; "symmetric": with it. Both take
+          `reflect_type`, "even" or "odd";
+        "wrap": the elements from the other end;
+        "maximum", "minimum", "mean": of the `stat_length` elements at the edge, or of all;
+        "empty": anything.
+
+    Raises:
+      ValueError: `pad_width` is negative or not of such a form; the mode is none of these, or has no such option.
+
+    >>> import primax as px
+    >>> px.numpy.pad(px.numpy.array([1, 2]), 1, mode="edge")
+    Array([1, 1, 2, 2], dtype=int32)
+    """
+    aval = aval_of("pad", array, "array")
+    widths = _pairs("pad_width", pad_width, len(aval.shape))
+    if any(width < 0 for pair in widths for width in pair):
+        raise ValueError(f"pad: pad_width must not be negative, got {pad_width}")
+    if mode not in _OPTIONS:
+        raise ValueError(f"pad: mode must be one of {', '.join(_OPTIONS)}, got {mode!r}")
+    unknown = sorted(kwargs.keys() - _OPTIONS[mode])
+    if unknown:
+        raise ValueError(f"pad: mode {mode!r} has no option {unknown[0]!r}")
+    if mode in ("constant", "empty"):
+        return _constant(array, widths, kwargs.get("constant_values", 0))
+    out = asarray(array)
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            if not out.shape[axis]:
+                raise ValueError(
+                    f"pad: axis {axis} must not be empty for mode {mode!r}, got shape {aval.shape}"
+                )
+            out = _EXTEND[mode](out, axis, before, after, **kwargs)
+    return out
+
+
+def _pairs(name: str, value: Any, rank: int) -> list[tuple[int, int]]:
+    """One pair of integers per axis."""
+    if isinstance(value, Mapping):
+        given = {canonical_axis(axis, rank, "pad", name): pair for axis, pair in value.items()}
+        return [tuple(np.broadcast_to(given.get(axis, 0), (2,)).tolist()) for axis in range(rank)]  # type: ignore[misc]
+    found = np.asarray(value)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"pad: {name} must consist of integers, got {value!r}")
+    try:
+        return [tuple(pair) for pair in np.broadcast_to(found, (rank, 2)).tolist()]
+    except ValueError:
+        raise ValueError(
+            f"pad: {name} must be a number, a pair, or {rank} pairs, got {value!r} for rank {rank}"
+        ) from None
+
+
+def _constant(array: Any, widths: list[tuple[int, int]], values: Any) -> Any:
+    aval = get_aval(array)
+    rank = len(aval.shape)
+    if not any(before or after for before, after in widths):
+        return asarray(array)
+    if np.ndim(values) == 0:
+        value = cast(values, aval.dtype)
+        return pad_p.bind(array, value, padding_config=tuple([(*pair, 0) for pair in widths]))
+    out = array
+    values = np.broadcast_to(np.asarray(values), (rank, 2))
+    for axis in range(rank):
+        for side in range(2):
+            config = [(0, 0, 0)] * rank
+            width = widths[axis][side]
+            config[axis] = (width, 0, 0) if side == 0 else (0, width, 0)
+            if width:
+                out = pad_p.bind(out, values[axis, side].astype(aval.dtype), padding_config=tuple(config))
+    return out
+
+
+def _joined(parts: list[Any], axis: int) -> Any:
+    return concatenate_p.bind(*parts, dimension=axis)
+
+
+def _repeated(x: Any, axis: int, count: int) -> list[Any]:
+    """A part of length 1, repeated; nothing if that is not at all."""
+    shape = get_aval(x).shape
+    return [broadcast_to_shape(x, (*shape[:axis], count, *shape[axis + 1 :]))] if count else []
+
+
+def _edge(x: Any, axis: int, before: int, after: int) -> Any:
+    size = x.shape[axis]
+    first = _repeated(take_slice(x, 0, 1, axis), axis, before)
+    last = _repeated(take_slice(x, size - 1, size, axis), axis, after)
+    return _joined([*first, x, *last], axis)
+
+
+def _reflect(x: Any, axis: int, before: int, after: int, reflect_type: str = "even") -> Any:
+    return _mirrored(x, axis, before, after, reflect_type, 1)
+
+
+def _symmetric(x: Any, axis: int, before: int, after: int, reflect_type: str = "even") -> Any:
+    return _mirrored(x, axis, before, after, reflect_type, 0)
+
+
+def _mirrored(x: Any, axis: int, before: int, after: int, kind: str, skip: int) -> Any:
+    """Continue an array by its mirror images; `skip` elements at the edge are not repeated."""
+    if kind not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {kind!r}")
+    if x.shape[axis] == 1 and skip:
+        return _edge(x, axis, before, after)
+    while before or after:
+        size = get_aval(x).shape[axis]
+        most = size - skip
+        low, high = min(before, most), min(after, most)
+        parts = [x]
+        if low:
+            image = rev_p.bind(take_slice(x, skip, skip + low, axis), dimensions=(axis,))
+            parts.insert(0, _odd(take_slice(x, 0, 1, axis), image) if kind == "odd" else image)
+        if high:
+            image = rev_p.bind(take_slice(x, size - skip - high, size - skip, axis), dimensions=(axis,))
+            parts.append(_odd(take_slice(x, size - 1, size, axis), image) if kind == "odd" else image)
+        x = _joined(parts, axis)
+        before, after = before - low, after - high
+    return x
+
+
+def _odd(edge: Any, image: Any) -> Any:
+    return subtract(multiply(edge, 2), image)
+
+
+def _wrap(x: Any, axis: int, before: int, after: int) -> Any:
+    size = x.shape[axis]
+    copies, rest = divmod(before, size)
+    first = [take_slice(x, size - rest, size, axis)] if rest else []
+    more, tail = divmod(after, size)
+    last = [take_slice(x, 0, tail, axis)] if tail else []
+    return _joined([*first, *[x] * (copies + 1 + more), *last], axis)
+
+
+def _statistic(reduce: Callable[..., Any]) -> Callable[..., Any]:
+    def extend(x: Any, axis: int, before: int, after: int, stat_length: Any = None) -> Any:
+        size = x.shape[axis]
+        if stat_length is None:
+            lengths = (size, size)
+        else:
+            lengths = tuple(min(n, size) for n in _pairs("stat_length", stat_length, x.ndim)[axis])  # type: ignore[assignment]
+            if min(lengths) < 1:
+                raise ValueError(f"pad: stat_length must be positive, got {stat_length}")
+        sides = [take_slice(x, 0, lengths[0], axis), take_slice(x, size - lengths[1], size, axis)]
+        values = []
+        for side in sides:
+            value = reduce(side, axis, keepdims=True)
+            if dtypes.is_integer(x.dtype) and not dtypes.is_integer(value.dtype):
+                value = rint(value)
+            values.append(cast(value, x.dtype))
+        return _joined([*_repeated(values[0], axis, before), x, *_repeated(values[1], axis, after)], axis)
+
+    return extend
+
+
+_EXTEND: dict[str, Callable[..., Any]] = {
+    "edge": _edge,
+    "reflect": _reflect,
+    "symmetric": _symmetric,
+    "wrap": _wrap,
+    "maximum": _statistic(reductions.max),
+    "minimum": _statistic(reductions.min),
+    "mean": _statistic(statistics.mean),
+}
+
+_OPTIONS: dict[str, set[str]] = {
+    "constant": {"constant_values"},
+    "empty": set(),
+    "edge": set(),
+    "wrap": set(),
+    "reflect": {"reflect_type"},
+    "symmetric": {"reflect_type"},
+    "maximum": {"stat_length"},
+    "minimum": {"stat_length"},
+    "mean": {"stat_length"},
+}

@@ -1,0 +1,196 @@
+"""Elements repeated, reversed, rolled and turned, at positions known beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import Array, Tracer, get_aval
+from primax.plugins.numpy.creation import asarray
+from primax.plugins.numpy.indexing import take_slice
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape
+from primax.plugins.numpy.reductions import read_axes
+from primax.plugins.numpy.shaping import permuted, ravel, reshaped
+from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, rev_p, tile_p
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers
+
+__all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    """An array with the order of its elements reversed along axes.
+
+    Args:
+      m: an array.
+      axis: an axis, a sequence of axes, or None for all.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
+    """
+    axes = read_axes(axis, len(aval_of("flip", m, "m").shape), "flip")
+    return rev_p.bind(m, dimensions=axes) if axes else asarray(m)
+
+
+def fliplr(m: Any) -> Any:
+    """An array reversed along its second axis."""
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    """An array reversed along its first axis."""
+    return flip(m, 0)
+
+
+def tile(A: Any, reps: Any) -> Any:
+    """An array repeated as a whole along axes.
+
+    Args:
+      A: an array or a number.
+      reps: how often along each axis, counted from the last, or one number for the last axis.
+
+    Raises:
+      TypeError: `reps` does not consist of integers.
+
+    >>> import primax as px
+    >>> px.numpy.tile(px.numpy.array([1, 2]), 2)
+    Array([1, 2, 1, 2], dtype=int32)
+    """
+    shape = aval_of("tile", A, "A").shape
+    counts = integers(reps if hasattr(reps, "__iter__") else (reps,), "tile", "reps")
+    counts = (1,) * (len(shape) - len(counts)) + counts
+    x = reshaped(A, (1,) * (len(counts) - len(shape)) + shape)
+    return tile_p.bind(x, reps=counts) if any(count != 1 for count in counts) else x
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
+    """An array whose elements along an axis are repeated.
+
+    Args:
+      a: an array or a number.
+      repeats: how often, known beforehand: a number, or one for each element along the axis.
+      axis: the axis; None to ravel the array first.
+      total_repeat_length: the length of the axis in the result; must be what follows from `repeats`.
+
+    Raises:
+      ValueError: there are neither one nor as many numbers as elements, or one is negative.
+      TypeError: `repeats` is not known while a program is built.
+
+    >>> import primax as px
+    >>> px.numpy.repeat(px.numpy.array([1, 2]), 2)
+    Array([1, 1, 2, 2], dtype=int32)
+    """
+    aval_of("repeat", a, "a")
+    a = ravel(a) if axis is None else a
+    shape = get_aval(a).shape
+    axis = canonical_axis(0 if axis is None else axis, len(shape), "repeat")
+    size = shape[axis]
+    counts = _counts(repeats)
+    if len(counts) not in (1, size):
+        raise ValueError(
+            f"repeat: repeats must be one number or {size}, one for each element, got {len(counts)}"
+        )
+    if min(counts, default=0) < 0:
+        raise ValueError(f"repeat: repeats must not be negative, got {min(counts)}")
+    total = counts[0] * size if len(counts) == 1 else sum(counts)
+    if total_repeat_length is not None and total_repeat_length != total:
+        raise NotImplementedError(
+            f"repeat: total_repeat_length must be the sum of repeats, {total}, got {total_repeat_length}: cutting and "
+            "filling up need gather, which no active plugin supplies"
+        )
+    if len(counts) == 1:
+        return _each(a, shape, axis, counts[0])
+    if not total:
+        return take_slice(a, 0, 0, axis)
+    parts = [
+        broadcast_to_shape(take_slice(a, i, i + 1, axis), (*shape[:axis], count, *shape[axis + 1 :]))
+        for i, count in enumerate(counts)
+        if count
+    ]
+    return concatenate_p.bind(*parts, dimension=axis) if len(parts) > 1 else parts[0]
+
+
+def _counts(repeats: Any) -> tuple[int, ...]:
+    if isinstance(repeats, Tracer) and not repeats.is_concrete:
+        raise TypeError(
+            f"repeat: repeats must be known beforehand, since they decide a shape, got {repeats.describe()}"
+        )
+    if isinstance(repeats, Array | np.ndarray):
+        repeats = np.asarray(repeats).tolist()
+    return integers(repeats if hasattr(repeats, "__iter__") else (repeats,), "repeat", "repeats")
+
+
+def _each(a: Any, shape: tuple[int, ...], axis: int, count: int) -> Any:
+    if count == 1:
+        return asarray(a)
+    sizes = (*shape[: axis + 1], count, *shape[axis + 1 :])
+    kept = tuple([i if i <= axis else i + 1 for i in range(len(shape))])
+    spread = broadcast_in_dim_p.bind(a, shape=sizes, broadcast_dimensions=kept)
+    return reshaped(spread, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """An array whose elements are moved along axes; those pushed out at the end come in at the beginning.
+
+    Args:
+      a: an array or a number.
+      shift: by how many places, known beforehand: a number, or one for each axis.
+      axis: an axis or a sequence of axes; None to roll the raveled array.
+
+    Raises:
+      ValueError: there are other numbers of shifts and of axes; an axis is out of range.
+      TypeError: `shift` is not known while a program is built.
+
+    >>> import primax as px
+    >>> px.numpy.roll(px.numpy.arange(4), 1)
+    Array([3, 0, 1, 2], dtype=int32)
+    """
+    shape = aval_of("roll", a, "a").shape
+    if axis is None:
+        return reshaped(roll(ravel(a), shift, 0), shape)
+    if isinstance(shift, Array | np.ndarray):
+        shift = np.asarray(shift).tolist()
+    shifts = integers(shift if hasattr(shift, "__iter__") else (shift,), "roll", "shift")
+    axes = axis if hasattr(axis, "__iter__") else (axis,)
+    axes = [canonical_axis(i, len(shape), "roll") for i in axes]
+    if len(shifts) != len(axes):
+        if 1 not in (len(shifts), len(axes)):
+            raise ValueError(f"roll: there must be as many shifts as axes, got {len(shifts)} and {len(axes)}")
+        shifts = shifts * len(axes) if len(shifts) == 1 else shifts
+        axes = axes * len(shifts) if len(axes) == 1 else axes
+    out = a
+    for i, places in zip(axes, shifts, strict=True):
+        size = shape[i]
+        cut = -places % size if size else 0
+        if cut:
+            parts = take_slice(out, cut, size, i), take_slice(out, 0, cut, i)
+            out = concatenate_p.bind(*parts, dimension=i)
+    return asarray(out)
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """An array turned by 90 degrees, from the first of two axes towards the second.
+
+    Args:
+      m: an array.
+      k: how often.
+      axes: the two axes.
+
+    Raises:
+      ValueError: the axes are out of range, or equal, or not two.
+    """
+    rank = len(aval_of("rot90", m, "m").shape)
+    plane = canonical_axes(axes, rank, "rot90")
+    if len(plane) != 2:
+        raise ValueError(f"rot90: axes must be two axes, got {len(plane)}")
+    first, second = plane
+    order = list(range(rank))
+    order[first], order[second] = second, first
+    turns = k % 4
+    if turns == 0:
+        return asarray(m)
+    if turns == 2:
+        return flip(m, plane)
+    if turns == 1:
+        return permuted(flip(m, second), tuple(order))
+    return flip(permuted(m, tuple(order)), second)

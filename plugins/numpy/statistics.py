@@ -1,0 +1,258 @@
+"""Means, variances and what is made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins import arithmetic, comparison, exponential
+from primax.plugins.elementwise import like
+from primax.plugins.numpy.creation import asarray, read_dtype
+from primax.plugins.numpy.promotion import aval_of, boolean, broadcast_to_shape, cast, convert, promote
+from primax.plugins.numpy.reductions import (
+    FLOAT32,
+    is_half,
+    masked,
+    read_axes,
+    refuse_out,
+    strong,
+    sum,
+    with_axes,
+)
+from primax.plugins.numpy.selection import choose
+from primax.plugins.numpy.shaping import permuted, reshaped
+from primax.plugins.numpy.ufuncs import divide, multiply, to_inexact
+from primax.plugins.structural import reduce_sum_p
+
+__all__ = ["average", "mean", "std", "var"]
+
+
+def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    return math.prod([shape[i] for i in axes])
+
+
+def _mean_dtypes(function: str, aval: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtype of the result, and the one to compute it in."""
+    out = read_dtype(dtype, function) if dtype is not None else dtypes.to_inexact_dtype(aval.dtype)
+    out = dtypes.canonicalize_dtype(out)
+    return out, FLOAT32 if is_half(out) else out
+
+
+def mean(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+) -> Any:
+    """The mean of the elements along axes.
+
+    Args:
+      a: an array or a number.
+      axis: an axis, a sequence of axes, or None for all.
+      dtype: the dtype of the result; that of `a` if None, but floating for integers.
+      out: None.
+      keepdims: whether the axes stay, with length 1.
+      where: a boolean array that broadcasts with `a`; elements where it is false do not count.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
+
+    >>> import primax as px
+    >>> px.numpy.mean(px.numpy.array([1, 2, 4]))
+    Array(2.3333333, dtype=float32)
+    """
+    if out is not None:
+        refuse_out("mean")
+    aval = aval_of("mean", a)
+    out_dtype, computed = _mean_dtypes("mean", aval, dtype)
+    x = convert(a, aval, computed)
+    shape = aval.shape
+    if where is not None:
+        keep = boolean(where)
+        x = masked("mean", x, keep, like(x, 0))
+        shape = get_aval(x).shape
+    axes = read_axes(axis, len(shape), "mean")
+    if where is None:
+        count: Any = computed.type(_count(shape, axes))
+    else:
+        count = _sum_of(convert(broadcast_to_shape(keep, shape), get_aval(keep), computed), axes)
+    total = _sum_of(x, axes)
+    result = cast(arithmetic.div_p.bind(total, count), out_dtype)
+    return strong(with_axes(result, shape, axes, keepdims))
+
+
+def _sum_of(x: Any, axes: tuple[int, ...]) -> Any:
+    return reduce_sum_p.bind(x, axes=axes) if axes else x
+
+
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """The variance of the elements along axes, which is real.
+
+    Args:
+      a: an array or a number.
+      axis: an axis, a sequence of axes, or None for all.
+      dtype: the dtype of the result; that of the real part of `a` if None, but floating for integers.
+      out: None.
+      ddof: what is subtracted from the number of elements to get the divisor.
+      keepdims: whether the axes stay, with length 1.
+      where: a boolean array that broadcasts with `a`; elements where it is false do not count.
+      mean: the mean, with the axes kept, if it is known already.
+      correction: another name for `ddof`.
+
+    Raises:
+      ValueError: an axis is out of range or repeated; `ddof` and `correction` are both given.
+    """
+    if out is not None:
+        refuse_out("var")
+    return _variance("var", a, axis, dtype, _degrees("var", ddof, correction), keepdims, where, mean)
+
+
+def _mean_of(x: Any, axis: Any, keep: Any) -> Any:
+    return mean(x, axis, keepdims=True, where=keep)
+
+
+def _degrees(function: str, ddof: Any, correction: Any) -> Any:
+    if correction is None:
+        return ddof
+    if not isinstance(ddof, int) or ddof:
+        raise ValueError(
+            f"{function}: ddof and correction must not both be given, got {ddof} and {correction}"
+        )
+    return correction
+
+
+def _variance(
+    function: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, keep: Any, center: Any
+) -> Any:
+    aval = aval_of(function, a)
+    if (
+        dtype is not None
+        and dtypes.is_complex(aval.dtype)
+        and not dtypes.is_complex(read_dtype(dtype, function))
+    ):
+        raise ValueError(
+            f"{function}: dtype must be complex for complex a, got {dtype} for {aval.str_short()}"
+        )
+    out_dtype, computed = _mean_dtypes(function, aval, dtype)
+    computed = dtypes.result_type(computed, aval.dtype) if dtype is not None else computed
+    x = convert(a, aval, computed)
+    if center is None:
+        center = _mean_of(x, axis, keep)
+    centered = _subtracted(function, x, cast(center, computed))
+    if dtypes.is_complex(computed):
+        squares = arithmetic.real_p.bind(arithmetic.mul_p.bind(centered, arithmetic.conj_p.bind(centered)))
+        out_dtype = dtypes.canonicalize_dtype(dtypes.to_floating_dtype(out_dtype))
+    else:
+        squares = arithmetic.square_p.bind(centered)
+    real_dtype = get_aval(squares).dtype
+    if keep is not None:
+        squares = masked(function, squares, keep, real_dtype.type(0))
+    shape = get_aval(squares).shape
+    axes = read_axes(axis, len(shape), function)
+    if keep is None and isinstance(ddof, int | float):
+        divisor = _count(shape, axes) - ddof
+        count: Any = real_dtype.type(divisor if divisor > 0 else math.nan)
+    else:
+        whole = (
+            real_dtype.type(_count(shape, axes))
+            if keep is None
+            else _sum_of(cast(broadcast_to_shape(boolean(keep), shape), real_dtype), axes)
+        )
+        count = arithmetic.sub_p.bind(whole, cast(ddof, real_dtype))
+        count = choose(comparison.gt_p.bind(count, real_dtype.type(0)), count, real_dtype.type(math.nan))
+    result = cast(arithmetic.div_p.bind(_sum_of(squares, axes), count), out_dtype)
+    return strong(with_axes(result, shape, axes, keepdims))
+
+
+def _subtracted(function: str, x: Any, center: Any) -> Any:
+    shape = get_aval(x).shape
+    own = get_aval(center).shape
+    if own == shape:
+        return arithmetic.sub_p.bind(x, center)
+    return arithmetic.sub_p.bind(x, broadcast_to_shape(center, shape, own) if own else center)
+
+
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    """The standard deviation of the elements along axes: the root of `var`, whose arguments it takes."""
+    if out is not None:
+        refuse_out("std")
+    found = _variance("std", a, axis, dtype, _degrees("std", ddof, correction), keepdims, where, mean)
+    return exponential.sqrt_p.bind(found)
+
+
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+) -> Any:
+    """The weighted mean of the elements along axes.
+
+    Args:
+      a: an array or a number.
+      axis: an axis, a sequence of axes, or None for all.
+      weights: an array of the shape of `a`, or of that of its axes `axis`; equal weights if None.
+      returned: whether to return the sums of the weights too.
+      keepdims: whether the axes stay, with length 1.
+
+    Returns:
+      The means; a pair of the means and the sums of the weights if `returned`.
+
+    Raises:
+      TypeError: `weights` has another shape than `a`, and `axis` is None.
+      ValueError: `weights` has neither shape.
+    """
+    aval = aval_of("average", a)
+    if weights is None:
+        out = mean(a, axis, keepdims=keepdims)
+        axes = read_axes(axis, len(aval.shape), "average")
+        total: Any = asarray(out.dtype.type(_count(aval.shape, axes)))
+    else:
+        shape = aval_of("average", weights, "weights").shape
+        a, weights = promote("average", a, weights, to=to_inexact)
+        if shape != aval.shape:
+            weights = _aligned(weights, shape, aval.shape, axis)
+        total = sum(weights, axis, keepdims=keepdims)
+        out = divide(sum(multiply(a, weights), axis, keepdims=keepdims), total)
+    if not returned:
+        return out
+    return out, asarray(broadcast_to_shape(total, out.shape))
+
+
+def _aligned(weights: Any, own: tuple[int, ...], shape: tuple[int, ...], axis: Any) -> Any:
+    """Weights for the elements along axes, with axes of length 1 for the others."""
+    if axis is None:
+        raise TypeError(
+            f"average: axis must be given where weights is not of the shape of a, {shape}, got {own}"
+        )
+    axes = read_axes(axis, len(shape), "average")
+    if own != tuple(shape[i] for i in axes):
+        raise ValueError(
+            f"average: weights must be of the shape of a, {shape}, or of its axes {axes}, got {own}"
+        )
+    order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    sizes = tuple(size if i in axes else 1 for i, size in enumerate(shape))
+    return broadcast_to_shape(reshaped(permuted(weights, order), sizes), shape)
