@@ -89,11 +89,11 @@ def dot(
     Array(11., dtype=float32)
     """
     if dimension_numbers is None:
-        x, y = np.shape(lhs), np.shape(rhs)
+        x, y = _shape(lhs), _shape(rhs)
         if not (1 <= len(x) <= 2 and 1 <= len(y) <= 2 and x[-1] == y[0]):
             raise ValueError(
                 "dot: lhs and rhs must be vectors or matrices whose inner sizes agree, or dimension_numbers "
-                f"must be given, got shapes {tuple(x)} and {tuple(y)}"
+                f"must be given, got shapes {x} and {y}"
             )
         dimension_numbers = _MATRIX_PRODUCTS[len(x)]
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
@@ -117,14 +117,18 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     >>> px.lax.batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
     (5, 2, 4)
     """
-    x, y = np.shape(lhs), np.shape(rhs)
+    x, y = _shape(lhs), _shape(rhs)
     if len(x) < 2 or len(x) != len(y):
-        raise TypeError(
-            "batch_matmul: lhs and rhs must have one rank, of 2 or more, "
-            f"got shapes {tuple(x)} and {tuple(y)}"
-        )
+        raise TypeError(f"batch_matmul: lhs and rhs must have one rank, of 2 or more, got shapes {x} and {y}")
     batch = tuple(range(len(x) - 2))
     return dot_general(lhs, rhs, (((len(x) - 1,), (len(x) - 2,)), (batch, batch)), precision)
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    try:
+        return x.shape  # type: ignore[no-any-return]
+    except AttributeError:
+        return core.get_aval(x).shape  # type: ignore[no-any-return]
 
 
 _MATRIX_PRODUCTS = {1: (((0,), (0,)), ((), ())), 2: (((1,), (0,)), ((), ()))}

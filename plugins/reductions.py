@@ -25,6 +25,7 @@ from primax.plugins.structural import (
     select_n_p,
 )
 from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers, is_value
+from primax.plugins.structural.conversion import dtype_of
 from primax.plugins.trees import fold
 
 __all__ = [
@@ -146,8 +147,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 def _arg(primitive: core.Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
     name = primitive.name
     axis = canonical_axis(axis, len(get_aval(operand).shape), name)
-    index_dtype = dtypes.check_user_dtype(index_dtype, "index_dtype", name, stacklevel=4)
-    return primitive.bind(operand, axes=(axis,), index_dtype=index_dtype)
+    return primitive.bind(operand, axes=(axis,), index_dtype=dtype_of(index_dtype, name, "index_dtype"))
 
 
 def reduce(
