@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from typing import Any
@@ -141,6 +143,12 @@ def test_mistakes_are_named() -> None:
 def test_a_jaxpr_has_one_equation() -> None:
     jaxpr = px.make_jaxpr(kepler)(np.float32(1), np.ones(3, np.float32) / 2).jaxpr
     assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["kepler"]
+
+
+def test_the_documented_example_is_true() -> None:
+    module = importlib.import_module("primax_kepler.equation")
+    tested = doctest.testmod(module)
+    assert (tested.attempted, tested.failed) == (1, 0)
 
 
 def derivative(fun: Callable[[float], Any], x: float, step: float = 1e-4) -> float:

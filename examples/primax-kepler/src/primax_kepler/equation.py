@@ -40,8 +40,8 @@ def kepler(M: Any, e: Any) -> Any:
     if not core.dtypes.is_floating(dtype):
         found = f"{pnp.result_type(M)} and {pnp.result_type(e)}"
         raise TypeError(f"kepler: M and e must be real, got dtypes {found}")
-    M, e = pnp.asarray(M, dtype), pnp.asarray(e, dtype)
-    if M.shape != e.shape and M.shape and e.shape:
+    M, e = (x if pnp.result_type(x) == dtype else pnp.asarray(x, dtype) for x in (M, e))
+    if pnp.ndim(M) and pnp.ndim(e) and pnp.shape(M) != pnp.shape(e):
         M, e = pnp.broadcast_arrays(M, e)
     return kepler_p.bind(M, e)
 
