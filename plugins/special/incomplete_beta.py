@@ -45,7 +45,7 @@ def _power(a: Num, b: Num, x: Num) -> Num:
     """x**a (1 - x)**b / B(a, b)."""
     total = a + b
     off = x * b - (1 - x) * a
-    exponent = -a * excess(off / a) - b * excess(-off / b)
+    exponent = -a * excess(x * total / a, off / a) - b * excess((1 - x) * total / b, -off / b)
     large = (exponent + stirling(total) - stirling(a) - stirling(b)).exp()
     large = large * (a / total * b / (2 * math.pi)).sqrt()
     most, least = select(a > b, a, b), select(a > b, b, a)
@@ -85,9 +85,17 @@ def _betainc(a: Num, b: Num, x: Num) -> Num:
     p, q, y = select(swap, b, a), select(swap, a, b), select(swap, 1 - x, x)
     part = _power(a, b, x) * _fraction(p, q, y, valid) / p
     out = select(swap, 1 - part, part)
-    domain = (a > 0) & (b > 0) & (a < math.inf) & (b < math.inf)
-    edge = select(domain & (x == 0), 0, select(domain & (x == 1), 1, x.full(math.nan)))
-    return select(valid, out, edge)
+    return select(valid, out, _limits(a, b, x))
+
+
+def _limits(a: Num, b: Num, x: Num) -> Num:
+    """The values where an argument is at the edge of the domain, and NaN outside."""
+    at_zero = (a == 0) | (b == math.inf)
+    at_one = (b == 0) | (a == math.inf)
+    one, zero = x.full(1), x.full(0)
+    step = select(at_zero, select(x > 0, one, zero), select(x < 1, zero, one))
+    inside = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1) & ~(at_zero & at_one)
+    return select(inside, step, math.nan)
 
 
 def _no_derivative(argument: str) -> Any:

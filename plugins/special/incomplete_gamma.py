@@ -1,7 +1,8 @@
 """The regularized incomplete gamma functions and their derivatives.
 
 Sources: DLMF 5.11.1 (Stirling's series), 8.7.1 (the series of the lower function), 8.9.2 (the continued
-fraction of the upper function), evaluated by the method of Lentz as in Press et al., Numerical Recipes, 6.2.
+fraction of the upper function), evaluated by the method of Lentz as in Press et al., Numerical Recipes, 6.2,
+8.12.3 to 8.12.10 (the uniform expansion for large a).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from primax.extend import core
 from primax.plugins.arithmetic import mul_p, neg_p, sub_p
 from primax.plugins.elementwise import FLOATING, like, row
 from primax.plugins.exponential import exp_p, log_p
+from primax.plugins.special.erf import erfc_p
 from primax.plugins.special.formula import Num, formula, iterate, select
 from primax.plugins.special.gamma import digamma_p, lgamma_p
 
@@ -34,6 +36,9 @@ igamma_p = core.Primitive("igamma")
 igammac_p = core.Primitive("igammac")
 random_gamma_grad_p = core.Primitive("random_gamma_grad")
 
+# Beyond these, the uniform expansion is as accurate; below, so many steps are enough.
+_LARGE = 1e5
+_LARGE_FOR_SLOPES = 1e6
 _MOST_STEPS = 10_000
 
 
@@ -77,20 +82,20 @@ def stirling(a: Num) -> Num:
     return total / a
 
 
-def excess(mu: Num) -> Num:
-    """mu - log(1 + mu), accurate near 0 too."""
+def excess(ratio: Num, mu: Num) -> Num:
+    """ratio - 1 - log(ratio), accurate near 1 too, where mu is ratio - 1."""
     r = mu / (mu + 2)
     square = r * r
     total = mu.full(1 / 21)
     for k in range(19, 1, -2):
         total = total * square + 1 / k
     near = mu * r - 2 * r * square * total
-    return select(abs(mu) < 0.25, near, mu - mu.log1p())
+    return select(abs(mu) < 0.25, near, mu - ratio.log())
 
 
 def _power(a: Num, x: Num) -> Num:
     """x**a exp(-x) / gamma(a + 1)."""
-    large = (-a * excess((x - a) / a) - stirling(a)).exp() / (a * (2 * math.pi)).sqrt()
+    large = (-a * excess(x / a, (x - a) / a) - stirling(a)).exp() / (a * (2 * math.pi)).sqrt()
     small = (a * x.log() - x - Num(lgamma_p.bind((a + 1).value))).exp()
     return select(a >= 10, large, small)
 
@@ -169,6 +174,36 @@ def _away_from_zero(x: Num, tiny: float) -> Num:
     return select(abs(x) < tiny, tiny, x)
 
 
+def _uniform(a: Num, x: Num) -> tuple[Num, Num]:
+    """P and Q for large a, to second order."""
+    half = excess(x / a, (x - a) / a)
+    eta = _signed_root(a, x, half)
+    near = select(half < 1, eta, 1)
+    c0 = near * (near * (near * (near * (1 / 2835) + 1 / 864) - 2 / 135) + 1 / 12) - 1 / 3
+    c1 = near * (-1 / 288) - 1 / 540
+    rest = (-a * half).exp() / (a * (2 * math.pi)).sqrt() * (c0 + c1 / a)
+    deviation = eta * (a * 0.5).sqrt()
+    return 0.5 * _erfc(-deviation) - rest, 0.5 * _erfc(deviation) + rest
+
+
+def _signed_root(a: Num, x: Num, half: Num) -> Num:
+    root = (half + half).sqrt()
+    return select(x < a, -root, root)
+
+
+def _erfc(x: Num) -> Num:
+    return Num(erfc_p.bind(x.value))
+
+
+def _uniform_sample_slope(a: Num, x: Num) -> Num:
+    """The derivative of a sample x with respect to large a, which keeps P as given by `_uniform`."""
+    ratio = x / a
+    mu = (x - a) / a
+    eta = _signed_root(a, x, excess(ratio, mu))
+    slope = select(mu == 0, 1, eta / mu)
+    return select(ratio > 0, ratio - 0.5 * ratio * slope * (eta - 1 / 3 / a), 0)
+
+
 def _by_fraction(a: Num, x: Num) -> Num:
     return (x > 1) & (x > a)
 
@@ -179,10 +214,12 @@ def _valid(a: Num, x: Num) -> Num:
 
 def _tail(a: Num, x: Num) -> tuple[Num, Num, Num]:
     """Either Q or P, whichever is computed without cancellation; whether it is Q; and whether it holds."""
-    upper, valid = _by_fraction(a, x), _valid(a, x)
-    lower_sum = _series(a, x, valid & ~upper)
-    upper_sum = _fraction(a, x, valid & upper)
-    return _power(a, x) * select(upper, a * upper_sum, lower_sum), upper, valid
+    upper, valid, large = _by_fraction(a, x), _valid(a, x), a > _LARGE
+    lower_sum = _series(a, x, valid & ~upper & ~large)
+    upper_sum = _fraction(a, x, valid & upper & ~large)
+    lower_limit, upper_limit = _uniform(a, x)
+    tail = _power(a, x) * select(upper, a * upper_sum, lower_sum)
+    return select(large, select(upper, upper_limit, lower_limit), tail), upper, valid
 
 
 def _limits(a: Num, x: Num, at_zero: float, at_infinity: float) -> Num:
@@ -205,13 +242,13 @@ def _igammac(a: Num, x: Num) -> Num:
 
 def _slope_of_tail(a: Num, x: Num) -> tuple[Num, Num]:
     """The derivative of P with respect to a, divided by x**a exp(-x) / gamma(a + 1); and whether it holds."""
-    upper, valid = _by_fraction(a, x), _valid(a, x)
-    total, total_slope = _series_with_slope(a, x, valid & ~upper)
-    fraction, fraction_slope = _fraction_with_slope(a, x, valid & upper)
+    upper, valid, large = _by_fraction(a, x), _valid(a, x), a > _LARGE_FOR_SLOPES
+    total, total_slope = _series_with_slope(a, x, valid & ~upper & ~large)
+    fraction, fraction_slope = _fraction_with_slope(a, x, valid & upper & ~large)
     log = x.log()
     below = total_slope + total * (log - Num(digamma_p.bind((a + 1).value)))
     above = a * (fraction_slope + fraction * (log - Num(digamma_p.bind(a.value))))
-    return select(upper, -above, below), valid
+    return select(large, -_uniform_sample_slope(a, x) * a / x, select(upper, -above, below)), valid
 
 
 def _igamma_grad_a(a: Num, x: Num) -> Num:
