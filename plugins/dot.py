@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,8 @@ def _canonicalize(numbers: Any) -> Any:
     try:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
         made = (_ints(lhs_contract), _ints(rhs_contract)), (_ints(lhs_batch), _ints(rhs_batch))
+    except core.ConcretizationTypeError:
+        raise
     except (TypeError, ValueError):
         raise TypeError(
             "dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
@@ -157,7 +160,7 @@ def _canonicalize(numbers: Any) -> Any:
 
 
 def _ints(dims: Any) -> tuple[int, ...]:
-    return tuple([d.__index__() for d in dims])
+    return tuple(map(index, dims))
 
 
 def _kept(ndim: int, contract: Any, batch: Any) -> list[int]:
