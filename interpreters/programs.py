@@ -50,7 +50,8 @@ def make_jaxpr(
             return outs
 
         name = getattr(fun, "__name__", type(fun).__name__)
-        closed: ClosedJaxpr = trace_to_jaxpr(flat, avals_of(leaves, (dynamic, keywords), "make_jaxpr"), name, "make_jaxpr")
+        avals = avals_of(leaves, (dynamic, keywords), "make_jaxpr", call=True)
+        closed: ClosedJaxpr = trace_to_jaxpr(flat, avals, name, "make_jaxpr")
         if not return_shape:
             return closed
         shapes = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals]

@@ -125,8 +125,14 @@ class StaticArguments:
         return tuple(args), {**kwargs, **dict(static_kwargs)}
 
 
-def avals_of(leaves: Sequence[Any], args: Any, function: str) -> list[Any]:
+def avals_of(leaves: Sequence[Any], args: Any, function: str, *, call: bool = False) -> list[Any]:
     """The types of the leaves of a call.
+
+    Args:
+      leaves: the values.
+      args: what they are the leaves of, for messages.
+      function: who asks, for messages.
+      call: whether `args` is a pair of positional and keyword arguments, rather than a tuple of arguments.
 
     Raises:
       TypeError: a leaf has no type; the message names its path.
@@ -138,8 +144,9 @@ def avals_of(leaves: Sequence[Any], args: Any, function: str) -> list[Any]:
             try:
                 get_aval(leaf)
             except TypeError as error:
+                place = tree.keystr(path[1:] if call else path)
                 raise TypeError(
-                    f"{function}: argument{tree.keystr(path)} must be an array, a number or a container of them: {error}; "
+                    f"{function}: argument{place} must be an array, a number or a container of them: {error}; "
                     "static_argnums makes an argument part of the program"
                 ) from None
         raise

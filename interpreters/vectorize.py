@@ -63,7 +63,7 @@ def vmap(
                 f"for {len(args)} arguments"
             )
         leaves, in_tree = tree.flatten((args, kwargs))
-        avals = avals_of(leaves, (args, kwargs), "vmap")
+        avals = avals_of(leaves, (args, kwargs), "vmap", call=True)
         axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         dims = [_normalize(axis, aval, i, args, kwargs) for i, (axis, aval) in enumerate(zip(axes, avals, strict=True))]
         size = _size(avals, dims, axis_size, args, kwargs)

@@ -107,7 +107,7 @@ class Jitted:
         """The traced program for a call, and the flat arguments of the call."""
         dynamic, keywords, record = self.static.split(args, kwargs, self.name)
         leaves, in_tree = tree.flatten((dynamic, keywords))
-        avals = avals_of(leaves, (dynamic, keywords), self.name)
+        avals = avals_of(leaves, (dynamic, keywords), self.name, call=True)
         programs = self.programs()
         axes = core.thread.axes
         key = (

@@ -65,12 +65,12 @@ def test_f_lin_evaluates_no_nonlinear_work_again():
     ad.primitive_jvps[p] = lambda xs, ts: (p.bind(xs[0]), ts[0] * (2.0 * xs[0]))
     y, f_lin = px.linearize(lambda x: p.bind(x) * p.bind(x), pnp.float32(3.0))
     assert len(calls) == 2
-    f_lin(1.0)
-    f_lin(2.0)
+    f_lin(np.float32(1.0))
+    f_lin(np.float32(2.0))
     assert len(calls) == 2
     _, pull = px.vjp(p.bind, pnp.float32(3.0))
-    pull(1.0)
-    pull(1.0)
+    pull(np.float32(1.0))
+    pull(np.float32(1.0))
     assert len(calls) == 3
 
 
@@ -200,10 +200,10 @@ def test_f_lin_and_pullbacks_can_be_transformed():
     y, f_lin = px.linearize(lambda x: lax.sin(x) * x, np.float32(2.0))
     slope = np.sin(2.0) + 2.0 * np.cos(2.0)
     np.testing.assert_allclose(px.vmap(f_lin)(np.arange(3.0, dtype=np.float32)), np.arange(3) * slope, rtol=1e-5)
-    np.testing.assert_allclose(px.jit(f_lin)(1.0), slope, rtol=1e-5)
-    np.testing.assert_allclose(px.grad(f_lin)(1.0), slope, rtol=1e-5)
+    np.testing.assert_allclose(px.jit(f_lin)(np.float32(1.0)), slope, rtol=1e-5)
+    np.testing.assert_allclose(px.grad(f_lin)(np.float32(1.0)), slope, rtol=1e-5)
     _, pull = px.vjp(lambda x: lax.sin(x) * x, np.float32(2.0))
-    np.testing.assert_allclose(px.jit(pull)(1.0)[0], slope, rtol=1e-5)
+    np.testing.assert_allclose(px.jit(pull)(np.float32(1.0))[0], slope, rtol=1e-5)
 
 
 def test_linear_transpose():

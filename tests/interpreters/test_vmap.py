@@ -116,7 +116,7 @@ def test_vmap_composes_with_jit_grad_and_jvp():
         np.testing.assert_allclose(g(x), slope, rtol=1e-5)
     np.testing.assert_allclose(px.grad(lambda x: px.vmap(f)(x).sum())(x), slope, rtol=1e-5)
     np.testing.assert_allclose(px.jvp(px.vmap(f), (x,), (np.ones_like(x),))[1], slope, rtol=1e-5)
-    np.testing.assert_allclose(px.vmap(lambda x: px.jvp(f, (x,), (1.0,))[1])(x), slope, rtol=1e-5)
+    np.testing.assert_allclose(px.vmap(lambda x: px.jvp(f, (x,), (np.float32(1.0),))[1])(x), slope, rtol=1e-5)
 
 
 @pytest.mark.parametrize("size", [0, 1])
