@@ -405,6 +405,8 @@ def _integer_pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, y: int) -> A
 
 
 def _square_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+    if dtypes.is_complex(ctx.avals_in[0].dtype):
+        return mlir.ir.Operation.create("chlo.square", [x.type], [x]).results
     return mlir.ir.Operation.create("stablehlo.multiply", [x.type], [x, x]).results
 
 

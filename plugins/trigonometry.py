@@ -6,10 +6,22 @@ from typing import Any
 
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes
-from primax.extend.interpreters import ad
-from primax.plugins.arithmetic import add_p, div_p, mul_p, neg_p, square_p, sub_p
+from primax.extend.interpreters import ad, mlir
+from primax.plugins.arithmetic import (
+    add_p,
+    complex_p,
+    div_p,
+    imag_p,
+    mul_p,
+    neg_p,
+    real_p,
+    square_p,
+    sub_p,
+)
+from primax.plugins.comparison import eq_p, lt_p
 from primax.plugins.elementwise import INEXACT, like, row
-from primax.plugins.exponential import rsqrt_p
+from primax.plugins.exponential import expm1_p, rsqrt_p
+from primax.plugins.structural import select_n_p
 
 __all__ = [
     "acos",
@@ -158,9 +170,50 @@ def _atan2_jvp(primals: Any, tangents: Any) -> Any:
     return out, ad.add_tangents(along_x, along_y)
 
 
+def _hyperbolic(y: Any) -> tuple[Any, Any]:
+    """sinh(y) and cosh(y), accurate near 0 and where they are large."""
+    up, down = expm1_p.bind(y), expm1_p.bind(neg_p.bind(y))
+    half = like(y, 0.5)
+    cosh = add_p.bind(mul_p.bind(add_p.bind(up, down), half), like(y, 1.0))
+    return mul_p.bind(sub_p.bind(up, down), half), cosh
+
+
+def _complex_sin(z: Any) -> Any:
+    x, y = real_p.bind(z), imag_p.bind(z)
+    sinh, cosh = _hyperbolic(y)
+    # On the imaginary axis, cosh may be infinite and the product still 0.
+    along = select_n_p.bind(eq_p.bind(x, like(x, 0.0)), mul_p.bind(sin_p.bind(x), cosh), x)
+    return complex_p.bind(along, mul_p.bind(cos_p.bind(x), sinh))
+
+
+def _complex_cos(z: Any) -> Any:
+    x, y = real_p.bind(z), imag_p.bind(z)
+    sinh, cosh = _hyperbolic(y)
+    across = neg_p.bind(mul_p.bind(sin_p.bind(x), sinh))
+    zero = select_n_p.bind(lt_p.bind(y, like(y, 0.0)), neg_p.bind(x), x)
+    across = select_n_p.bind(eq_p.bind(x, like(x, 0.0)), across, zero)
+    return complex_p.bind(mul_p.bind(cos_p.bind(x), cosh), across)
+
+
+def _by_parts(operation: str, parts: Any) -> Any:
+    """A lowering to an operation for real numbers, and to its parts for complex ones."""
+    real, by_parts = mlir.nary(operation), mlir.lower_fun(parts, multiple_results=False)
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+        return (by_parts if dtypes.is_complex(ctx.avals_in[0].dtype) else real)(ctx, x)
+
+    lowering.__name__ = f"lower_to({operation})"
+    return lowering
+
+
 TABLE = (
-    row(sin_p, INEXACT, "stablehlo.sine", lambda t, x: mul_p.bind(t, cos_p.bind(x))),
-    row(cos_p, INEXACT, "stablehlo.cosine", lambda t, x: mul_p.bind(t, neg_p.bind(sin_p.bind(x)))),
+    row(sin_p, INEXACT, _by_parts("stablehlo.sine", _complex_sin), lambda t, x: mul_p.bind(t, cos_p.bind(x))),
+    row(
+        cos_p,
+        INEXACT,
+        _by_parts("stablehlo.cosine", _complex_cos),
+        lambda t, x: mul_p.bind(t, neg_p.bind(sin_p.bind(x))),
+    ),
     row(
         tan_p,
         INEXACT,
