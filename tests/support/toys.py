@@ -84,7 +84,10 @@ def nested(depth: int) -> ClosedJaxpr:
 
 
 def grows_linearly(prepare: Callable[[int], Any], run: Callable[[Any], Any]) -> bool:
-    """Whether `run` costs less than 3 times as much per equation on a program 16 times as large."""
+    """Whether `run` costs less than 5 times as much per equation on a program 16 times as large.
+
+    Quadratic cost would be 16 times as much; caches of a busy machine alone make it up to 3.
+    """
 
     def cost(n: int, repeats: int) -> float:
         best = float("inf")
@@ -97,4 +100,4 @@ def grows_linearly(prepare: Callable[[int], Any], run: Callable[[Any], Any]) -> 
         return best / n
 
     small = cost(2000, 9)
-    return any(cost(32000, 1) < 3 * small for _ in range(4))
+    return any(cost(32000, 1) < 5 * small for _ in range(4))
