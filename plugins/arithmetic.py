@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes
 from primax.extend.interpreters import ad, mlir
@@ -213,9 +215,13 @@ def integer_pow(x: Any, y: int) -> Any:
       y: the exponent; not negative if `x` is of integers.
 
     Raises:
-      TypeError: `x` is of integers and `y` negative, or `y` is no integer.
+      TypeError: `x` is of integers and `y` negative, or `y` is no whole number.
     """
-    return integer_pow_p.bind(x, y=y.__index__())
+    if type(y) is not int:
+        if not isinstance(y, int | float | np.number) or y != y // 1:
+            raise TypeError(f"integer_pow: y must be a whole number, got {y!r}")
+        y = int(y)
+    return integer_pow_p.bind(x, y=y)
 
 
 def _spread(t: Any, out: Any) -> Any:

@@ -1,0 +1,258 @@
+"""Arithmetic is that of jax for every dtype and awkward number, and its rules are those of calculus."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from elementwise import DTYPES, awkward, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax
+from rulecheck import assert_close, check_batch, check_grad, check_jvp, check_transpose, equations
+
+import primax as px
+
+UNARY = ("neg", "sign", "abs", "square", "real", "imag", "conj")
+BINARY = ("add", "sub", "mul", "div", "rem", "max", "min", "complex", "mulhi")
+POWERS = (0, 1, 2, 3, 7, -1, -3)
+CALLS = {
+    **{name: (1, lambda lax, x, name=name: getattr(lax, name)(x)) for name in UNARY},
+    **{name: (2, lambda lax, x, y, name=name: getattr(lax, name)(x, y)) for name in BINARY},
+    **{f"integer_pow[{n}]": (1, lambda lax, x, n=n: lax.integer_pow(x, n)) for n in POWERS},
+    "clamp": (3, lambda lax, x, y, z: lax.clamp(x, y, z)),
+    "reciprocal": (1, lambda lax, x: lax.reciprocal(x)),
+}
+X = np.array([-2.5, -0.75, 0.5, 1.25, 3.0])
+Y = np.array([1.5, -0.5, 2.0, -3.5, 0.25])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arithmetic_takes_the_dtypes_that_jax_takes(dtype):
+    check_same_dtypes_as_jax(CALLS, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arithmetic_has_the_values_of_jax(dtype):
+    check_against_jax_at_awkward_numbers(CALLS, dtype)
+
+
+DIFFERENTIABLE = {
+    "add": (px.lax.add, X, Y),
+    "sub": (px.lax.sub, X, Y),
+    "mul": (px.lax.mul, X, Y),
+    "div": (px.lax.div, X, Y),
+    "rem": (px.lax.rem, X, Y + 0.1),
+    "max": (px.lax.max, X, Y),
+    "min": (px.lax.min, X, Y),
+    "clamp": (px.lax.clamp, X - 1, Y, X + 2),
+    "neg": (px.lax.neg, X),
+    "abs": (px.lax.abs, X),
+    "sign": (px.lax.sign, X),
+    "square": (px.lax.square, X),
+    "reciprocal": (px.lax.reciprocal, X),
+    **{f"integer_pow[{n}]": (lambda x, n=n: px.lax.integer_pow(x, n), X) for n in POWERS},
+    "add of complex": (px.lax.add, X + 1j * Y, Y - 2j),
+    "mul of complex": (px.lax.mul, X + 1j * Y, Y - 2j),
+    "div of complex": (px.lax.div, X + 1j * Y, Y - 2j),
+    "abs of complex": (px.lax.abs, X + 1j * Y),
+    "square of complex": (px.lax.square, X + 1j * Y),
+    "real": (px.lax.real, X + 1j * Y),
+    "imag": (px.lax.imag, X + 1j * Y),
+    "conj": (px.lax.conj, X + 1j * Y),
+    "conj of real": (px.lax.conj, X),
+    "complex": (px.lax.complex, X, Y),
+    **{
+        f"{name} of a scalar and an array": (getattr(px.lax, name), np.float64(0.7), X)
+        for name in ("add", "sub", "mul", "div", "rem", "max", "min", "complex")
+    },
+    **{
+        f"{name} of an array and a scalar": (getattr(px.lax, name), X, np.float64(0.7))
+        for name in ("add", "sub", "mul", "div", "rem", "max", "min", "complex")
+    },
+    "clamp by scalars": (px.lax.clamp, np.float64(-1), X, np.float64(1)),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_derivatives_are_those_of_differences(name):
+    call, *args = DIFFERENTIABLE[name]
+    check_grad(call, *args)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "max", "complex"])
+def test_one_argument_alone_is_differentiated(name):
+    call = getattr(px.lax, name)
+    check_jvp(lambda x: call(x, np.float64(2)), X)
+    check_jvp(lambda y: call(X, y), np.float64(0.7))
+    check_transpose(lambda y: call(X, y), np.float64(0.7))
+
+
+def test_second_derivatives_are_those_of_differences():
+    check_grad(px.lax.mul, X, Y, order=2)
+    check_grad(px.lax.div, X, Y, order=2)
+    check_grad(lambda x: px.lax.integer_pow(x, 5), X, order=2)
+    check_grad(px.lax.square, X, order=2)
+
+
+def test_linear_functions_are_transposed_as_they_are():
+    with px.enable_x64(True):
+        ct = np.array([1.0, -2.0, 3.0])
+        scalar, array = np.float64(2), np.ones(3)
+        (out,) = px.linear_transpose(lambda x: px.lax.add(x, array), scalar)(ct)
+        assert (out.shape, float(out)) == ((), 2.0)
+        (out,) = px.linear_transpose(lambda x: px.lax.sub(array, x), scalar)(ct)
+        assert float(out) == -2.0
+        (out,) = px.linear_transpose(lambda x: px.lax.mul(x, array * 2), scalar)(ct)
+        assert float(out) == 4.0
+        (out,) = px.linear_transpose(lambda x: px.lax.div(x, array * 2), scalar)(ct)
+        assert float(out) == 1.0
+
+
+@pytest.mark.parametrize("x, y", [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (np.nan, 1.0), (1.0, np.nan)])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_ties_and_nans_of_extrema_have_the_tangents_of_jax(name, x, y):
+    jax = pytest.importorskip("jax")
+    for tangents in ((1.0, 0.0), (0.0, 1.0)):
+        _, got = px.jvp(getattr(px.lax, name), (x, y), tangents)
+        _, want = jax.jvp(getattr(jax.lax, name), (x, y), tangents)
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("x", [0.0, -0.0, np.inf, -np.inf, np.nan, -2.0])
+def test_awkward_derivatives_are_those_of_jax(x):
+    jax = pytest.importorskip("jax")
+    calls = [
+        lambda lax: lax.abs,
+        lambda lax: lax.sign,
+        lambda lax: lax.square,
+        lambda lax: lambda x: lax.integer_pow(x, 0),
+        lambda lax: lambda x: lax.integer_pow(x, 1),
+        lambda lax: lambda x: lax.integer_pow(x, -2),
+        lambda lax: lambda x: lax.rem(x, 2.0),
+        lambda lax: lambda x: lax.clamp(0.0, x, 1.0),
+        lambda lax: lambda x: lax.clamp(x, 0.0, 1.0),
+        lambda lax: lambda x: lax.clamp(0.0, 2.0, x),
+    ]
+    for call in calls:
+        np.testing.assert_array_equal(px.grad(call(px.lax))(x), jax.grad(call(jax.lax))(x))
+    with px.enable_x64(False):
+        z = np.complex64(x * 0)
+        got = px.grad(px.lax.abs, holomorphic=False)(z) if np.isfinite(x) else 0
+        want = jax.grad(jax.lax.abs)(z) if np.isfinite(x) else 0
+        np.testing.assert_array_equal(got, want)
+
+
+BATCHED = {
+    "add": (px.lax.add, X, Y),
+    "mul of an array and a scalar": (px.lax.mul, X, np.float32(2)),
+    "mul of a scalar and a matrix": (px.lax.mul, np.float32(2), np.outer(X[:2], Y[:3])),
+    "sub of scalars": (px.lax.sub, np.float32(2), np.float32(3)),
+    "integer_pow": (lambda x: px.lax.integer_pow(x, 3), X),
+    "clamp": (px.lax.clamp, np.float32(-1), X, np.float32(1)),
+    "complex": (px.lax.complex, X, np.float32(2)),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_batches_are_loops(name):
+    call, *args = BATCHED[name]
+    check_batch(call, *[np.asarray(x, np.float32) for x in args], most=3)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1, 1)])
+def test_shapes_without_or_with_one_element(shape):
+    x = np.ones(shape, np.float32)
+    for out in (px.lax.add(x, 1.0), px.lax.mul(2.0, x), px.lax.neg(x), px.lax.max(x, x)):
+        assert (out.shape, out.dtype) == (shape, np.float32)
+    out, pull = px.vjp(px.lax.mul, x, np.float32(3))
+    dx, dy = pull(out)
+    assert (dx.shape, dy.shape) == (shape, ())
+    assert float(dy) == 3.0 * x.size
+
+
+def test_derivatives_take_few_equations():
+    x = np.float32([1.0, 2.0])
+
+    def of_jvp(call, *args):
+        return equations(lambda *xs: px.jvp(call, xs, xs), *args)
+
+    assert of_jvp(lambda x: px.lax.mul(x, x), x) == ["mul", "mul", "mul", "add_any"]
+    assert of_jvp(px.lax.add, x, x) == ["add", "add"]
+    assert of_jvp(px.lax.square, x) == ["square", "mul", "mul"]
+    assert of_jvp(lambda x: px.lax.integer_pow(x, 2), x) == ["integer_pow", "mul", "mul"]
+    assert of_jvp(lambda x: px.lax.div(x, 2.0), x) == ["div", "div"]
+    assert len(of_jvp(px.lax.div, x, x)) == 6
+    assert len(of_jvp(px.lax.max, x, x)) <= 12
+
+
+def test_integer_powers_are_products():
+    for n in range(8):
+        got = px.lax.integer_pow(np.arange(-3, 4, dtype=np.int32), n)
+        np.testing.assert_array_equal(got, np.arange(-3, 4) ** n)
+    text = px.jit(lambda x: px.lax.integer_pow(x, 10)).lower(np.float32(2)).as_text()
+    assert text.count("stablehlo.multiply") == 4
+
+
+SCALARS = (1, 1.5, True, 1j, np.float32(1), np.float64(1), np.int32(1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "int32", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize("name", ["add", "mul", "max"])
+def test_scalars_mix_with_arrays_as_in_jax(name, dtype):
+    jax = pytest.importorskip("jax")
+    x = awkward(dtype)[:2]
+    for scalar in SCALARS:
+        for pair in ((x, scalar), (scalar, x)):
+            found = []
+            for make_jaxpr, lax in ((px.make_jaxpr, px.lax), (jax.make_jaxpr, jax.lax)):
+                call = getattr(lax, name)
+                try:
+                    (aval,) = make_jaxpr(lambda pair=pair, call=call: call(*pair))().out_avals
+                except TypeError:
+                    found.append(TypeError)
+                else:
+                    found.append((aval.shape, aval.dtype, aval.weak_type))
+            assert found[0] == found[1], f"{name}{pair}: {found[0]}, in jax {found[1]}"
+
+
+def test_python_scalars_give_weakly_typed_results_only_among_themselves():
+    assert px.lax.add(1.0, 2.0).weak_type
+    assert not px.lax.add(np.float32(1), 2.0).weak_type
+    assert px.lax.neg(1).weak_type
+    assert px.grad(px.lax.square)(3.0).weak_type
+
+
+def test_integer_division_follows_stablehlo():
+    minimum = np.iinfo(np.int32).min
+    x = np.array([7, -7, 7, -7, 5, minimum], np.int32)
+    y = np.array([2, 2, -2, -2, 0, -1], np.int32)
+    np.testing.assert_array_equal(px.lax.div(x, y), [3, -3, -3, 3, -1, minimum])
+    np.testing.assert_array_equal(px.lax.rem(x, y), [1, -1, 1, -1, 5, 0])
+
+
+def test_complex_extrema_compare_real_then_imaginary_parts():
+    x = np.complex64([1 + 2j, 1 - 2j, 3])
+    y = np.complex64([2 - 9j, 1 + 1j, 3 + 1j])
+    assert_close(px.lax.max(x, y), np.complex64([2 - 9j, 1 + 1j, 3 + 1j]))
+    assert_close(px.lax.min(x, y), np.complex64([1 + 2j, 1 - 2j, 3]))
+
+
+REFUSED = [
+    (lambda x: px.lax.add(x, 1), r"add: arguments must have one dtype, got f32\[3\] and i32\[\]"),
+    (lambda x: px.lax.mul(x, x[:2]), r"mul: arguments must have one shape, or none, .* \(3,\) and \(2,\)"),
+    (lambda x: px.lax.add(x > 0, x > 0), r"add: argument 0 must be a number, got bool\[3\]"),
+    (lambda x: px.lax.neg(x > 0), r"neg: its argument must be a number, got bool\[3\]"),
+    (lambda x: px.lax.abs(x.astype(np.uint8)), r"abs: its argument must be a signed number, got u8\[3\]"),
+    (lambda x: px.lax.rem(x + 1j, x + 1j), r"rem: argument 0 must be a real number, got c64\[3\]"),
+    (lambda x: px.lax.real(x), r"real: its argument must be complex, got f32\[3\]"),
+    (lambda x: px.lax.complex(x.astype(np.float16), x), "complex: argument 0 must be float32 or float64"),
+    (lambda x: px.lax.integer_pow(x.astype(np.int32), -1), "integer_pow: y must not be negative .* got -1"),
+    (lambda x: px.lax.integer_pow(x, 2.5), "integer_pow: y must be a whole number, got 2.5"),
+    (lambda x: px.lax.clamp(x, 1.0, x), r"clamp: min must have the shape of x, \(\), or none, got \(3,\)"),
+    (lambda x: px.lax.clamp(0, x, 1.0), r"clamp: arguments must have one dtype, got i32\[\] and f32\[3\]"),
+    (lambda x: px.lax.add([1.0, 2.0], x[:2]), "list is not a valid primax type"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_bad_arguments_are_named(number):
+    call, message = REFUSED[number]
+    with pytest.raises(TypeError, match=message):
+        call(np.ones(3, np.float32))

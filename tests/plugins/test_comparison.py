@@ -1,0 +1,68 @@
+"""Comparisons are those of jax for every dtype, have no derivative, and name what is wrong."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+from elementwise import DTYPES, awkward, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax
+from rulecheck import check_batch, equations
+
+import primax as px
+
+NAMES = ("eq", "ne", "ge", "gt", "le", "lt")
+CALLS = {name: (2, lambda lax, x, y, name=name: getattr(lax, name)(x, y)) for name in NAMES}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_comparisons_take_the_dtypes_that_jax_takes(dtype):
+    check_same_dtypes_as_jax(CALLS, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_comparisons_have_the_values_of_jax(dtype):
+    check_against_jax_at_awkward_numbers(CALLS, dtype)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_comparisons_are_those_of_python(name):
+    x, y = (a.ravel() for a in np.meshgrid(awkward("float32"), awkward("float32")))
+    want = getattr(operator, name)(x, y)
+    got = getattr(px.lax, name)(x, y)
+    assert got.dtype == np.bool_
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_comparisons_take_scalars_on_either_side(name):
+    x = np.arange(3.0, dtype=np.float32)
+    compare = getattr(px.lax, name)
+    np.testing.assert_array_equal(compare(x, 1.0), compare(x, np.float32([1, 1, 1])))
+    np.testing.assert_array_equal(compare(1.0, x), compare(np.float32([1, 1, 1]), x))
+
+
+def test_comparisons_are_batched_over_either_argument():
+    x, y = np.arange(4.0, dtype=np.float32), np.float32([2, 0, 2, 5])
+    check_batch(px.lax.lt, x, y)
+    check_batch(px.lax.lt, x, np.float32(2), most=2)
+
+
+def test_comparisons_have_no_tangent():
+    x = np.arange(3.0, dtype=np.float32)
+    out, tangent = px.jvp(lambda x: px.lax.gt(x, 1.0), (x,), (x,))
+    assert np.asarray(tangent).dtype == px.float0
+    assert out.shape == tangent.shape
+    assert equations(lambda x: px.jvp(lambda x: px.lax.gt(x, 1.0), (x,), (x,))[0], x) == ["gt"]
+
+
+def test_comparisons_refuse_mixed_dtypes_shapes_and_complex_order():
+    x = np.arange(3.0, dtype=np.float32)
+    with pytest.raises(TypeError, match=r"lt: arguments must have one dtype, got f32\[3\] and i32\[\]"):
+        px.lax.lt(x, 1)
+    with pytest.raises(
+        TypeError, match=r"eq: arguments must have one shape, or none, got shapes \(3,\) and \(2,\)"
+    ):
+        px.lax.eq(x, x[:2])
+    with pytest.raises(TypeError, match=r"ge: argument 0 must be real, got c64\[3\]"):
+        px.lax.ge(x + 1j, x + 1j)
