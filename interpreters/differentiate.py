@@ -12,6 +12,7 @@ import numpy as np
 from primax.core import dtypes, tree
 from primax.core.array import Array
 from primax.core.avals import get_aval
+from primax.core.protocol import protocol_of
 from primax.core.trace import Tracer
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
@@ -246,7 +247,10 @@ def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[A
     for aval in in_avals:
         tangent = aval.to_tangent_aval()
         ct = Zero(tangent) if tangent.dtype == dtypes.float0 else next(found)
-        results.append(_array(instantiate_zeros(ct)))
+        x = _array(instantiate_zeros(ct))
+        if aval.weak_type and type(ct) is not Zero and not get_aval(x).weak_type:
+            x = protocol_of(tangent).convert(x, tangent)
+        results.append(x)
     return results
 
 
