@@ -77,6 +77,18 @@ from primax.plugins.comparison import (
     ne,
     ne_p,
 )
+from primax.plugins.cumulative import (
+    cumlogsumexp,
+    cumlogsumexp_p,
+    cummax,
+    cummax_p,
+    cummin,
+    cummin_p,
+    cumprod,
+    cumprod_p,
+    cumsum,
+    cumsum_p,
+)
 from primax.plugins.dot import (
     DotAlgorithmPreset,
     Precision,
@@ -106,9 +118,6 @@ from primax.plugins.exponential import (
     rsqrt_p,
     sqrt,
     sqrt_p,
-)
-from primax.plugins.precision import (
-    CPU_ALGORITHMS,
 )
 from primax.plugins.reductions import (
     argmax,
@@ -256,7 +265,6 @@ from primax.plugins.trigonometry import (
 )
 
 __all__ = [
-    "CPU_ALGORITHMS",
     "DotAlgorithmPreset",
     "Precision",
     "RoundingMethod",
@@ -325,6 +333,16 @@ __all__ = [
     "cos_p",
     "cosh",
     "cosh_p",
+    "cumlogsumexp",
+    "cumlogsumexp_p",
+    "cummax",
+    "cummax_p",
+    "cummin",
+    "cummin_p",
+    "cumprod",
+    "cumprod_p",
+    "cumsum",
+    "cumsum_p",
     "digamma",
     "digamma_p",
     "div",

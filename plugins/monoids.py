@@ -15,7 +15,7 @@ from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p
 from primax.plugins.bitwise import and_p, or_p, xor_p
 from primax.plugins.elementwise import ANY, BOOL_OR_INT, NUMERIC, Accepts
 
-__all__ = ["ADD", "AND", "MAX", "MIN", "MUL", "OR", "XOR", "Monoid"]
+__all__ = ["ADD", "AND", "MAX", "MIN", "MUL", "Monoid", "OR", "XOR"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from primax.extend.interpreters import mlir
 
 __all__ = [
     "ALGORITHMS",
-    "CPU_ALGORITHMS",
     "Algorithm",
+    "CPU_ALGORITHMS",
     "DotAlgorithmPreset",
     "Precision",
     "algorithm_attribute",

@@ -19,6 +19,7 @@ from primax.plugins.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcasted_iota,
+    convert_element_type,
     convert_element_type_p,
     reduce_sum,
     reduce_sum_p,
@@ -178,7 +179,9 @@ def reduce(
         raise TypeError(f"reduce: init_values must be a tree like operands, {tree}, got {init_tree}")
     if not leaves:
         raise ValueError("reduce: operands must hold an array, got none")
-    avals, init_avals = [get_aval(x) for x in leaves], [get_aval(x) for x in inits]
+    avals = [get_aval(x) for x in leaves]
+    inits = [_like(x, aval) for x, aval in zip(inits, avals, strict=True)]
+    init_avals = [get_aval(x) for x in inits]
     for aval, init in zip(avals, init_avals, strict=True):
         if aval.shape != avals[0].shape:
             raise TypeError(
@@ -203,6 +206,16 @@ def reduce(
     jaxpr = _stage(computation, tree, scalars)
     outs = reduce_p.bind(*leaves, *inits, computation=jaxpr, dimensions=axes)
     return core.tree.tree_unflatten(tree, outs)
+
+
+def _like(init: Any, aval: ShapedArray) -> Any:
+    """A weakly typed scalar in the dtype of an operand, where promotion would give it that."""
+    own = get_aval(init)
+    if own.dtype == aval.dtype or not own.weak_type or dtypes.result_type(aval, own) != aval.dtype:
+        return init
+    if isinstance(init, core.Tracer):
+        return convert_element_type(init, aval.dtype)
+    return np.asarray(init).astype(aval.dtype)[()]
 
 
 _staged: WeakKeyDictionary[Any, dict[Any, core.ClosedJaxpr]] = WeakKeyDictionary()
