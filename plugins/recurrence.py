@@ -39,6 +39,7 @@ def linear_recurrence(a: Any, b: Any, axis: int = 0, reverse: bool = False) -> A
       ValueError: `axis` is out of range.
 
     >>> import primax.numpy as pnp
+    >>> from primax.plugins.recurrence import linear_recurrence
     >>> linear_recurrence(pnp.array([2., 2., 2.]), pnp.array([1., 1., 1.]))
     Array([1., 3., 7.], dtype=float32)
     """
