@@ -18,9 +18,11 @@ from primax.plugins.arithmetic import (
     square_p,
     sub_p,
 )
+from primax.plugins.bitwise import and_p, not_p
 from primax.plugins.comparison import eq_p, lt_p
 from primax.plugins.elementwise import INEXACT, like, row
 from primax.plugins.exponential import expm1_p, rsqrt_p
+from primax.plugins.rounding import is_finite_p
 from primax.plugins.structural import select_n_p
 
 __all__ = [
@@ -190,8 +192,9 @@ def _complex_cos(z: Any) -> Any:
     x, y = real_p.bind(z), imag_p.bind(z)
     sinh, cosh = _hyperbolic(y)
     across = neg_p.bind(mul_p.bind(sin_p.bind(x), sinh))
+    undefined = and_p.bind(eq_p.bind(x, like(x, 0.0)), not_p.bind(is_finite_p.bind(y)))
     zero = select_n_p.bind(lt_p.bind(y, like(y, 0.0)), neg_p.bind(x), x)
-    across = select_n_p.bind(eq_p.bind(x, like(x, 0.0)), across, zero)
+    across = select_n_p.bind(undefined, across, zero)
     return complex_p.bind(mul_p.bind(cos_p.bind(x), cosh), across)
 
 

@@ -1,0 +1,109 @@
+"""Exponentials, logarithms, powers and roots are those of jax, and their rules are those of calculus."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from elementwise import DTYPES, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax
+from rulecheck import assert_close, check_batch, check_grad, equations
+
+import primax as px
+
+NAMES = ("exp", "exp2", "expm1", "log", "log1p", "logistic", "sqrt", "rsqrt", "cbrt")
+CALLS = {
+    **{name: (1, lambda lax, x, name=name: getattr(lax, name)(x)) for name in NAMES},
+    "pow": (2, lambda lax, x, y: lax.pow(x, y)),
+}
+X = np.array([0.3, 0.75, 1.5, 3.0])
+Y = np.array([1.5, -0.5, 2.0, 3.0])
+Z = np.array([0.3 - 0.5j, -0.75 + 1j, 1.5 + 0.25j, 2.0 - 2j])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_exponentials_take_the_dtypes_that_jax_takes(dtype):
+    check_same_dtypes_as_jax(CALLS, dtype)
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if "float" in d or "complex" in d])
+def test_exponentials_have_the_values_of_jax(dtype):
+    check_against_jax_at_awkward_numbers(CALLS, dtype)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_derivatives_are_those_of_differences(name):
+    call = getattr(px.lax, name)
+    check_grad(call, X, order=2, rtol=1e-5)
+    if name != "cbrt":
+        check_grad(call, Z)
+
+
+def test_derivatives_of_powers_are_those_of_differences():
+    check_grad(px.lax.pow, X, Y, order=2, rtol=1e-5)
+    check_grad(px.lax.pow, Z, Y + 0.5j)
+    check_grad(px.lax.pow, X, np.float64(2.5))
+    check_grad(px.lax.pow, np.float64(2.5), Y)
+    check_grad(px.lax.pow, X, np.array([0, 1, -2, 3], np.int32))
+
+
+@pytest.mark.parametrize("x", [0.0, -0.0, -1.0, 2.0, np.inf, np.nan])
+def test_awkward_derivatives_of_powers_are_those_of_jax(x):
+    jax = pytest.importorskip("jax")
+    for y in (0, 1, 2, 3, -1):
+        np.testing.assert_array_equal(
+            px.grad(lambda x, y=y: px.lax.pow(x, y))(x), jax.grad(lambda x, y=y: jax.lax.pow(x, y))(x)
+        )
+    for y in (0.0, 1.0, 2.0, 0.5):
+        got = px.grad(px.lax.pow, argnums=(0, 1))(x, y)
+        want = jax.grad(jax.lax.pow, argnums=(0, 1))(x, y)
+        np.testing.assert_allclose(got, want, rtol=1e-6, err_msg=f"{x}**{y}")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "uint32"])
+def test_integer_exponents_are_converted(dtype):
+    jax = pytest.importorskip("jax")
+    x = np.float32([-2, 0, 0.5, 3])
+    y = np.array([3, 0, 2, 1], dtype)
+    got, want = px.lax.pow(x, y), jax.lax.pow(x, y)
+    assert_close(got, np.asarray(want))
+    assert px.lax.pow(x, 2).dtype == np.float32
+    assert_close(px.lax.pow(x, 2), np.asarray(jax.lax.pow(x, 2)))
+
+
+def test_small_numbers_keep_their_digits():
+    x = np.float32([1e-8, -1e-8])
+    assert_close(px.lax.expm1(x), x)
+    assert_close(px.lax.log1p(x), x)
+
+
+def test_powers_are_batched_over_either_argument():
+    x = np.float32([1, 2, 3])
+    check_batch(px.lax.pow, x, np.float32(2), most=2)
+    check_batch(px.lax.pow, x, np.int32(2), most=2)
+    check_batch(px.lax.exp, x)
+
+
+def test_derivatives_take_few_equations():
+    x = np.float32([1.0, 2.0])
+    expected = {
+        "exp": ["exp", "mul"],
+        "log": ["log", "div"],
+        "sqrt": ["sqrt", "div", "mul"],
+        "exp2": ["exp2", "mul", "mul"],
+        "expm1": ["expm1", "add", "mul"],
+        "log1p": ["log1p", "add", "div"],
+        "logistic": ["logistic", "sub", "mul", "mul"],
+        "rsqrt": ["rsqrt", "div", "mul", "mul"],
+        "cbrt": ["cbrt", "mul", "div", "mul"],
+    }
+    for name, names in expected.items():
+        assert equations(lambda x, name=name: px.jvp(getattr(px.lax, name), (x,), (x,)), x) == names
+
+
+def test_bad_arguments_are_named():
+    x = np.arange(3, dtype=np.int32)
+    with pytest.raises(TypeError, match=r"exp: its argument must be floating or complex, got i32\[3\]"):
+        px.lax.exp(x)
+    with pytest.raises(TypeError, match=r"pow: argument 0 must be floating or complex, got i32\[3\]"):
+        px.lax.pow(x, x)
+    with pytest.raises(TypeError, match=r"pow: arguments must have one dtype, got c64.* and f32"):
+        px.lax.pow(np.complex64(1), 2.0)

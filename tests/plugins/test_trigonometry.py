@@ -1,0 +1,104 @@
+"""Trigonometric and hyperbolic functions are those of jax, and their rules are those of calculus."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from elementwise import DTYPES, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax
+from rulecheck import assert_close, check_batch, check_grad, equations
+
+import primax as px
+
+CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan")
+NAMES = (*CIRCULAR, "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
+CALLS = {
+    **{name: (1, lambda lax, x, name=name: getattr(lax, name)(x)) for name in NAMES},
+    "atan2": (2, lambda lax, x, y: lax.atan2(x, y)),
+}
+X = np.array([-0.875, -0.25, 0.5, 0.75])
+Z = np.array([0.25 - 0.5j, -0.75 + 1j, 1.5 + 0.25j, -2.0 - 2j])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_trigonometry_takes_the_dtypes_that_jax_takes(dtype):
+    check_same_dtypes_as_jax(CALLS, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_trigonometry_has_the_values_of_jax(dtype):
+    check_against_jax_at_awkward_numbers(CALLS, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_trigonometry_of_complex_numbers_has_the_values_of_jax(dtype):
+    # The signs of zeros on the imaginary axis are numpy's instead; see below.
+    entire = {name: CALLS[name] for name in ("sin", "cos")}
+    check_against_jax_at_awkward_numbers({n: c for n, c in CALLS.items() if n not in entire}, dtype)
+    check_against_jax_at_awkward_numbers(entire, dtype, domain=lambda z: z.real != 0)
+
+
+def test_sines_and_cosines_stay_on_the_imaginary_axis():
+    z = np.array([complex(a, b) for a in (0.0, -0.0) for b in (-2.0, -0.0, 0.0, 2.0)], np.complex64)
+    for name in ("sin", "cos"):
+        got, want = np.asarray(getattr(px.lax, name)(z)), getattr(np, name)(z)
+        assert_close(got, want)
+        np.testing.assert_array_equal(np.signbit(got.imag), np.signbit(want.imag))
+        np.testing.assert_array_equal(np.signbit(got.real), np.signbit(want.real))
+    far = np.array([complex(0, -np.inf), complex(0, np.inf)], np.complex64)
+    np.testing.assert_array_equal(np.asarray(px.lax.sin(far)).real, [0, 0])
+    np.testing.assert_array_equal(np.asarray(px.lax.cos(far)).imag, [0, 0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_derivatives_are_those_of_differences(name):
+    call = getattr(px.lax, name)
+    check_grad(call, X + 2 if name == "acosh" else X, order=2, rtol=1e-5)
+    check_grad(call, Z)
+
+
+def test_derivatives_of_atan2_are_those_of_differences():
+    y = np.array([1.5, -0.5, 2.0, -3.5])
+    check_grad(px.lax.atan2, X, y, order=2, rtol=1e-5)
+    check_grad(px.lax.atan2, X, np.float64(2))
+    check_grad(px.lax.atan2, np.float64(2), X)
+    check_grad(lambda x: px.lax.atan2(x, y), X)
+    check_grad(lambda x: px.lax.atan2(y, x), X)
+    check_grad(px.lax.atan2, Z, y + 0.5j)
+
+
+@pytest.mark.parametrize("x", [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, np.nan])
+def test_awkward_derivatives_are_those_of_jax(x):
+    jax = pytest.importorskip("jax")
+    for name in NAMES:
+        got, want = px.grad(getattr(px.lax, name))(x), jax.grad(getattr(jax.lax, name))(x)
+        np.testing.assert_allclose(got, want, rtol=1e-6, err_msg=name)
+
+
+def test_trigonometry_is_batched():
+    x, y = np.float32([0.1, 0.2, 0.3]), np.float32(2)
+    check_batch(px.lax.tan, x)
+    check_batch(px.lax.atan2, x, y, most=2)
+
+
+def test_derivatives_take_few_equations():
+    x = np.float32([0.5, 0.25])
+    expected = {
+        "sin": ["sin", "cos", "mul"],
+        "cos": ["cos", "sin", "neg", "mul"],
+        "tan": ["tan", "square", "add", "mul"],
+        "tanh": ["tanh", "square", "sub", "mul"],
+        "sinh": ["sinh", "cosh", "mul"],
+        "cosh": ["cosh", "sinh", "mul"],
+        "asin": ["asin", "square", "sub", "rsqrt", "mul"],
+        "atan": ["atan", "square", "add", "div"],
+        "atanh": ["atanh", "sub", "add", "mul", "div"],
+    }
+    for name, names in expected.items():
+        assert equations(lambda x, name=name: px.jvp(getattr(px.lax, name), (x,), (x,)), x) == names
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(TypeError, match=r"sin: its argument must be floating or complex, got i32\[\]"):
+        px.lax.sin(1)
+    with pytest.raises(TypeError, match=r"atan2: arguments must have one dtype, got f32\[2\] and bf16\[\]"):
+        px.lax.atan2(np.ones(2, np.float32), px.lax.convert_element_type(1, "bfloat16"))
