@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import rules
+from primax.core import config, rules
 from primax.core.avals import get_aval
 from primax.core.effects import Effects, no_effects
 from primax.core.recursion import deeper
@@ -255,6 +255,24 @@ def _last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
     return drops
 
 
+def _word_size(jaxpr: Jaxpr) -> bool | None:
+    """The `enable_x64` that its scalars and constants were typed under; None if it does not matter."""
+    for v in jaxpr.constvars:
+        if getattr(v.aval, "dtype", None) in _WIDE:
+            return True
+    atoms = [x for eqn in jaxpr.eqns for x in eqn.invars if type(x) is Literal]
+    for atom in (*atoms, *jaxpr.outvars):
+        if type(atom) is Literal and type(atom.val) is not bool:
+            if atom.aval.dtype in _WIDE:
+                return True
+            if type(atom.val) in (int, float, complex):
+                return False
+    return None
+
+
+_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
+
+
 def eval_jaxpr(
     jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
 ) -> list[Any]:
@@ -278,9 +296,12 @@ def eval_jaxpr(
         raise TypeError(
             f"eval_jaxpr: consts must match constvars, got {len(consts)} values for {len(jaxpr.constvars)} constvars"
         )
+    drops, wide = cached(jaxpr, "evaluation", lambda: (_last_uses(jaxpr), _word_size(jaxpr)))
+    if wide is not None and wide is not config.enable_x64.value:
+        with config.enable_x64(wide):
+            return eval_jaxpr(jaxpr, consts, *args, propagate_source_info=propagate_source_info)
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    drops = cached(jaxpr, "last_uses", lambda: _last_uses(jaxpr))
     before = thread.source
     try:
         for eqn, dead in zip(jaxpr.eqns, drops, strict=True):

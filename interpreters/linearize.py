@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import dtypes, rules
+from primax.core import config, dtypes, rules
 from primax.core._jaxlib import Traceback
 from primax.core.avals import get_aval
 from primax.core.errors import RuleError
@@ -53,7 +53,7 @@ class TapeEqn:
 class LinearTrace(Trace):
     """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
 
-    __slots__ = ("count", "eqns", "inputs", "staged")
+    __slots__ = ("count", "eqns", "inputs", "staged", "wide")
 
     transformation = "linearization"
 
@@ -63,6 +63,7 @@ class LinearTrace(Trace):
         self.inputs: list[LinearTracer] = []
         self.count = 0
         self.staged = _is_staged(parent)
+        self.wide = config.enable_x64.value  # the scalars on the tape were typed under it
 
     def new_input(self, aval: Any) -> LinearTracer:
         """One more input of the tape."""
@@ -143,6 +144,9 @@ class Tape:
     def replay(self, *args: Any) -> list[Any]:
         """Apply the linear function, under the current trace; zeros stay symbolic."""
         trace = self.trace
+        if trace.wide is not config.enable_x64.value:
+            with config.enable_x64(trace.wide):
+                return self.replay(*args)
         env: list[Any] = [None] * trace.count
         for tracer, x in zip(trace.inputs, args, strict=True):
             env[tracer.index] = x
@@ -182,6 +186,9 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
       MissingRuleError: an operation on the way has no transpose rule.
       RuleError: a rule returned cotangents of the wrong number, shape or dtype.
     """
+    if trace.wide is not config.enable_x64.value:
+        with config.enable_x64(trace.wide):
+            return backward(trace, outs, cotangents)
     cts: list[Any] = [None] * trace.count
     for out, ct in zip(outs, cotangents, strict=True):
         if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:

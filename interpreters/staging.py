@@ -135,8 +135,13 @@ class StagingTrace(Trace):
         """The program from the arguments to `outs`."""
         outvars = [self.atom(x) for x in outs]
         constvars = [var for var, _ in self.constants.values()]
-        consts = [value for _, value in self.constants.values()]
+        consts = [_of_dtype(value, var.aval) for var, value in self.constants.values()]
         return ClosedJaxpr(Jaxpr(constvars, self.invars, outvars, self.eqns, self.effects, self.name), consts)
+
+
+def _of_dtype(x: Any, aval: Any) -> Any:
+    """A constant of the dtype it was staged as: NumPy arrays may be wider."""
+    return x.astype(aval.dtype) if type(x) is np.ndarray and x.dtype != aval.dtype else x
 
 
 def _literal(x: Any) -> Literal | None:
