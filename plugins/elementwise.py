@@ -157,8 +157,10 @@ def row(
 def like(x: Any, value: Any) -> Any:
     """A constant of rank 0 and of the type of `x`, weakly typed if that is."""
     aval = core.get_aval(x)
-    if aval.weak_type and core.get_aval(value).dtype == aval.dtype:
-        return value
+    if aval.weak_type:
+        scalar = dtypes.scalar_type_of(aval.dtype)(value)
+        if core.get_aval(scalar).dtype == aval.dtype:
+            return scalar
     return aval.dtype.type(value)
 
 

@@ -81,9 +81,7 @@ class ScalarType:
         return isinstance(x, self.dtype.type)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            self is other or self.dtype.type is other or (isinstance(other, np.dtype) and self.dtype == other)
-        )
+        return self is other or self.dtype.type is other or (isinstance(other, np.dtype) and self.dtype == other)
 
     def __hash__(self) -> int:
         return hash(self.dtype.type)
@@ -158,6 +156,4 @@ class ndarray(metaclass=_AnyArray):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Refuse: arrays are made by functions."""
-        raise TypeError(
-            "ndarray: arrays are made by functions such as zeros and array, not by calling the class"
-        )
+        raise TypeError("ndarray: arrays are made by functions such as zeros and array, not by calling the class")

@@ -62,15 +62,16 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False)
         with np.errstate(all="ignore"):
             host = np.full(shape, np.asarray(value).astype(dtype), dtype)
         return backend.put_value(host, weak)
-    value = convert(value, get_aval(value), dtype, weak)
+    if not weak and is_host and isinstance(dtype, np.dtype):
+        value = np.asarray(value).astype(dtype)[()]
+    else:
+        value = convert(value, get_aval(value), dtype, weak)
     if not shape:
         return asarray(value)
     return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
 
 
-def asarray(
-    a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None
-) -> Any:
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Any:
     """Makes an array of a value, which is returned as it is if it is one already.
 
     Args:
@@ -134,9 +135,7 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
         aval = a.aval
         if dtype is not None and (aval.dtype != dtype or aval.weak_type):
             if copy is False and aval.dtype != dtype:
-                raise ValueError(
-                    f"{function}: dtype {dtype} of {aval.str_short()} needs a copy, and copy is False"
-                )
+                raise ValueError(f"{function}: dtype {dtype} of {aval.str_short()} needs a copy, and copy is False")
             return convert_element_type_p.bind(a, new_dtype=dtype, weak_type=False)
         if copy and type(a) is Array:
             return copy_p.bind(a)
@@ -190,10 +189,7 @@ def _of_sequence(function: str, a: Any, dtype: Any) -> Any:
     if isinstance(dtype, dtypes.ExtendedDType):
         raise TypeError(f"{function}: dtype must be a bool or number dtype for host values, got {dtype}")
     host = np.array(
-        [
-            _host_cast(function, np.asarray(x), aval.dtype, dtype)
-            for x, aval in zip(leaves, avals, strict=True)
-        ],
+        [_host_cast(function, np.asarray(x), aval.dtype, dtype) for x, aval in zip(leaves, avals, strict=True)],
         dtype,
     )
     return backend.put_value(host.reshape(shape))
@@ -225,9 +221,7 @@ def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) if aval.weak_type else x
     if all(not isinstance(x, list | tuple | Array | Tracer) and not np.shape(x) for x in a):
         return np.array([np.asarray(x).astype(dtype) for x in a], dtype).reshape(shape)
-    parts = [
-        reshape_p.bind(_stacked(x, dtype, shape[1:]), new_sizes=(1, *shape[1:]), dimensions=None) for x in a
-    ]
+    parts = [reshape_p.bind(_stacked(x, dtype, shape[1:]), new_sizes=(1, *shape[1:]), dimensions=None) for x in a]
     return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
 
 
@@ -278,11 +272,7 @@ def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any
 
 def _is_duck(a: Any) -> bool:
     """Whether something has a shape and a dtype, without being an array."""
-    return (
-        not isinstance(a, Array | Tracer | np.ndarray | np.generic)
-        and hasattr(a, "shape")
-        and hasattr(a, "dtype")
-    )
+    return not isinstance(a, Array | Tracer | np.ndarray | np.generic) and hasattr(a, "shape") and hasattr(a, "dtype")
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:

@@ -64,9 +64,7 @@ def _moved_towards(rest: Any, y: Any, x: Any, primitive: Any, step: Any) -> Any:
     if isinstance(y, int | float | np.number):
         crossed = (comparison.lt_p if y >= 0 else comparison.gt_p).bind(rest, zero)
     else:
-        other_sign = comparison.ne_p.bind(
-            comparison.lt_p.bind(rest, zero), comparison.lt_p.bind(y, like(y, 0))
-        )
+        other_sign = comparison.ne_p.bind(comparison.lt_p.bind(rest, zero), comparison.lt_p.bind(y, like(y, 0)))
         crossed = bitwise.and_p.bind(other_sign, comparison.ne_p.bind(rest, zero))
     return choose(crossed, primitive.bind(x, step), x)
 
@@ -90,7 +88,10 @@ def _quotient(x: Any, y: Any) -> Any:
     if dtypes.is_integer(dtype):
         whole = arithmetic.div_p.bind(x, y)
         return _moved_towards(rest, y, whole, arithmetic.sub_p, like(x, 1))
-    whole = arithmetic.div_p.bind(arithmetic.sub_p.bind(x, rest), y)
+    multiple = arithmetic.sub_p.bind(x, rest)
+    if not (isinstance(y, int | float | np.number) and y):
+        multiple = choose(comparison.eq_p.bind(y, like(y, 0)), x, multiple)
+    whole = arithmetic.div_p.bind(multiple, y)
     return rounding.round(_moved_towards(rest, y, whole, arithmetic.sub_p, like(x, 1)))
 
 
@@ -134,9 +135,7 @@ def _integer_power(x: Any, y: Any) -> Any:
     out = choose(broadcast_to_shape(vanishes, shape), zero, one)
     base = x
     for bit in range(6):
-        factor = bitwise.and_p.bind(
-            bitwise.shift_right_logical_p.bind(y, like(y, bit)) if bit else y, like(y, 1)
-        )
+        factor = bitwise.and_p.bind(bitwise.shift_right_logical_p.bind(y, like(y, bit)) if bit else y, like(y, 1))
         wanted = broadcast_to_shape(comparison.ne_p.bind(factor, like(y, 0)), shape)
         out = choose(wanted, arithmetic.mul_p.bind(out, base), out)
         base = arithmetic.mul_p.bind(base, base)

@@ -78,9 +78,7 @@ def einsum(
     return items[0][0]
 
 
-def einsum_path(
-    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
-) -> tuple[list[tuple[int, ...]], str]:
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[tuple[int, ...]], str]:
     """The order in which `einsum` multiplies, as pairs of positions, and a line that says it.
 
     The arguments are those of `einsum`.
@@ -149,9 +147,7 @@ def _labels(term: str, rank: int, subscripts: str) -> Labels:
     before, dots, after = term.partition("...")
     letters = before + after
     if not all(letter in _LETTERS for letter in letters):
-        raise ValueError(
-            f"einsum: subscripts must consist of letters, commas, '...' and '->', got {subscripts!r}"
-        )
+        raise ValueError(f"einsum: subscripts must consist of letters, commas, '...' and '->', got {subscripts!r}")
     missing = rank - len(letters)
     if missing < 0 or (missing and not dots):
         raise ValueError(
@@ -160,9 +156,7 @@ def _labels(term: str, rank: int, subscripts: str) -> Labels:
     return (*before, *map(str, range(missing - 1, -1, -1)), *after)
 
 
-def _simplified(
-    x: Any, labels: Labels, output: Labels, others: list[Labels], preferred: Any
-) -> tuple[Any, Labels]:
+def _simplified(x: Any, labels: Labels, output: Labels, others: list[Labels], preferred: Any) -> tuple[Any, Labels]:
     """An operand with every label once, and without those that only it has and the result has not."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
@@ -200,9 +194,7 @@ def _sizes(items: list[tuple[Any, Labels]]) -> dict[str, int]:
     return sizes
 
 
-def _matched(
-    x: Any, of_x: Labels, y: Any, of_y: Labels, sizes: dict[str, int]
-) -> tuple[Any, Labels, Any, Labels]:
+def _matched(x: Any, of_x: Labels, y: Any, of_y: Labels, sizes: dict[str, int]) -> tuple[Any, Labels, Any, Labels]:
     """Two operands without axes of length 1 where the other one has the label too, and is longer."""
 
     def trimmed(z: Any, labels: Labels, other: Any, of_other: Labels) -> tuple[Any, Labels]:
@@ -235,16 +227,12 @@ def _kept(of_x: Labels, of_y: Labels, needed: list[Labels]) -> Labels:
     )
 
 
-def _path(
-    inputs: list[Labels], output: Labels, sizes: dict[str, int], optimize: Any
-) -> list[tuple[int, int]]:
+def _path(inputs: list[Labels], output: Labels, sizes: dict[str, int], optimize: Any) -> list[tuple[int, int]]:
     """Which two operands to multiply next, by position; the product goes to the end."""
     if isinstance(optimize, list | tuple):
         steps = [tuple(step) for step in optimize if not isinstance(step, str)]
         if any(len(step) != 2 for step in steps) or len(steps) != len(inputs) - 1:
-            raise ValueError(
-                f"einsum: optimize must be {len(inputs) - 1} pairs of positions, got {optimize!r}"
-            )
+            raise ValueError(f"einsum: optimize must be {len(inputs) - 1} pairs of positions, got {optimize!r}")
         return [(min(step), max(step)) for step in steps]
     items = list(inputs)
     path: list[tuple[int, int]] = []
@@ -261,9 +249,7 @@ def _path(
     return path
 
 
-def _cost(
-    items: list[Labels], pair: tuple[int, int], output: Labels, sizes: dict[str, int]
-) -> tuple[int, int]:
+def _cost(items: list[Labels], pair: tuple[int, int], output: Labels, sizes: dict[str, int]) -> tuple[int, int]:
     """How much memory a product takes beyond its operands, then how many multiplications."""
     x, y = (items[k] for k in pair)
     rest = [labels for k, labels in enumerate(items) if k not in pair]

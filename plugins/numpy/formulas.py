@@ -12,7 +12,7 @@ from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, special, structural
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.predicates import isnan, signbit
-from primax.plugins.numpy.promotion import aval_of, broadcast, convert, operands, promote
+from primax.plugins.numpy.promotion import aval_of, broadcast, convert, operands, promote, strong
 from primax.plugins.numpy.selection import choose, select
 from primax.plugins.numpy.ufuncs import (
     absolute,
@@ -80,9 +80,7 @@ def heaviside(x: Any, y: Any, /) -> Any:
     x, y = operands("heaviside", x, y, to=to_inexact)
     require_real("heaviside", x)
     zero = like(x, 0)
-    nonzero = choose(
-        comparison.lt_p.bind(x, zero), zero, choose(comparison.gt_p.bind(x, zero), like(x, 1), x)
-    )
+    nonzero = choose(comparison.lt_p.bind(x, zero), zero, choose(comparison.gt_p.bind(x, zero), like(x, 1), x))
     return choose(comparison.eq_p.bind(x, zero), y, nonzero)
 
 
@@ -99,8 +97,10 @@ def hypot(x: Any, y: Any, /) -> Any:
     none = comparison.eq_p.bind(longer, like(longer, 0))
     ratio = arithmetic.div_p.bind(shorter, choose(none, like(longer, 1), longer))
     root = exponential.sqrt_p.bind(arithmetic.add_p.bind(arithmetic.square_p.bind(ratio), like(ratio, 1)))
-    infinite = comparison.eq_p.bind(longer, like(longer, math.inf))
-    return choose(bitwise.or_p.bind(none, infinite), longer, arithmetic.mul_p.bind(longer, root))
+    out = choose(none, longer, arithmetic.mul_p.bind(longer, root))
+    infinity = like(longer, math.inf)
+    infinite = bitwise.or_p.bind(comparison.eq_p.bind(x, infinity), comparison.eq_p.bind(y, infinity))
+    return choose(infinite, infinity, out)
 
 
 def _log_of_sum(name: str, sentence: str, log1p_of_power: Function) -> Function:
@@ -121,9 +121,7 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function) -> Function:
         out = arithmetic.add_p.bind(larger, log1p_of_power(smaller))
         return choose(undefined, arithmetic.add_p.bind(x, y), out)
 
-    return document(
-        function, name, sentence, 2, "of any number dtype; integers are converted to a floating one"
-    )
+    return document(function, name, sentence, 2, "of any number dtype; integers are converted to a floating one")
 
 
 def _log1p_exp(x: Any) -> Any:
@@ -179,6 +177,7 @@ def spacing(x: Any, /) -> Any:
     """
     (x,) = promote("spacing", x, to=to_inexact)
     require_real("spacing", x)
+    x = strong(x)
     size = arithmetic.abs_p.bind(x)
     step = arithmetic.sub_p.bind(rounding.nextafter_p.bind(size, like(size, math.inf)), size)
     return choose(comparison.lt_p.bind(x, like(x, 0)), arithmetic.neg_p.bind(step), step)
@@ -264,9 +263,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     lift = layout.shift + 2
     lifted = choose(tiny, arithmetic.mul_p.bind(x, dtype.type(2.0**lift)), x)
     bits = structural.bitcast_convert_type(lifted, layout.integer)
-    exponent = bitwise.and_p.bind(
-        bitwise.shift_right_logical_p.bind(bits, integer(layout.shift)), integer(layout.mask)
-    )
+    exponent = bitwise.and_p.bind(bitwise.shift_right_logical_p.bind(bits, integer(layout.shift)), integer(layout.mask))
     exponent = arithmetic.sub_p.bind(exponent, integer(layout.bias - 1))
     exponent = convert(exponent, get_aval(exponent), np.dtype(np.int32))
     exponent = choose(tiny, arithmetic.sub_p.bind(exponent, np.int32(lift)), exponent)

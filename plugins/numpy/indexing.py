@@ -64,18 +64,14 @@ def _static(entry: Any) -> Any:
     if kind is int or entry is None or entry is Ellipsis or kind is bool:
         return entry
     if kind is slice:
-        return slice(
-            *(None if part is None else _integer(part, "a bound of a slice") for part in _bounds(entry))
-        )
+        return slice(*(None if part is None else _integer(part, "a bound of a slice") for part in _bounds(entry)))
     if isinstance(entry, np.bool_):
         return bool(entry)
     if isinstance(entry, Array | Tracer | np.ndarray):
         if not entry.shape and dtypes.is_integer(entry.dtype):
             return _integer(entry, "an index")
         if not dtypes.is_integer(entry.dtype) and not dtypes.is_bool(entry.dtype):
-            raise TypeError(
-                f"an index must be of an integer or boolean dtype, got {get_aval(entry).str_short()}"
-            )
+            raise TypeError(f"an index must be of an integer or boolean dtype, got {get_aval(entry).str_short()}")
         raise NotImplementedError(f"an index is {get_aval(entry).str_short()}: {_NO_GATHER}")
     if isinstance(entry, list):
         raise TypeError("an index must not be a list: make it an array, or a tuple for one index per axis")
@@ -110,9 +106,7 @@ class _Plan:
 
     __slots__ = ("dropped", "limits", "plain", "reversed", "shape", "starts", "steps")
 
-    def __init__(
-        self, starts: Any, limits: Any, steps: Any, reversed: Any, dropped: Any, shape: Any, plain: bool
-    ):
+    def __init__(self, starts: Any, limits: Any, steps: Any, reversed: Any, dropped: Any, shape: Any, plain: bool):
         self.starts = starts
         self.limits = limits
         self.steps = steps
@@ -123,13 +117,9 @@ class _Plan:
 
 
 def _plan(shape: tuple[int, ...], entries: tuple[Any, ...]) -> _Plan:
-    used = sum(
-        1 for entry in entries if entry is not None and entry is not Ellipsis and type(entry) is not bool
-    )
+    used = sum(1 for entry in entries if entry is not None and entry is not Ellipsis and type(entry) is not bool)
     if used > len(shape):
-        raise IndexError(
-            f"an index must have at most one entry per axis, got {used} for an array of shape {shape}"
-        )
+        raise IndexError(f"an index must have at most one entry per axis, got {used} for an array of shape {shape}")
     if sum(1 for entry in entries if entry is Ellipsis) > 1:
         raise IndexError(f"an index must have at most one Ellipsis, got {entries}")
     if Ellipsis not in entries:
@@ -157,9 +147,7 @@ def _plan(shape: tuple[int, ...], entries: tuple[Any, ...]) -> _Plan:
         elif type(entry) is int:
             size = shape[axis]
             if size == 0:
-                raise IndexError(
-                    f"an index of axis {axis} must be in range, got {entry} for an array of shape {shape}"
-                )
+                raise IndexError(f"an index of axis {axis} must be in range, got {entry} for an array of shape {shape}")
             start = min(max(entry + size if entry < 0 else entry, 0), size - 1)
             starts.append(start)
             limits.append(start + 1)
@@ -201,9 +189,7 @@ def _carry_out(x: Any, plan: _Plan) -> Any:
     out = x
     if any(plan.starts) or tuple(plan.limits) != shape or any(step != 1 for step in plan.steps):
         steps = None if all(step == 1 for step in plan.steps) else tuple(plan.steps)
-        out = slice_p.bind(
-            out, start_indices=tuple(plan.starts), limit_indices=tuple(plan.limits), strides=steps
-        )
+        out = slice_p.bind(out, start_indices=tuple(plan.starts), limit_indices=tuple(plan.limits), strides=steps)
     if plan.reversed:
         out = rev_p.bind(out, dimensions=tuple(plan.reversed))
     if plan.plain:

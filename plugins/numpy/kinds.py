@@ -49,9 +49,7 @@ def size(a: Any, axis: Any = None) -> int:
     total = 1
     for i in axes:
         if not -len(sizes) <= i < len(sizes):
-            raise ValueError(
-                f"size: axis must be in [{-len(sizes)}, {len(sizes)}), got {i} for shape {sizes}"
-            )
+            raise ValueError(f"size: axis must be in [{-len(sizes)}, {len(sizes)}), got {i} for shape {sizes}")
         total *= sizes[i]
     return total
 

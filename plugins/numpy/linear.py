@@ -124,9 +124,7 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     (a, b), preferred = _prepared("matmul", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not x or not y:
-        raise TypeError(
-            f"matmul: arguments must have an axis, got shapes {x} and {y}; multiply by numbers with *"
-        )
+        raise TypeError(f"matmul: arguments must have an axis, got shapes {x} and {y}; multiply by numbers with *")
     inner = max(len(y) - 2, 0)
     if x[-1] != y[inner]:
         raise TypeError(
@@ -218,9 +216,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     """
     aval_of("vdot", a, 0)
     aval_of("vdot", b, 1)
-    return dot(
-        ravel(conjugate(a)), ravel(b), precision=precision, preferred_element_type=preferred_element_type
-    )
+    return dot(ravel(conjugate(a)), ravel(b), precision=precision, preferred_element_type=preferred_element_type)
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
@@ -256,9 +252,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     return multiply(reshaped(a, (rows, 1)), reshaped(b, (1, columns)))
 
 
-def tensordot(
-    a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The sum of products of two arrays over several axes.
 
     Args:
@@ -284,9 +278,7 @@ def tensordot(
     if not hasattr(axes, "__iter__"):
         count = as_index(axes)
         if not 0 <= count <= min(len(x), len(y)):
-            raise TypeError(
-                f"tensordot: axes must be at most {min(len(x), len(y))}, the lower rank, got {count}"
-            )
+            raise TypeError(f"tensordot: axes must be at most {min(len(x), len(y))}, the lower rank, got {count}")
         of_a, of_b = tuple(range(len(x) - count, len(x))), tuple(range(count))
     else:
         first, second = axes
@@ -301,9 +293,7 @@ def tensordot(
     return _dot_general(a, b, ((of_a, of_b), ((), ())), precision, preferred)
 
 
-def vecdot(
-    x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The products of stacks of vectors, those of the first conjugated.
 
     Args:

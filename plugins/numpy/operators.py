@@ -30,8 +30,10 @@ __all__ = ["OPERATORS"]
 
 Operator = Callable[[Any, Any], Any]
 
+_BOOL = np.dtype(np.bool_)
 
-def _direct(primitive: Any, function: Operator, accepts: Any = None) -> tuple[Operator, Operator]:
+
+def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: Any = None) -> tuple[Operator, Operator]:
     """An operator and its reflection.
 
     Arrays of one type, and an array with a Python scalar that takes its dtype, go to the primitive at once.
@@ -40,6 +42,7 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None) -> tuple[Op
       primitive: the elementwise primitive of two arguments.
       function: what promotes and broadcasts first.
       accepts: says of a dtype whether the primitive does what the operator means; None if it always does.
+      refused: the one dtype for which it does not.
     """
     bind = primitive.bind
 
@@ -48,7 +51,7 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None) -> tuple[Op
         if kind is Array:
             if type(x) is Array:
                 a, b = x._b.aval, y._b.aval
-                same = a is b or (a.dtype is b.dtype and a.shape == b.shape)
+                same = (a is b or (a.dtype is b.dtype and a.shape == b.shape)) and a.dtype is not refused
                 if same and (accepts is None or accepts(a.dtype)):
                     return bind(x, y)
         elif kind is float or kind is int:
@@ -58,7 +61,7 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None) -> tuple[Op
                 return bind(x, scalar)
         elif kind is type(x):
             a, b = x.aval, y.aval
-            same = a is b or (a.dtype is b.dtype and a.shape == b.shape)
+            same = (a is b or (a.dtype is b.dtype and a.shape == b.shape)) and a.dtype is not refused
             if same and (accepts is None or accepts(a.dtype)):
                 return bind(x, y)
         if foreign(y):
@@ -132,9 +135,7 @@ def _view(x: Any, dtype: Any = None) -> Any:
     if x.dtype == wanted:
         return x
     if not x.ndim and dtypes.itemsize_bits(x.dtype) != dtypes.itemsize_bits(wanted):
-        raise ValueError(
-            f"view: dtype must be as wide as that of an array of rank 0, got {wanted} for {x.dtype}"
-        )
+        raise ValueError(f"view: dtype must be as wide as that of an array of rank 0, got {wanted} for {x.dtype}")
     out = structural.bitcast_convert_type(
         x if dtypes.itemsize_bits(x.dtype) >= dtypes.itemsize_bits(wanted) else _paired(x, wanted), wanted
     )
@@ -195,16 +196,16 @@ OPERATORS: dict[str, Any] = {
     "itemsize": _item_size,
 }
 
-for _name, _primitive, _function, _accepts in (
-    ("add", arithmetic.add_p, ufuncs.add, None),
-    ("sub", arithmetic.sub_p, ufuncs.subtract, None),
-    ("mul", arithmetic.mul_p, ufuncs.multiply, None),
-    ("truediv", arithmetic.div_p, ufuncs.divide, dtypes.is_inexact),
-    ("and", bitwise.and_p, ufuncs.bitwise_and, None),
-    ("or", bitwise.or_p, ufuncs.bitwise_or, None),
-    ("xor", bitwise.xor_p, ufuncs.bitwise_xor, None),
+for _name, _primitive, _function, _accepts, _refused in (
+    ("add", arithmetic.add_p, ufuncs.add, None, _BOOL),
+    ("sub", arithmetic.sub_p, ufuncs.subtract, None, None),
+    ("mul", arithmetic.mul_p, ufuncs.multiply, None, _BOOL),
+    ("truediv", arithmetic.div_p, ufuncs.divide, dtypes.is_inexact, None),
+    ("and", bitwise.and_p, ufuncs.bitwise_and, None, None),
+    ("or", bitwise.or_p, ufuncs.bitwise_or, None, None),
+    ("xor", bitwise.xor_p, ufuncs.bitwise_xor, None, None),
 ):
-    OPERATORS[_name], OPERATORS["r" + _name] = _direct(_primitive, _function, _accepts)
+    OPERATORS[_name], OPERATORS["r" + _name] = _direct(_primitive, _function, _accepts, _refused)
 
 for _name, _primitive, _function, _accepts in (
     ("eq", comparison.eq_p, ufuncs.equal, None),

@@ -58,9 +58,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     for axis, (before, after) in enumerate(widths):
         if before or after:
             if not out.shape[axis]:
-                raise ValueError(
-                    f"pad: axis {axis} must not be empty for mode {mode!r}, got shape {aval.shape}"
-                )
+                raise ValueError(f"pad: axis {axis} must not be empty for mode {mode!r}, got shape {aval.shape}")
             out = _EXTEND[mode](out, axis, before, after, **kwargs)
     return out
 

@@ -21,6 +21,7 @@ __all__ = [
     "operands",
     "promote",
     "scalar_in",
+    "strong",
 ]
 
 _PYTHON_SCALARS = (int, float, bool, complex)
@@ -55,16 +56,10 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
         return get_aval(x)  # type: ignore[no-any-return]
     except TypeError:
         which = (
-            "its argument"
-            if argument is None
-            else argument
-            if isinstance(argument, str)
-            else f"argument {argument}"
+            "its argument" if argument is None else argument if isinstance(argument, str) else f"argument {argument}"
         )
         hint = "; make it an array with asarray" if isinstance(x, list | tuple) else ""
-        raise TypeError(
-            f"{function}: {which} must be an array or a number, got {_describe(x)}{hint}"
-        ) from None
+        raise TypeError(f"{function}: {which} must be an array or a number, got {_describe(x)}{hint}") from None
 
 
 def _describe(x: Any) -> str:
@@ -125,11 +120,7 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Any:
         if kind is not complex or dtypes.is_complex(dtype):
             return dtype.type(x)
     on_host = not weak and isinstance(x, np.ndarray | np.generic)
-    if (
-        on_host
-        and isinstance(dtype, np.dtype)
-        and (dtypes.is_complex(dtype) or not dtypes.is_complex(aval.dtype))
-    ):
+    if on_host and isinstance(dtype, np.dtype) and (dtypes.is_complex(dtype) or not dtypes.is_complex(aval.dtype)):
         return np.asarray(x).astype(aval.dtype).astype(dtype)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
 
@@ -232,3 +223,13 @@ def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]
 def operands(function: str, *args: Any, to: Any = None) -> list[Any]:
     """Operands of one dtype and one shape (or scalars), ready for an elementwise primitive."""
     return broadcast(function, promote(function, *args, to=to))
+
+
+def strong(x: Any) -> Any:
+    """A value that is not weakly typed."""
+    aval = get_aval(x)
+    if not aval.weak_type:
+        return x
+    if type(x) in _PYTHON_SCALARS:
+        return aval.dtype.type(x)
+    return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=False)

@@ -12,8 +12,7 @@ from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins import arithmetic, comparison, rounding
 from primax.plugins.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
 from primax.plugins.numpy.division import power
-from primax.plugins.numpy.promotion import aval_of, broadcast, cast, convert, promote
-from primax.plugins.numpy.reductions import strong
+from primax.plugins.numpy.promotion import aval_of, broadcast, cast, convert, promote, strong
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import reshaped
 from primax.plugins.numpy.ufuncs import add, divide, multiply, subtract
@@ -95,9 +94,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     return place(counted(count, low, gap, dtype), device)
 
 
-def _interpolated(
-    function: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, axis: int
-) -> Any:
+def _interpolated(function: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, axis: int) -> Any:
     """`num` points on the way from start to stop, the way gone at each of them, and the dtype of the result."""
     num = _count(function, num)
     start, stop = broadcast(function, promote(function, start, stop, to=dtypes.to_inexact_dtype))
@@ -216,9 +213,7 @@ def logspace(
     return out if wanted is None else cast(out, wanted)
 
 
-def geomspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
-) -> Any:
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Numbers at even ratios, from start to stop.
 
     Args:
@@ -228,9 +223,7 @@ def geomspace(
       dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
       axis: where the new axis is in the result.
     """
-    start, stop, way, shape, wanted, axis = _interpolated(
-        "geomspace", start, stop, num, endpoint, dtype, axis
-    )
+    start, stop, way, shape, wanted, axis = _interpolated("geomspace", start, stop, num, endpoint, dtype, axis)
     computed = get_aval(way).dtype
     low, high = _along(start, shape, axis), _along(stop, shape, axis)
     way = _across(way, shape, axis)

@@ -87,9 +87,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     size = shape[axis]
     counts = _counts(repeats)
     if len(counts) not in (1, size):
-        raise ValueError(
-            f"repeat: repeats must be one number or {size}, one for each element, got {len(counts)}"
-        )
+        raise ValueError(f"repeat: repeats must be one number or {size}, one for each element, got {len(counts)}")
     if min(counts, default=0) < 0:
         raise ValueError(f"repeat: repeats must not be negative, got {min(counts)}")
     total = counts[0] * size if len(counts) == 1 else sum(counts)

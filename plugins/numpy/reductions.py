@@ -16,10 +16,11 @@ from primax.plugins.numpy.promotion import (
     boolean,
     cast,
     convert,
+    strong,
 )
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import reshaped
-from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, reduce_sum_p
+from primax.plugins.structural import broadcast_in_dim_p, reduce_sum_p
 from primax.plugins.structural.arguments import canonical_axes, canonical_axis
 
 __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "prod", "ptp", "sum"]
@@ -46,22 +47,12 @@ def with_axes(out: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims:
     return broadcast_in_dim_p.bind(out, shape=sizes, broadcast_dimensions=kept)
 
 
-def strong(x: Any) -> Any:
-    """An array that is not weakly typed."""
-    aval = get_aval(x)
-    if aval.weak_type:
-        return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=False)
-    return x if hasattr(x, "aval") else asarray(x)
-
-
 def _wide_integer(dtype: Any) -> Any:
     """The dtype in which numbers are summed: integers narrower than the default are widened."""
     if dtypes.is_bool(dtype):
         return dtypes.default_int_dtype()
     if dtypes.is_integer(dtype):
-        wide = (
-            dtypes.default_uint_dtype() if dtypes.is_unsigned_integer(dtype) else dtypes.default_int_dtype()
-        )
+        wide = dtypes.default_uint_dtype() if dtypes.is_unsigned_integer(dtype) else dtypes.default_int_dtype()
         return wide if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(wide) else dtype
     return dtype
 
@@ -109,7 +100,7 @@ def _accumulate(
         start = cast(initial, computed)
         out = combine.bind(start, out)
     out = cast(out, out_dtype)
-    return strong(with_axes(out, shape, axes, keepdims))
+    return asarray(strong(with_axes(out, shape, axes, keepdims)))
 
 
 def _as_bool(
@@ -155,14 +146,7 @@ def sum(
     """
     if out is not None:
         refuse_out("sum")
-    if (
-        axis is None
-        and dtype is None
-        and initial is None
-        and where is None
-        and not keepdims
-        and type(a) is Array
-    ):
+    if axis is None and dtype is None and initial is None and where is None and not keepdims and type(a) is Array:
         aval = a._b.aval
         if not aval.weak_type and (aval.dtype is FLOAT32 or aval.dtype == FLOAT32):
             return reduce_sum_p.bind(a, axes=tuple(range(len(aval.shape)))) if aval.shape else a
@@ -238,7 +222,7 @@ def _extremum(
     out = primitive.bind(x, axes=axes) if axes else x
     if initial is not None:
         out = combine.bind(convert(initial, get_aval(initial), aval.dtype), out)
-    return strong(with_axes(out, shape, axes, keepdims))
+    return asarray(strong(with_axes(out, shape, axes, keepdims)))
 
 
 def _limit(dtype: Any, lowest: bool) -> Any:
@@ -277,9 +261,7 @@ def max(
     """
     if out is not None:
         refuse_out("max")
-    return _extremum(
-        "max", primitives.reduce_max_p, arithmetic.max_p, True, a, axis, keepdims, initial, where
-    )
+    return _extremum("max", primitives.reduce_max_p, arithmetic.max_p, True, a, axis, keepdims, initial, where)
 
 
 def min(
@@ -288,9 +270,7 @@ def min(
     """The smallest of the elements along axes; NaN if one is. The arguments are those of `max`."""
     if out is not None:
         refuse_out("min")
-    return _extremum(
-        "min", primitives.reduce_min_p, arithmetic.min_p, False, a, axis, keepdims, initial, where
-    )
+    return _extremum("min", primitives.reduce_min_p, arithmetic.min_p, False, a, axis, keepdims, initial, where)
 
 
 def _truth(function: str, primitive: Any, neutral: bool, a: Any, axis: Any, keepdims: bool, keep: Any) -> Any:

@@ -11,7 +11,7 @@ from primax.plugins import arithmetic, comparison, rounding
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.predicates import isnan
-from primax.plugins.numpy.promotion import aval_of, convert, promote
+from primax.plugins.numpy.promotion import aval_of, cast, convert, promote
 from primax.plugins.numpy.selection import choose, where
 from primax.plugins.numpy.ufuncs import document, imag, maximum, minimum, real, require_real, to_inexact
 
@@ -57,8 +57,8 @@ def rint(x: Any, /) -> Any:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
     """
-    (x,) = promote("rint", x, to=to_inexact)
-    return _round_even(x)
+    aval = aval_of("rint", x)
+    return _round_even(x if dtypes.is_inexact(aval.dtype) else cast(x, dtypes.to_inexact_dtype(aval.dtype)))
 
 
 def _round_even(x: Any) -> Any:

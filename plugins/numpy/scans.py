@@ -68,14 +68,10 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return _scan("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
 
 
-def _with_initial(
-    function: str, scan: Any, neutral: int, x: Any, axis: Any, dtype: Any, initial: bool
-) -> Any:
+def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dtype: Any, initial: bool) -> Any:
     rank = len(aval_of(function, x).shape)
     if rank == 0 or (axis is None and rank > 1):
-        raise ValueError(
-            f"{function}: axis must be given for an array of rank {rank}; of rank 0 there is no axis"
-        )
+        raise ValueError(f"{function}: axis must be given for an array of rank {rank}; of rank 0 there is no axis")
     axis = canonical_axis(0 if axis is None else axis, rank, function)
     out = scan(x, axis, dtype)
     if not initial:
@@ -84,9 +80,7 @@ def _with_initial(
     return pad_p.bind(out, get_aval(out).dtype.type(neutral), padding_config=config)
 
 
-def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """The sums of the elements up to each.
 
     Args:
@@ -101,9 +95,7 @@ def cumulative_sum(
     return _with_initial("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Any:
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """The products of the elements up to each. The arguments are those of `cumulative_sum`."""
     return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 

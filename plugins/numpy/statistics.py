@@ -9,21 +9,29 @@ from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, comparison, exponential
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.creation import asarray, read_dtype
-from primax.plugins.numpy.promotion import aval_of, boolean, broadcast_to_shape, cast, convert, promote
+from primax.plugins.numpy.promotion import (
+    aval_of,
+    boolean,
+    broadcast,
+    broadcast_to_shape,
+    cast,
+    convert,
+    promote,
+    strong,
+)
 from primax.plugins.numpy.reductions import (
     FLOAT32,
     is_half,
     masked,
     read_axes,
     refuse_out,
-    strong,
     sum,
     with_axes,
 )
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import permuted, reshaped
 from primax.plugins.numpy.ufuncs import divide, multiply, to_inexact
-from primax.plugins.structural import reduce_sum_p
+from primax.plugins.structural import broadcast_in_dim_p, reduce_sum_p
 
 __all__ = ["average", "mean", "std", "var"]
 
@@ -82,7 +90,7 @@ def mean(
         count = _sum_of(convert(broadcast_to_shape(keep, shape), get_aval(keep), computed), axes)
     total = _sum_of(x, axes)
     result = cast(arithmetic.div_p.bind(total, count), out_dtype)
-    return strong(with_axes(result, shape, axes, keepdims))
+    return asarray(strong(with_axes(result, shape, axes, keepdims)))
 
 
 def _sum_of(x: Any, axes: tuple[int, ...]) -> Any:
@@ -122,69 +130,64 @@ def var(
     return _variance("var", a, axis, dtype, _degrees("var", ddof, correction), keepdims, where, mean)
 
 
-def _mean_of(x: Any, axis: Any, keep: Any) -> Any:
-    return mean(x, axis, keepdims=True, where=keep)
-
-
 def _degrees(function: str, ddof: Any, correction: Any) -> Any:
     if correction is None:
         return ddof
     if not isinstance(ddof, int) or ddof:
-        raise ValueError(
-            f"{function}: ddof and correction must not both be given, got {ddof} and {correction}"
-        )
+        raise ValueError(f"{function}: ddof and correction must not both be given, got {ddof} and {correction}")
     return correction
 
 
-def _variance(
-    function: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, keep: Any, center: Any
-) -> Any:
+def _variance(function: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, keep: Any, center: Any) -> Any:
     aval = aval_of(function, a)
-    if (
-        dtype is not None
-        and dtypes.is_complex(aval.dtype)
-        and not dtypes.is_complex(read_dtype(dtype, function))
-    ):
-        raise ValueError(
-            f"{function}: dtype must be complex for complex a, got {dtype} for {aval.str_short()}"
-        )
-    out_dtype, computed = _mean_dtypes(function, aval, dtype)
-    computed = dtypes.result_type(computed, aval.dtype) if dtype is not None else computed
+    out_dtype, computed = _variance_dtypes(function, aval, dtype)
     x = convert(a, aval, computed)
-    if center is None:
-        center = _mean_of(x, axis, keep)
-    centered = _subtracted(function, x, cast(center, computed))
+    if keep is not None:
+        keep = boolean(keep)
+        x, keep = broadcast(function, [x, keep], scalars=False)
+    shape = get_aval(x).shape
+    axes = read_axes(axis, len(shape), function)
+    whole: Any = _count(shape, axes) if keep is None else _sum_of(cast(keep, computed), axes)
+    if center is not None:
+        center = broadcast_to_shape(cast(center, computed), shape)
+    else:
+        total = _sum_of(x if keep is None else choose(keep, x, computed.type(0)), axes)
+        center = arithmetic.div_p.bind(total, computed.type(whole) if keep is None else whole)
+        if axes and len(axes) < len(shape):
+            kept = tuple([i for i in range(len(shape)) if i not in axes])
+            center = broadcast_in_dim_p.bind(center, shape=shape, broadcast_dimensions=kept)
+    centered = arithmetic.sub_p.bind(x, center)
     if dtypes.is_complex(computed):
         squares = arithmetic.real_p.bind(arithmetic.mul_p.bind(centered, arithmetic.conj_p.bind(centered)))
-        out_dtype = dtypes.canonicalize_dtype(dtypes.to_floating_dtype(out_dtype))
     else:
         squares = arithmetic.square_p.bind(centered)
-    real_dtype = get_aval(squares).dtype
+    real = get_aval(squares).dtype
     if keep is not None:
-        squares = masked(function, squares, keep, real_dtype.type(0))
-    shape = get_aval(squares).shape
-    axes = read_axes(axis, len(shape), function)
-    if keep is None and isinstance(ddof, int | float):
-        divisor = _count(shape, axes) - ddof
-        count: Any = real_dtype.type(divisor if divisor > 0 else math.nan)
-    else:
-        whole = (
-            real_dtype.type(_count(shape, axes))
-            if keep is None
-            else _sum_of(cast(broadcast_to_shape(boolean(keep), shape), real_dtype), axes)
-        )
-        count = arithmetic.sub_p.bind(whole, cast(ddof, real_dtype))
-        count = choose(comparison.gt_p.bind(count, real_dtype.type(0)), count, real_dtype.type(math.nan))
-    result = cast(arithmetic.div_p.bind(_sum_of(squares, axes), count), out_dtype)
-    return strong(with_axes(result, shape, axes, keepdims))
+        squares = choose(keep, squares, real.type(0))
+    result = arithmetic.div_p.bind(_sum_of(squares, axes), _divisor(whole, ddof, real))
+    return asarray(strong(with_axes(cast(result, out_dtype), shape, axes, keepdims)))
 
 
-def _subtracted(function: str, x: Any, center: Any) -> Any:
-    shape = get_aval(x).shape
-    own = get_aval(center).shape
-    if own == shape:
-        return arithmetic.sub_p.bind(x, center)
-    return arithmetic.sub_p.bind(x, broadcast_to_shape(center, shape, own) if own else center)
+def _variance_dtypes(function: str, aval: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtype of the result, which is real unless asked for otherwise, and the one to compute it in."""
+    if dtype is None:
+        out, computed = _mean_dtypes(function, aval, None)
+        return dtypes.canonicalize_dtype(dtypes.to_floating_dtype(out)), computed
+    out = read_dtype(dtype, function)
+    if not dtypes.is_inexact(out):
+        raise TypeError(f"{function}: dtype must be floating or complex, got {out}")
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(out):
+        raise ValueError(f"{function}: dtype must be complex for complex a, got {out} for {aval.str_short()}")
+    return out, _mean_dtypes(function, aval, dtype)[1]
+
+
+def _divisor(whole: Any, ddof: Any, dtype: Any) -> Any:
+    """The number of elements less `ddof`, NaN where that is not positive."""
+    if isinstance(whole, int) and isinstance(ddof, int | float):
+        return dtype.type(whole - ddof if whole > ddof else math.nan)
+    whole = dtype.type(whole) if isinstance(whole, int) else cast(whole, dtype)
+    count = arithmetic.sub_p.bind(whole, cast(ddof, dtype))
+    return choose(comparison.gt_p.bind(count, dtype.type(0)), count, dtype.type(math.nan))
 
 
 def std(
@@ -206,9 +209,7 @@ def std(
     return exponential.sqrt_p.bind(found)
 
 
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
-) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
     """The weighted mean of the elements along axes.
 
     Args:
@@ -245,14 +246,10 @@ def average(
 def _aligned(weights: Any, own: tuple[int, ...], shape: tuple[int, ...], axis: Any) -> Any:
     """Weights for the elements along axes, with axes of length 1 for the others."""
     if axis is None:
-        raise TypeError(
-            f"average: axis must be given where weights is not of the shape of a, {shape}, got {own}"
-        )
+        raise TypeError(f"average: axis must be given where weights is not of the shape of a, {shape}, got {own}")
     axes = read_axes(axis, len(shape), "average")
     if own != tuple(shape[i] for i in axes):
-        raise ValueError(
-            f"average: weights must be of the shape of a, {shape}, or of its axes {axes}, got {own}"
-        )
+        raise ValueError(f"average: weights must be of the shape of a, {shape}, or of its axes {axes}, got {own}")
     order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
     sizes = tuple(size if i in axes else 1 for i, size in enumerate(shape))
     return broadcast_to_shape(reshaped(permuted(weights, order), sizes), shape)

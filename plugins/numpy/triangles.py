@@ -83,9 +83,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
     return _matrix("tri", N, M, k, dtype, None, comparison.ge_p, np.tri)
 
 
-def _matrix(
-    function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, compare: Any, on_host: Any
-) -> Any:
+def _matrix(function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, compare: Any, on_host: Any) -> Any:
     rows = _offset(function, N)
     columns = rows if M is None else _offset(function, M)
     k = _offset(function, k)
@@ -208,9 +206,7 @@ def diagflat(v: Any, k: Any = 0) -> Any:
     return diag(ravel(v), k)
 
 
-def trace(
-    a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
-) -> Any:
+def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
     """The sums of the diagonals of matrices.
 
     Args:

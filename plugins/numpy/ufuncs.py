@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, trigonometry
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.creation import asarray, constant
@@ -16,6 +16,7 @@ from primax.plugins.numpy.promotion import (
     aval_of,
     operands,
     promote,
+    strong,
 )
 from primax.plugins.numpy.selection import choose
 
@@ -127,37 +128,34 @@ def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, 
     bind = primitive.bind
 
     def function(x: Any, y: Any, /) -> Any:
-        if to is None and type(x) is Array and type(y) is Array:
-            a, b = x._b.aval, y._b.aval
-            if a is b or (a.dtype is b.dtype and a.shape == b.shape):
-                return bind(x, y)
         return bind(*operands(name, x, y, to=to))
 
     return document(function, name, sentence, 2, kinds)
+
+
+def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Function:
+    """Like `_binary`, with another primitive for booleans."""
+    bind = primitive.bind
+
+    def function(x: Any, y: Any, /) -> Any:
+        x, y = operands(name, x, y)
+        return logic.bind(x, y) if get_aval(x).dtype == _BOOL else bind(x, y)
+
+    return document(function, name, sentence, 2, "of any dtype")
 
 
 sin = _unary("sin", trigonometry.sin_p, "The sine of x, an angle in radians.", _INEXACT, to_inexact)
 cos = _unary("cos", trigonometry.cos_p, "The cosine of x, an angle in radians.", _INEXACT, to_inexact)
 tan = _unary("tan", trigonometry.tan_p, "The tangent of x, an angle in radians.", _INEXACT, to_inexact)
 arcsin = _unary("arcsin", trigonometry.asin_p, "The angle in radians whose sine is x.", _INEXACT, to_inexact)
-arccos = _unary(
-    "arccos", trigonometry.acos_p, "The angle in radians whose cosine is x.", _INEXACT, to_inexact
-)
-arctan = _unary(
-    "arctan", trigonometry.atan_p, "The angle in radians whose tangent is x.", _INEXACT, to_inexact
-)
+arccos = _unary("arccos", trigonometry.acos_p, "The angle in radians whose cosine is x.", _INEXACT, to_inexact)
+arctan = _unary("arctan", trigonometry.atan_p, "The angle in radians whose tangent is x.", _INEXACT, to_inexact)
 sinh = _unary("sinh", trigonometry.sinh_p, "The hyperbolic sine of x.", _INEXACT, to_inexact)
 cosh = _unary("cosh", trigonometry.cosh_p, "The hyperbolic cosine of x.", _INEXACT, to_inexact)
 tanh = _unary("tanh", trigonometry.tanh_p, "The hyperbolic tangent of x.", _INEXACT, to_inexact)
-arcsinh = _unary(
-    "arcsinh", trigonometry.asinh_p, "The number whose hyperbolic sine is x.", _INEXACT, to_inexact
-)
-arccosh = _unary(
-    "arccosh", trigonometry.acosh_p, "The number whose hyperbolic cosine is x.", _INEXACT, to_inexact
-)
-arctanh = _unary(
-    "arctanh", trigonometry.atanh_p, "The number whose hyperbolic tangent is x.", _INEXACT, to_inexact
-)
+arcsinh = _unary("arcsinh", trigonometry.asinh_p, "The number whose hyperbolic sine is x.", _INEXACT, to_inexact)
+arccosh = _unary("arccosh", trigonometry.acosh_p, "The number whose hyperbolic cosine is x.", _INEXACT, to_inexact)
+arctanh = _unary("arctanh", trigonometry.atanh_p, "The number whose hyperbolic tangent is x.", _INEXACT, to_inexact)
 exp = _unary("exp", exponential.exp_p, "e to the power x.", _INEXACT, to_inexact)
 exp2 = _unary("exp2", exponential.exp2_p, "2 to the power x.", _INEXACT, to_inexact)
 expm1 = _unary("expm1", exponential.expm1_p, "exp(x) - 1, precise near 0.", _INEXACT, to_inexact)
@@ -169,9 +167,9 @@ negative = _unary("negative", arithmetic.neg_p, "-x.")
 square = _unary("square", arithmetic.square_p, "x * x.", to=to_number)
 invert = _unary("invert", bitwise.not_p, "The bits that are not set in x.", _INTEGER)
 
-add = _binary("add", arithmetic.add_p, "x + y; the logical or of booleans.")
+add = _with_logic("add", arithmetic.add_p, bitwise.or_p, "x + y; the logical or of booleans.")
 subtract = _binary("subtract", arithmetic.sub_p, "x - y.")
-multiply = _binary("multiply", arithmetic.mul_p, "x * y; the logical and of booleans.")
+multiply = _with_logic("multiply", arithmetic.mul_p, bitwise.and_p, "x * y; the logical and of booleans.")
 divide = _binary("divide", arithmetic.div_p, "x / y, which is never an integer.", _INEXACT, to_inexact)
 maximum = _binary("maximum", arithmetic.max_p, "The larger of x and y; NaN if either is.")
 minimum = _binary("minimum", arithmetic.min_p, "The smaller of x and y; NaN if either is.")
@@ -322,7 +320,7 @@ def _logarithm(name: str, base: int) -> Function:
 
     def function(x: Any, /) -> Any:
         (x,) = promote(name, x, to=to_inexact)
-        return arithmetic.div_p.bind(exponential.log_p.bind(x), like(x, scale))
+        return arithmetic.div_p.bind(exponential.log_p.bind(x), get_aval(x).dtype.type(scale))
 
     return document(function, name, f"The logarithm of x to base {base}.", 1, _INEXACT)
 
@@ -351,6 +349,6 @@ def angle(z: Any, deg: bool = False) -> Any:
       deg: whether the result is in degrees instead of radians.
     """
     (z,) = promote("angle", z, to=to_inexact)
-    re, im = real(z), imag(z)
-    out = trigonometry.atan2_p.bind(im, re)
+    part = imag(z)
+    out = trigonometry.atan2_p.bind(part if dtypes.is_complex(get_aval(z).dtype) else strong(part), real(z))
     return rad2deg(out) if deg else out

@@ -1,0 +1,190 @@
+"""Elementwise functions against jax.numpy, over dtypes, scalars, weak types and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpycheck import DTYPES, compare, sample
+
+UNARY = [
+    "sin",
+    "cos",
+    "tan",
+    "arcsin",
+    "arccos",
+    "arctan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "arcsinh",
+    "arccosh",
+    "arctanh",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "sqrt",
+    "cbrt",
+    "rint",
+    "floor",
+    "ceil",
+    "trunc",
+    "negative",
+    "positive",
+    "square",
+    "reciprocal",
+    "absolute",
+    "fabs",
+    "sign",
+    "conjugate",
+    "real",
+    "imag",
+    "angle",
+    "deg2rad",
+    "rad2deg",
+    "invert",
+    "isfinite",
+    "isnan",
+    "isinf",
+    "isposinf",
+    "isneginf",
+    "signbit",
+    "logical_not",
+    "nan_to_num",
+    "round",
+    "sinc",
+    "i0",
+    "spacing",
+    "bitwise_count",
+    "modf",
+    "frexp",
+    "iscomplex",
+    "isreal",
+]
+BINARY = [
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "floor_divide",
+    "remainder",
+    "fmod",
+    "divmod",
+    "power",
+    "float_power",
+    "maximum",
+    "minimum",
+    "fmax",
+    "fmin",
+    "logaddexp",
+    "logaddexp2",
+    "arctan2",
+    "hypot",
+    "copysign",
+    "nextafter",
+    "heaviside",
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "left_shift",
+    "right_shift",
+    "isclose",
+]
+
+# Of which jax gives strong results for an array and a scalar that are both weak.
+LOSES_WEAK = [p + name for p in ("", "r") for name in ("power", "logaddexp", "logaddexp2", "hypot", "heaviside")]
+
+
+def named(names: list[str]) -> dict[str, Callable[..., Any]]:
+    """Functions of a module and arrays, by the names they have there."""
+    return {name: lambda m, *args, name=name: getattr(m, name)(*args) for name in names}
+
+
+@pytest.mark.parametrize("dtype", [x for x in DTYPES if x not in ("int8", "uint32")])
+def test_functions_of_one_argument_agree_with_jax(dtype: str) -> None:
+    # Of half precision jax says that -inf is infinitely far from its neighbour; NumPy says NaN.
+    compare(
+        named([name for name in UNARY if (name, dtype) != ("spacing", "float16")]),
+        sample(dtype, special=True),
+    )
+
+
+@pytest.mark.parametrize("scalar", [3, 2.5, 1 + 2j])
+def test_functions_of_one_scalar_agree_with_jax(scalar: Any) -> None:
+    compare({name: lambda m, name=name: getattr(m, name)(scalar) for name in UNARY})
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("bool", "bool"),
+        ("int32", "int32"),
+        ("uint8", "uint8"),
+        ("float32", "float32"),
+        ("complex64", "complex64"),
+        ("int8", "uint8"),
+        ("uint32", "int32"),
+        ("bfloat16", "float16"),
+        ("int32", "bfloat16"),
+        ("bool", "float32"),
+        ("float32", "complex64"),
+    ],
+)
+def test_functions_of_two_arguments_agree_with_jax(left: str, right: str) -> None:
+    compare(named(BINARY), sample(left), sample(right, seed=1, nonzero=True))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scalar"),
+    [
+        ("bool", 2),
+        ("uint8", 2),
+        ("uint8", 1.5),
+        ("int32", True),
+        ("float16", 1.5),
+        ("int32", 1j),
+        ("complex64", 2),
+    ],
+)
+def test_functions_of_an_array_and_a_scalar_agree_with_jax(dtype: str, scalar: Any) -> None:
+    after = {name: lambda m, x, name=name: getattr(m, name)(x, scalar) for name in BINARY}
+    before = {"r" + name: lambda m, x, name=name: getattr(m, name)(scalar, x) for name in BINARY}
+    compare(after | before, sample(dtype, nonzero=True), any_weak=LOSES_WEAK)
+
+
+def test_functions_of_two_scalars_agree_with_jax() -> None:
+    scalars = (3, 2.5)
+    compare(
+        {
+            f"{name}({x}, {y})": lambda m, name=name, x=x, y=y: getattr(m, name)(x, y)
+            for name in BINARY
+            for x in scalars
+            for y in scalars
+        }
+    )
+
+
+def test_special_values_agree_with_jax() -> None:
+    x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.5], np.float32)
+    compare(named(BINARY), np.repeat(x, len(x)), np.tile(x, len(x)))
+
+
+def test_ldexp_agrees_with_jax() -> None:
+    for dtype in ("int8", "int32", "bfloat16", "float16", "float32"):
+        compare(named(["ldexp"]), sample(dtype), sample("int32", seed=1))
+    compare(named(["ldexp"]), np.float32(1.5), np.arange(-120, 120, 7))
