@@ -1,9 +1,9 @@
 """primax: composable transformations of numerical programs, and a platform for primitives.
 
-    >>> import primax as px
-    >>> import primax.numpy as pnp
-    >>> px.grad(lambda x: pnp.sum(pnp.sin(x) ** 2))(pnp.arange(2.0)).tolist()
-    [0.0, 0.9092974662780762]
+>>> import primax as px
+>>> import primax.numpy as pnp
+>>> px.grad(lambda x: pnp.sum(pnp.sin(x) ** 2))(pnp.arange(2.0)).tolist()
+[0.0, 0.9092974662780762]
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from primax.core.host import host
 from primax.core.array import Array
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.config import (
@@ -24,6 +23,7 @@ from primax.core.config import (
 )
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
+from primax.core.host import host
 from primax.interpreters.backend import (
     default_platform as default_backend,
 )
@@ -90,7 +90,9 @@ __all__ = [
     "vmap",
 ]
 
-_SUBMODULES = frozenset(("dtypes", "errors", "export", "extend", "lax", "numpy", "stages", "tree", "tree_util"))
+_SUBMODULES = frozenset(
+    ("dtypes", "errors", "export", "extend", "lax", "numpy", "stages", "tree", "tree_util")
+)
 
 host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES)
 

@@ -11,7 +11,7 @@ import numpy as np
 from primax.core import dtypes, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
 from primax.core.avals import ShapedArray, register_aval
-from primax.core.dlpack import capsule_view
+from primax.core.dlpack import capsule_address, capsule_view
 from primax.core.errors import DeletedArrayError
 from primax.core.operand import Operand
 from primax.core.trace import Tracer
@@ -142,7 +142,9 @@ class Array(Operand, metaclass=_ArrayType):
     def unsafe_buffer_pointer(self) -> int:
         """The address of the buffer on its device."""
         self._alive()
-        return self._b.unsafe_buffer_pointer()  # type: ignore[no-any-return]
+        if self._b.platform() != "cpu" or self.dtype.name in _SUB_BYTE:
+            return self._b.unsafe_buffer_pointer()  # type: ignore[no-any-return]
+        return capsule_address(_capsule(self._b))
 
     def _alive(self) -> None:
         if self._b.is_deleted():
@@ -170,7 +172,7 @@ class Array(Operand, metaclass=_ArrayType):
 
     def __buffer__(self, flags: int) -> memoryview:
         self._alive()
-        return memoryview(self._host())
+        return memoryview(self._host())  # type: ignore[arg-type] - NumPy says so from 3.12 on
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
@@ -268,6 +270,7 @@ def deleted(b: Any) -> DeletedArrayError:
 
 
 def _capsule(b: Any) -> Any:
+    """A buffer on the host for DLPack: of the ways to its memory the one that never makes jaxlib import jax."""
     # jaxlib aborts when the only handle of a lent buffer is deleted; the capsule keeps this other one.
     return buffer_to_dlpack_managed_tensor(b.clone())
 

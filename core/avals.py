@@ -113,7 +113,9 @@ class ShapedArray(AbstractValue):
         fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma}
         unknown = changes.keys() - fields.keys()
         if unknown:
-            raise TypeError(f"ShapedArray.update: no field named {sorted(unknown)}; there are {sorted(fields)}")
+            raise TypeError(
+                f"ShapedArray.update: no field named {sorted(unknown)}; there are {sorted(fields)}"
+            )
         return ShapedArray(**{**fields, **changes})
 
     def to_tangent_aval(self) -> ShapedArray:
@@ -154,7 +156,9 @@ def _dimension(size: Any, shape: tuple[Any, ...]) -> int:
     try:
         return size.__index__()  # type: ignore[no-any-return]
     except (AttributeError, TypeError):
-        raise TypeError(f"shape must consist of integers, got {size!r} of type {type(size).__name__} in {shape}") from None
+        raise TypeError(
+            f"shape must consist of integers, got {size!r} of type {type(size).__name__} in {shape}"
+        ) from None
 
 
 class AbstractToken(AbstractValue):
@@ -243,7 +247,9 @@ for _kind in (bool, int, float, complex):
 def _ndarray(x: Any) -> ShapedArray:
     dtype = dtypes.canonicalize_dtype(x.dtype)
     if dtype.kind in "OSUMm":
-        raise TypeError(f"a NumPy array of dtype {x.dtype} is not a valid primax type; numbers and booleans are")
+        raise TypeError(
+            f"a NumPy array of dtype {x.dtype} is not a valid primax type; numbers and booleans are"
+        )
     return ShapedArray(x.shape, dtype)
 
 

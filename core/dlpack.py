@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-__all__ = ["capsule_dtype", "capsule_view"]
+__all__ = ["capsule_address", "capsule_dtype", "capsule_view"]
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype = ctypes.c_void_p
@@ -64,6 +64,12 @@ def _tensor(capsule: Any) -> _Tensor:
     return _Tensor.from_address(_pointer(capsule, b"dltensor"))
 
 
+def capsule_address(capsule: Any) -> int:
+    """Where the first element of a capsule is."""
+    tensor = _tensor(capsule)
+    return int((tensor.data or 0) + tensor.byte_offset)
+
+
 def capsule_dtype(capsule: Any) -> np.dtype[Any]:
     """The dtype of a capsule's elements.
 
@@ -78,7 +84,8 @@ def capsule_dtype(capsule: Any) -> np.dtype[Any]:
         if code in _KINDS and bits in (8, 16, 32, 64, 128):
             return np.dtype(f"{_KINDS[code]}{bits}")
         if code in _CODES:
-            return np.dtype(getattr(ml_dtypes, _CODES[code]))
+            found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _CODES[code]))
+            return found
     raise TypeError(
         f"from_dlpack: no dtype for DLPack's type code {code} with {bits} bits and {tensor.lanes} lanes"
     )
@@ -100,7 +107,7 @@ def capsule_view(
     interface: dict[str, Any] = {
         "version": 3,
         "typestr": f"|V{dtype.itemsize}",
-        "data": ((tensor.data or 0) + tensor.byte_offset, True),
+        "data": (capsule_address(capsule), True),
     }
     if shape is None:
         shape = tuple(tensor.shape[i] for i in range(tensor.ndim))

@@ -318,7 +318,8 @@ def _scalar_class(x: Any) -> type:
         return scalar
     if isinstance(x, type) and issubclass(x, np.generic):
         return x
-    return np.dtype(x).type
+    scalar_type: type = np.dtype(x).type
+    return scalar_type
 
 
 @functools.lru_cache(maxsize=1024)

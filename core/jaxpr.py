@@ -291,7 +291,9 @@ def eval_jaxpr(
       TypeError: the number of arguments or constants is not that of the jaxpr.
     """
     if len(args) != len(jaxpr.invars):
-        raise TypeError(f"eval_jaxpr: args must match invars, got {len(args)} arguments for {len(jaxpr.invars)} invars")
+        raise TypeError(
+            f"eval_jaxpr: args must match invars, got {len(args)} arguments for {len(jaxpr.invars)} invars"
+        )
     if len(consts) != len(jaxpr.constvars):
         raise TypeError(
             f"eval_jaxpr: consts must match constvars, got {len(consts)} values for {len(jaxpr.constvars)} constvars"
@@ -389,11 +391,12 @@ def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tu
         if not any(used) and not eqn.effects:
             continue
         rule = dce_functions.get(eqn.primitive)
-        kept: JaxprEqn | None = eqn
+        kept = eqn
         if rule is not None:
-            used_inputs, kept = rule(used, eqn)
-            if kept is None:
+            used_inputs, trimmed = rule(used, eqn)
+            if trimmed is None:
                 continue
+            kept = trimmed
             live.update(
                 v for v, u in zip(eqn.invars, used_inputs, strict=True) if u and type(v) is not Literal
             )

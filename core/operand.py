@@ -9,7 +9,21 @@ from primax.core.rules import load_plugins
 
 __all__ = ["Operand", "install_operators", "operator_names"]
 
-_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+_BINARY = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+)
 _REFLECTED = tuple("r" + name for name in (*_BINARY, "divmod"))
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _UNARY = ("neg", "pos", "abs", "invert")
@@ -22,7 +36,19 @@ _METHODS = (
 _PROPERTIES = ("T", "mT", "real", "imag", "at", "nbytes", "itemsize")
 
 operator_names = frozenset(
-    (*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, "divmod", "getitem", "iter", "len", "round", *_METHODS, *_PROPERTIES)
+    (
+        *_BINARY,
+        *_REFLECTED,
+        *_COMPARISONS,
+        *_UNARY,
+        "divmod",
+        "getitem",
+        "iter",
+        "len",
+        "round",
+        *_METHODS,
+        *_PROPERTIES,
+    )
 )
 
 _implementations: dict[str, Callable[..., Any]] = {}
@@ -33,7 +59,9 @@ def _implementation(name: str) -> Callable[..., Any]:
     found = _implementations.get(name)
     if found is None:
         kind = AttributeError if name in _PROPERTIES else NotImplementedError
-        raise kind(f"arrays have no {name!r}: no active plugin supplies it, by registry.operators({name}=...)")
+        raise kind(
+            f"arrays have no {name!r}: no active plugin supplies it, by registry.operators({name}=...)"
+        )
     return found
 
 
@@ -58,7 +86,9 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
     """
     unknown = sorted(functions.keys() - operator_names)
     if unknown:
-        raise TypeError(f"operators: {unknown} are not operators of arrays; there are {sorted(operator_names)}")
+        raise TypeError(
+            f"operators: {unknown} are not operators of arrays; there are {sorted(operator_names)}"
+        )
     _implementations.update(functions)
 
 
@@ -108,4 +138,4 @@ for _name in _METHODS:
     setattr(Operand, _name, _special(_name))
 for _name in _PROPERTIES:
     setattr(Operand, _name, property(_special(_name)))
-Operand.__setitem__ = _refuse_write  # type: ignore[attr-defined]
+setattr(Operand, "__setitem__", _refuse_write)  # noqa: B010 - mypy would take it for an index

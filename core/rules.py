@@ -89,7 +89,13 @@ class RuleTable(MutableMapping[Any, Rule]):
         return f"<RuleTable {self.kind}: {len(self)} rules>"
 
     def register(
-        self, key: Any, rule: Rule, *, plugin: str | None = None, override: bool = False, origin: str = "given"
+        self,
+        key: Any,
+        rule: Rule,
+        *,
+        plugin: str | None = None,
+        override: bool = False,
+        origin: str = "given",
     ) -> Change:
         """Enter a rule; refuse to replace one unless `override`.
 
@@ -141,7 +147,9 @@ class RuleTable(MutableMapping[Any, Rule]):
         rule = self.functions.get(primitive)
         if rule is None:
             load_plugins()
-            rule = self.functions.get(primitive)  # also if another thread has loaded them since the first look
+            rule = self.functions.get(
+                primitive
+            )  # also if another thread has loaded them since the first look
         return rule
 
 
@@ -187,7 +195,9 @@ batch_rules = RuleTable("batch", "(args, dims, **params) -> (out, dim)")
 axis_batch_rules = RuleTable("axis_batch", "(axis_data, args, dims, **params) -> (out, dim)")
 lowering_rules = RuleTable("lowering", "(ctx, *ir_values, **params) -> ir values")
 partial_eval_rules = RuleTable("partial_eval", "(trace, args, params) -> list of values")
-partial_eval_jaxpr_rules = RuleTable("partial_eval_jaxpr", "(unknown_in, eqn) -> (known eqn, unknown eqn, unknown_out, residuals)")
+partial_eval_jaxpr_rules = RuleTable(
+    "partial_eval_jaxpr", "(unknown_in, eqn) -> (known eqn, unknown eqn, unknown_out, residuals)"
+)
 dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)")
 staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers")
 check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)")

@@ -7,8 +7,8 @@ from primax.core.array import Array
 from primax.core.avals import (
     AbstractToken,
     AbstractValue,
-    ShapeDtypeStruct,
     ShapedArray,
+    ShapeDtypeStruct,
     abstract_token,
     get_aval,
     register_aval,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -32,6 +33,14 @@ _ALIGNMENT = 64  # of host memory that XLA can use as it is
 
 _lock = threading.RLock()
 _clients: dict[str, Any] = {}
+
+
+def _collect_garbage(phase: str, info: Any) -> None:
+    """Drop the Python objects that XLA's threads have let go of: host arrays that were copied, for example."""
+    _jaxlib.collect_garbage()
+
+
+gc.callbacks.append(_collect_garbage)
 
 
 def _make_cpu_client() -> Any:

@@ -113,7 +113,9 @@ class BatchTrace(Trace):
         if primitive.multiple_results:
             dims_out = dim if isinstance(dim, list | tuple) else [dim] * len(out)
             if len(out) != len(dims_out):
-                raise RuleError(f"the batch rule of {primitive} returned {len(out)} outputs but {len(dims_out)} dims")
+                raise RuleError(
+                    f"the batch rule of {primitive} returned {len(out)} outputs but {len(dims_out)} dims"
+                )
             return [self.tracer(primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
         return self.tracer(primitive, out, dim)
 

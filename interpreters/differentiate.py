@@ -187,7 +187,11 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         if tangent_tree != in_tree:
             raise TypeError(
                 tree.mismatch_message(
-                    "f_lin: tangents must have the structure of the primals", in_tree, tangent_tree, "primals", "tangents"
+                    "f_lin: tangents must have the structure of the primals",
+                    in_tree,
+                    tangent_tree,
+                    "primals",
+                    "tangents",
                 )
             )
         for have, want in zip(avals_of(leaves, tangents, "f_lin"), wanted, strict=True):
@@ -205,7 +209,9 @@ class _Pullback:
 
     __slots__ = ("in_avals", "in_tree", "out_avals", "out_tree", "tape")
 
-    def __init__(self, tape: Tape, in_tree: Any, in_avals: list[Any], out_tree: Any, out_avals: list[Any]) -> None:
+    def __init__(
+        self, tape: Tape, in_tree: Any, in_avals: list[Any], out_tree: Any, out_avals: list[Any]
+    ) -> None:
         self.tape = tape
         self.in_tree = in_tree
         self.in_avals = in_avals
@@ -382,7 +388,11 @@ def _positions(what: str, argnums: Any) -> tuple[int, ...]:
 
 
 def split_arguments(
-    what: str, fun: Callable[..., Any], positions: Sequence[int], args: tuple[Any, ...], kwargs: dict[str, Any]
+    what: str,
+    fun: Callable[..., Any],
+    positions: Sequence[int],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> tuple[list[Any], Callable[..., Any]]:
     """The arguments at some positions, and `fun` as a function of them alone."""
     for i in positions:
@@ -409,7 +419,9 @@ def _check_input(what: str, aval: Any, holomorphic: bool, allow_int: bool) -> No
     dtype = aval.dtype
     if holomorphic:
         if not dtypes.is_complex(dtype):
-            raise TypeError(f"{what}: with holomorphic=True the inputs must be complex, got {aval.str_short()}")
+            raise TypeError(
+                f"{what}: with holomorphic=True the inputs must be complex, got {aval.str_short()}"
+            )
     elif dtypes.is_complex(dtype):
         return
     elif not dtypes.is_floating(dtype) and not allow_int:
@@ -432,14 +444,18 @@ def _unit_cotangent(what: str, fun: Any, out_tree: Any, outs: list[Any], holomor
         )
     if holomorphic:
         if not dtypes.is_complex(aval.dtype):
-            raise TypeError(f"{what}: with holomorphic=True the result must be complex, got {aval.str_short()}")
+            raise TypeError(
+                f"{what}: with holomorphic=True the result must be complex, got {aval.str_short()}"
+            )
     elif dtypes.is_complex(aval.dtype):
         raise TypeError(
             f"{what}: {_name(fun)} must return a real number, got {aval.str_short()}; use holomorphic=True if it is "
             "holomorphic, or jvp and vjp"
         )
     elif not dtypes.is_floating(aval.dtype):
-        raise TypeError(f"{what}: {_name(fun)} must return a floating number, got {aval.str_short()}; use vjp")
+        raise TypeError(
+            f"{what}: {_name(fun)} must return a floating number, got {aval.str_short()}; use vjp"
+        )
     if aval.weak_type and aval.dtype == dtypes.python_scalar_dtypes[float]:
         return 1.0
     return aval.dtype.type(1)
@@ -494,7 +510,10 @@ def _basis(avals: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
 
 
 def jacfwd(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """A function that returns the Jacobian of `fun`, column by column in forward mode.
 
@@ -522,13 +541,15 @@ def jacfwd(
         avals = avals_of(flat, tuple(chosen), "jacfwd")
         for aval in avals:
             if holomorphic and not dtypes.is_complex(aval.dtype):
-                raise TypeError(f"jacfwd: with holomorphic=True the inputs must be complex, got {aval.str_short()}")
+                raise TypeError(
+                    f"jacfwd: with holomorphic=True the inputs must be complex, got {aval.str_short()}"
+                )
             if not holomorphic and not dtypes.is_floating(aval.dtype):
                 raise TypeError(f"jacfwd: the inputs must be real floating numbers, got {aval.str_short()}")
         flat_fun = _Flat("jacfwd", call, in_tree, has_aux)
 
         def push(*tangents: Any) -> Any:
-            outs, out_tangents = jvp_flat(flat_fun, flat, tangents)
+            _, out_tangents = jvp_flat(flat_fun, flat, tangents)
             return [instantiate_zeros(t) for t in out_tangents]
 
         columns = vmap(push, out_axes=-1)(*_basis(avals))
@@ -591,7 +612,9 @@ def jacrev(
         out_avals = [get_aval(x) for x in outs]
         for aval in out_avals:
             if holomorphic and not dtypes.is_complex(aval.dtype):
-                raise TypeError(f"jacrev: with holomorphic=True the results must be complex, got {aval.str_short()}")
+                raise TypeError(
+                    f"jacrev: with holomorphic=True the results must be complex, got {aval.str_short()}"
+                )
             if not holomorphic and not dtypes.is_floating(aval.dtype):
                 raise TypeError(f"jacrev: the results must be real floating numbers, got {aval.str_short()}")
 
@@ -625,7 +648,10 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """A function that returns the Hessian of `fun`: forward mode over reverse mode.
 
@@ -643,5 +669,8 @@ def hessian(
     [[0.0, 0.0], [0.0, 6.0]]
     """
     return jacfwd(
-        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic), argnums, has_aux=has_aux, holomorphic=holomorphic
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
     )

@@ -42,7 +42,9 @@ class TapeEqn:
 
     __slots__ = ("args", "outs", "params", "primitive", "source_info")
 
-    def __init__(self, primitive: Any, args: Any, outs: list[LinearTracer], params: Any, source_info: Any) -> None:
+    def __init__(
+        self, primitive: Any, args: Any, outs: list[LinearTracer], params: Any, source_info: Any
+    ) -> None:
         self.primitive = primitive
         self.args = args
         self.outs = outs
@@ -160,7 +162,9 @@ class Tape:
                 if eqn.source_info is not None:
                     thread.source = eqn.source_info
                 out = process(eqn.primitive, values, eqn.params)
-                for tracer, x in zip(eqn.outs, out if eqn.primitive.multiple_results else (out,), strict=True):
+                for tracer, x in zip(
+                    eqn.outs, out if eqn.primitive.multiple_results else (out,), strict=True
+                ):
                     env[tracer.index] = x
         finally:
             thread.source = before
@@ -190,6 +194,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
         with config.enable_x64(trace.wide):
             return backward(trace, outs, cotangents)
     cts: list[Any] = [None] * trace.count
+    ct: Any
     for out, ct in zip(outs, cotangents, strict=True):
         if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:
             have = cts[out.index]
@@ -200,7 +205,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             primitive = eqn.primitive
             eqn_outs = eqn.outs
             if primitive.multiple_results:
-                ct: Any = []
+                ct = []
                 live = False
                 for out in eqn_outs:
                     c = cts[out.index]
@@ -223,7 +228,8 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                 thread.source = eqn.source_info
                 rule = rules.transpose_rules.find(primitive)
             args = [
-                UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args
+                UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x
+                for x in eqn.args
             ]
             if eqn.source_info is not source:
                 source = thread.source = eqn.source_info

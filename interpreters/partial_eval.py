@@ -81,10 +81,15 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> PartialEva
     numbers = {v: -1 - j for j, v in enumerate(extra)}
     unknown = rest.replace(constvars=consts, invars=[*passed, *unknown_invars])
     known_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if not u]
-    known = Jaxpr(
-        jaxpr.constvars, known_invars, [*known_outvars, *extra], known_eqns, _effects(known_eqns), jaxpr.debug_info
+    whole_known = Jaxpr(
+        jaxpr.constvars,
+        known_invars,
+        [*known_outvars, *extra],
+        known_eqns,
+        _effects(known_eqns),
+        jaxpr.debug_info,
     )
-    known, _ = dce_jaxpr(known, [True] * len(known.outvars), True)
+    known, _ = dce_jaxpr(whole_known, [True] * len(whole_known.outvars), True)
     return PartialEval(
         ClosedJaxpr(known, closed.consts),
         ClosedJaxpr(unknown, [constants[v] for v in consts]),

@@ -44,7 +44,8 @@ def make_jaxpr(
         out_trees: list[Any] = []
 
         def flat(*xs: Any) -> Any:
-            xargs, xkwargs = StaticArguments.merge(*tree.unflatten(in_tree, xs), record)
+            positional, named = tree.unflatten(in_tree, xs)
+            xargs, xkwargs = StaticArguments.merge(positional, named, record)
             outs, out_tree = tree.flatten(fun(*xargs, **xkwargs))
             out_trees.append(out_tree)
             return outs

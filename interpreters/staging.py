@@ -96,7 +96,12 @@ class StagingTrace(Trace):
         return StagingTracer(self, var)
 
     def add_eqn(
-        self, primitive: Any, args: Sequence[Any], out_avals: Sequence[Any], params: dict[str, Any], effects: Any
+        self,
+        primitive: Any,
+        args: Sequence[Any],
+        out_avals: Sequence[Any],
+        params: dict[str, Any],
+        effects: Any,
     ) -> list[StagingTracer]:
         """Record an equation whose output types are known: for staging rules."""
         invars = [self.atom(x) for x in args]
@@ -158,7 +163,10 @@ def _literal(x: Any) -> Literal | None:
 
 
 def trace_to_jaxpr(
-    fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any], name: str | None = None, what: str = "the tracing"
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[Any],
+    name: str | None = None,
+    what: str = "the tracing",
 ) -> ClosedJaxpr:
     """Stage a function of flat arguments.
 
@@ -171,7 +179,7 @@ def trace_to_jaxpr(
     Returns:
       A closed jaxpr. Its constants are whatever the function closed over, tracers of enclosing traces included.
     """
-    trace = StagingTrace(thread.trace, name or getattr(fun, "__name__", "a function"), what)
+    trace = StagingTrace(thread.trace, name or str(getattr(fun, "__name__", "a function")), what)
     tracers = [trace.new_arg(aval) for aval in in_avals]
     before = enter(trace)
     source, thread.source = thread.source, None

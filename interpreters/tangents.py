@@ -25,6 +25,9 @@ class Zero:
 
     __slots__ = ("_aval", "_primal")
 
+    _aval: Any
+    _primal: Any
+
     def __init__(self, aval: Any) -> None:
         self._aval = aval
 

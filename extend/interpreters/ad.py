@@ -8,7 +8,14 @@ from typing import Any
 from primax.core.rules import jvp_rules as primitive_jvps
 from primax.core.rules import transpose_rules as primitive_transposes
 from primax.interpreters.jvp import JVPTrace, JVPTracer, jvp_flat, jvp_jaxpr
-from primax.interpreters.linearize import LinearTrace, LinearTracer, Tape, backward, linear_tape, linearize_flat
+from primax.interpreters.linearize import (
+    LinearTrace,
+    LinearTracer,
+    Tape,
+    backward,
+    linear_tape,
+    linearize_flat,
+)
 from primax.interpreters.tangents import (
     UndefinedPrimal,
     Zero,

@@ -84,7 +84,7 @@ def test_a_tangent_of_the_wrong_type_is_refused(tangent, found):
 
 def test_integers_take_float0_tangents():
     zero = np.zeros((2,), px.float0)
-    out, tangent = px.jvp(lambda i, x: (i, i * x), (np.arange(2), np.float32(2.0)), (zero, np.float32(1.0)))
+    _, tangent = px.jvp(lambda i, x: (i, i * x), (np.arange(2), np.float32(2.0)), (zero, np.float32(1.0)))
     assert tangent[0].dtype == px.float0
     assert tangent[1].tolist() == [0.0, 1.0]
 
@@ -114,7 +114,11 @@ def test_a_wrong_rule_is_refused_by_name(wrong):
     p = core.Primitive(f"wrong_{wrong}")
     p.def_impl(lambda x: x)
     p.def_abstract_eval(lambda x: x)
-    tangents = {"tangent_shape": np.ones(7, np.float32), "tangent_none": None, "tangent_dtype": np.ones(3, np.float16)}
+    tangents = {
+        "tangent_shape": np.ones(7, np.float32),
+        "tangent_none": None,
+        "tangent_dtype": np.ones(3, np.float16),
+    }
     ad.primitive_jvps[p] = lambda primals, _: (p.bind(*primals), tangents[wrong])
     with pytest.raises(px.errors.RuleError, match=rf"the jvp rule of wrong_{wrong} returned"):
         px.jvp(p.bind, (np.ones(3, np.float32),), (np.ones(3, np.float32),))

@@ -63,7 +63,7 @@ def test_f_lin_evaluates_no_nonlinear_work_again():
         return x * x
 
     ad.primitive_jvps[p] = lambda xs, ts: (p.bind(xs[0]), ts[0] * (2.0 * xs[0]))
-    y, f_lin = px.linearize(lambda x: p.bind(x) * p.bind(x), pnp.float32(3.0))
+    _, f_lin = px.linearize(lambda x: p.bind(x) * p.bind(x), pnp.float32(3.0))
     assert len(calls) == 2
     f_lin(np.float32(1.0))
     f_lin(np.float32(2.0))
@@ -143,7 +143,7 @@ def test_what_grad_refuses_says_what_to_use(fun, arg, kwargs, message):
 
 
 def test_grad_refuses_an_argument_position_that_is_not_there():
-    with pytest.raises(ValueError, match="got 2 for a call of .* with 1 positional"):
+    with pytest.raises(ValueError, match=r"got 2 for a call of .* with 1 positional"):
         px.grad(lambda x: x, 2)(1.0)
 
 
@@ -180,7 +180,10 @@ def test_vjp_pulls_back_pytrees_and_may_be_called_again():
 
 @pytest.mark.parametrize(
     ("ct", "message"),
-    [((1.0, 1.0), "must have the structure of the function's result"), (np.ones(2, np.float32), r"must be of type")],
+    [
+        ((1.0, 1.0), "must have the structure of the function's result"),
+        (np.ones(2, np.float32), r"must be of type"),
+    ],
 )
 def test_vjp_refuses_a_wrong_cotangent(ct, message):
     _, pull = px.vjp(lambda x: x * x, 2.0)
@@ -197,9 +200,11 @@ def test_f_lin_refuses_wrong_tangents():
 
 
 def test_f_lin_and_pullbacks_can_be_transformed():
-    y, f_lin = px.linearize(lambda x: lax.sin(x) * x, np.float32(2.0))
+    _, f_lin = px.linearize(lambda x: lax.sin(x) * x, np.float32(2.0))
     slope = np.sin(2.0) + 2.0 * np.cos(2.0)
-    np.testing.assert_allclose(px.vmap(f_lin)(np.arange(3.0, dtype=np.float32)), np.arange(3) * slope, rtol=1e-5)
+    np.testing.assert_allclose(
+        px.vmap(f_lin)(np.arange(3.0, dtype=np.float32)), np.arange(3) * slope, rtol=1e-5
+    )
     np.testing.assert_allclose(px.jit(f_lin)(np.float32(1.0)), slope, rtol=1e-5)
     np.testing.assert_allclose(px.grad(f_lin)(np.float32(1.0)), slope, rtol=1e-5)
     _, pull = px.vjp(lambda x: lax.sin(x) * x, np.float32(2.0))

@@ -66,7 +66,12 @@ def test_size_mismatches_name_the_size_of_each_argument():
 @pytest.mark.parametrize(
     ("kwargs", "args", "error", "message"),
     [
-        ({"in_axes": (0, 0)}, (np.ones(3),), ValueError, "one entry per positional argument, got 2 entries for 1"),
+        (
+            {"in_axes": (0, 0)},
+            (np.ones(3),),
+            ValueError,
+            "one entry per positional argument, got 2 entries for 1",
+        ),
         ({"in_axes": 1}, (np.ones(3),), ValueError, r"axis 1 for argument\[0\], which is of type f\d+\[3\]"),
         ({"in_axes": None}, (np.ones(3),), ValueError, "at least one argument must be mapped"),
         ({"in_axes": ({"a": 0},)}, (np.ones(3),), ValueError, "vmap in_axes"),
@@ -90,7 +95,9 @@ def test_axis_size_alone_is_enough():
 
 
 def test_python_control_flow_is_refused_with_the_type_and_the_way_out():
-    with pytest.raises(px.errors.TracerBoolConversionError, match=r"batched value of type bool\[\] inside vmap") as e:
+    with pytest.raises(
+        px.errors.TracerBoolConversionError, match=r"batched value of type bool\[\] inside vmap"
+    ) as e:
         px.vmap(lambda x: x if x > 0 else -x)(np.ones(3, np.float32))
     assert "cond" in str(e.value)
     assert "where" in str(e.value)
