@@ -1,0 +1,273 @@
+"""Special functions are those of jax and SciPy, at the edges too, and their rules are those of calculus."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from elementwise import DTYPES, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax
+from rulecheck import assert_close, check_batch, check_grad, check_jvp, check_transpose, equations
+
+import primax as px
+
+UNARY = ("erf", "erfc", "erf_inv", "lgamma", "digamma", "bessel_i0e", "bessel_i1e")
+ITERATED = ("igamma", "igammac", "igamma_grad_a", "random_gamma_grad")
+CALLS = {
+    **{name: (1, lambda lax, x, name=name: getattr(lax, name)(x)) for name in UNARY},
+    "polygamma": (2, lambda lax, m, x: lax.polygamma(m, x)),
+    "zeta": (2, lambda lax, x, q: lax.zeta(x, q)),
+}
+ALL = {
+    **CALLS,
+    **{name: (2, lambda lax, a, x, name=name: getattr(lax, name)(a, x)) for name in ITERATED},
+    "betainc": (3, lambda lax, a, b, x: lax.betainc(a, b, x)),
+}
+X = np.array([-0.75, 0.25, 0.5, 0.875])
+P = np.array([0.3, 1.5, 2.75, 7.0])
+FLOATS = [d for d in DTYPES if "float" in d]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_special_functions_take_the_dtypes_that_jax_takes(dtype):
+    check_same_dtypes_as_jax(ALL, dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_special_functions_have_the_values_of_jax(dtype):
+    check_against_jax_at_awkward_numbers(CALLS, dtype)
+
+
+def _gamma_parameters(dtype):
+    random = np.random.default_rng(0)
+    a = np.exp(random.uniform(np.log(1e-2), np.log(1e5), 1000))
+    x = a * np.exp(random.normal(size=a.size) * 2 / np.sqrt(a))
+    a, x = a.astype(dtype), x.astype(dtype)
+    return a, x, a.astype(np.float64), x.astype(np.float64)
+
+
+TOLERANCE = {"float32": 3e-6, "float64": 2e-14}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_incomplete_gamma_functions_are_those_of_scipy(dtype):
+    special = pytest.importorskip("scipy.special")
+    a, x, wide_a, wide_x = _gamma_parameters(dtype)
+    with px.enable_x64(dtype == "float64"):
+        lower, upper = px.lax.igamma(a, x), px.lax.igammac(a, x)
+        assert lower.dtype == upper.dtype == dtype
+    np.testing.assert_allclose(lower, special.gammainc(wide_a, wide_x), rtol=0, atol=TOLERANCE[dtype])
+    np.testing.assert_allclose(upper, special.gammaincc(wide_a, wide_x), rtol=0, atol=TOLERANCE[dtype])
+
+
+LARGE = [
+    # a, x, the lower function: the integral of its density, by quadrature in 50 digits
+    (200000.0, 197763.9320225002, 2.610468557233915e-07),
+    (3000000.0, 2992205.77136594, 3.3388573605652296e-06),
+    (100000000.0, 99950000.0, 2.854642139958626e-07),
+    (100000000.0, 100000000.0, 0.5000132980760141),
+    (1000000000000.0, 1000001000000.0, 0.8413447460685832),
+    (1000000000000000.0, 999999857697505.2, 3.3976698599826693e-06),
+]
+
+
+def test_incomplete_gamma_functions_of_large_parameters():
+    with px.enable_x64(True):
+        a, x, lower = np.array(LARGE).T
+        np.testing.assert_allclose(px.lax.igamma(a, x), lower, rtol=1e-12)
+        np.testing.assert_allclose(px.lax.igammac(a, x), 1 - lower, rtol=1e-12)
+
+
+def test_small_tails_of_incomplete_gamma_functions_keep_their_digits():
+    special = pytest.importorskip("scipy.special")
+    a = np.array([0.5, 3.0, 20.0, 300.0, 5e4])
+    with px.enable_x64(True):
+        for distance in (3.0, 6.0):
+            below = a * np.exp(-distance / np.sqrt(a))
+            above = a + distance * np.sqrt(a)
+            assert_close(px.lax.igamma(a, below), special.gammainc(a, below), 1e-10)
+            got, want = px.lax.igammac(a, above), special.gammaincc(a, above)
+            np.testing.assert_allclose(got, want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_derivatives_of_incomplete_gamma_functions_are_those_of_jax(dtype):
+    jax = pytest.importorskip("jax")
+    random = np.random.default_rng(1)
+    a = np.exp(random.uniform(np.log(0.05), np.log(50), 200)).astype(dtype)
+    x = (a * np.exp(random.normal(size=a.size) / np.sqrt(a))).astype(dtype)
+    wide = dtype == "float64"
+    with px.enable_x64(wide), jax.enable_x64(wide):
+        for name in ("igamma_grad_a", "random_gamma_grad"):
+            got, want = getattr(px.lax, name)(a, x), getattr(jax.lax, name)(a, x)
+            np.testing.assert_allclose(got, want, rtol=1e-9 if wide else 2e-3, atol=1e-7, err_msg=name)
+
+
+def test_derivatives_of_incomplete_gamma_functions_with_large_parameters_are_those_of_differences():
+    with px.enable_x64(True):
+        a = np.array([2e3, 9e5, 1.2e6, 1e8])
+        x = a + np.array([0.5, -1, 1, 2]) * np.sqrt(a)
+        step = 1e-3 * np.sqrt(a)
+        difference = (px.lax.igamma(a + step, x) - px.lax.igamma(a - step, x)) / (2 * step)
+        slope = px.lax.igamma_grad_a(a, x)
+        np.testing.assert_allclose(slope, difference, rtol=1e-6)
+        density = px.grad(lambda x: px.lax.igamma(a, x).sum())(x)
+        np.testing.assert_allclose(px.lax.random_gamma_grad(a, x), -slope / density, rtol=1e-6)
+
+
+INF, NAN = np.inf, np.nan
+GAMMA_EDGES = [
+    # a, x, the lower function
+    (0.0, 1.0, 1.0),
+    (2.0, 0.0, 0.0),
+    (2.0, INF, 1.0),
+    (INF, 2.0, 0.0),
+    (INF, INF, 1.0),
+    (0.0, 0.0, NAN),
+    (-1.0, 1.0, NAN),
+    (1.0, -1.0, NAN),
+    (NAN, 1.0, NAN),
+    (1.0, NAN, NAN),
+    (1e30, 1.0, 0.0),
+    (1.0, 1e30, 1.0),
+    (1e30, 1e30, 0.5),
+]
+
+
+def test_edges_of_the_incomplete_gamma_functions():
+    a, x, lower = np.float32(GAMMA_EDGES).T
+    np.testing.assert_array_equal(px.lax.igamma(a, x), lower)
+    np.testing.assert_array_equal(px.lax.igammac(a, x), 1 - lower)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_the_incomplete_beta_function_is_that_of_scipy(dtype):
+    special = pytest.importorskip("scipy.special")
+    random = np.random.default_rng(2)
+    a, b = np.exp(random.uniform(np.log(0.05), np.log(2000), (2, 1000)))
+    x = np.clip(a / (a + b) * np.exp(0.2 * random.normal(size=a.size)), 1e-6, 1 - 1e-4)
+    a, b, x = a.astype(dtype), b.astype(dtype), x.astype(dtype)
+    want = special.betainc(a.astype(np.float64), b.astype(np.float64), x.astype(np.float64))
+    with px.enable_x64(dtype == "float64"):
+        got = px.lax.betainc(a, b, x)
+    np.testing.assert_allclose(got, want, rtol=0, atol={"float32": 2e-5, "float64": 5e-14}[dtype])
+
+
+BETA_EDGES = [
+    # a, b, x, the result
+    (2.0, 3.0, 0.0, 0.0),
+    (2.0, 3.0, 1.0, 1.0),
+    (0.0, 3.0, 0.0, 0.0),
+    (0.0, 3.0, 0.5, 1.0),
+    (2.0, 0.0, 0.5, 0.0),
+    (2.0, 0.0, 1.0, 1.0),
+    (INF, 3.0, 0.5, 0.0),
+    (2.0, INF, 0.5, 1.0),
+    (0.0, 0.0, 0.5, NAN),
+    (INF, INF, 0.5, NAN),
+    (2.0, 3.0, -0.1, NAN),
+    (2.0, 3.0, 1.1, NAN),
+    (-1.0, 3.0, 0.5, NAN),
+    (2.0, NAN, 0.5, NAN),
+]
+
+
+def test_edges_of_the_incomplete_beta_function():
+    a, b, x, want = np.float32(BETA_EDGES).T
+    np.testing.assert_array_equal(px.lax.betainc(a, b, x), want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_is_computed_in_single(dtype):
+    values = px.lax.convert_element_type(np.float32([0.5, 1.5, 3.0]), dtype)
+    wide = px.lax.convert_element_type(values, np.float32)
+    for name in ITERATED:
+        call = getattr(px.lax, name)
+        assert_close(call(values, values), px.lax.convert_element_type(call(wide, wide), dtype))
+    assert_close(px.lax.bessel_i0e(values), px.lax.convert_element_type(px.lax.bessel_i0e(wide), dtype))
+
+
+def test_bessel_functions_are_those_of_scipy():
+    special = pytest.importorskip("scipy.special")
+    x = np.linspace(-60, 60, 2001)
+    with px.enable_x64(True):
+        np.testing.assert_allclose(px.lax.bessel_i0e(x), special.i0e(x), rtol=1e-15)
+        np.testing.assert_allclose(px.lax.bessel_i1e(x), special.i1e(x), rtol=5e-15)
+    narrow = x.astype(np.float32)
+    np.testing.assert_allclose(px.lax.bessel_i0e(narrow), special.i0e(narrow), rtol=3e-7)
+
+
+DIFFERENTIABLE = {
+    "erf": (px.lax.erf, X),
+    "erfc": (px.lax.erfc, X),
+    "erf_inv": (px.lax.erf_inv, X),
+    "lgamma": (px.lax.lgamma, P),
+    "digamma": (px.lax.digamma, P),
+    "bessel_i0e": (px.lax.bessel_i0e, np.array([-10.0, -0.5, 0.25, 9.0])),
+    "bessel_i1e": (px.lax.bessel_i1e, np.array([-10.0, -0.5, 0.25, 9.0])),
+    "polygamma": (lambda x: px.lax.polygamma(np.float64(2), x), P),
+    "zeta": (lambda q: px.lax.zeta(np.float64(2.5), q), P),
+    "igamma of a": (lambda a: px.lax.igamma(a, P + 0.5), P),
+    "igamma of x": (lambda x: px.lax.igamma(P, x), P + 0.5),
+    "igammac": (px.lax.igammac, P, P + 0.5),
+    "igamma of a scalar and an array": (px.lax.igamma, np.float64(2), P),
+    "betainc": (lambda x: px.lax.betainc(P, P[::-1], x), np.array([0.1, 0.3, 0.5, 0.9])),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_derivatives_are_those_of_differences(name):
+    call, *args = DIFFERENTIABLE[name]
+    check_jvp(call, *args, rtol=1e-5)
+    check_transpose(call, *args)
+
+
+def test_second_derivatives_are_those_of_differences():
+    for name in ("erf", "erf_inv", "lgamma", "bessel_i0e", "bessel_i1e"):
+        call, *args = DIFFERENTIABLE[name]
+        check_grad(call, *args, order=2, rtol=1e-4)
+
+
+def test_derivatives_of_bessel_functions_at_zero():
+    assert float(px.grad(px.lax.bessel_i0e)(0.0)) == 0.0
+    for x in (0.0, 1e-20, -1e-20):
+        assert float(px.grad(px.lax.bessel_i1e)(x)) == pytest.approx(0.5, rel=3e-7)
+
+
+@pytest.mark.parametrize(
+    "call, args, message",
+    [
+        (px.lax.polygamma, (1.0, 2.0), "polygamma: its derivative with respect to m is not implemented"),
+        (px.lax.zeta, (2.0, 2.0), "zeta: its derivative with respect to x is not implemented"),
+        (px.lax.betainc, (1.0, 2.0, 0.5), "betainc: its derivative with respect to a is not implemented"),
+        (px.lax.igamma_grad_a, (1.0, 2.0), "igamma_grad_a .* does not support jvp: its derivatives are not"),
+        (px.lax.random_gamma_grad, (1.0, 2.0), "random_gamma_grad .* does not support jvp"),
+    ],
+)
+def test_derivatives_that_are_missing_say_so(call, args, message):
+    with pytest.raises(NotImplementedError, match=message):
+        px.grad(call)(*args)
+
+
+def test_special_functions_are_batched():
+    x = np.float32([0.5, 1.5, 3.0])
+    check_batch(px.lax.lgamma, x)
+    check_batch(px.lax.igamma, x, np.float32(2), most=1)
+    check_batch(px.lax.betainc, x, np.float32(2), np.float32(0.25), most=1, mapped=[(0,), (1,), (0, 1, 2)])
+    check_batch(px.lax.polygamma, np.float32(1), x, most=1)
+
+
+def test_iterations_stay_inside_lowerings():
+    x = np.ones((2, 3), np.float32)
+    assert equations(px.lax.igamma, x, x) == ["igamma"]
+    text = px.jit(px.lax.igamma).lower(x, x).as_text()
+    assert text.count("stablehlo.while") == 2
+    assert px.lax.igamma(np.ones((0, 3), np.float32), x[:0]).shape == (0, 3)
+    assert px.lax.igamma(1.0, 2.0).shape == ()
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(TypeError, match=r"erf: its argument must be floating, got i32\[\]"):
+        px.lax.erf(1)
+    with pytest.raises(TypeError, match=r"igamma: arguments must have one dtype, got f32\[\] and bf16\[\]"):
+        px.lax.igamma(1.0, px.lax.convert_element_type(1, "bfloat16"))
+    with pytest.raises(TypeError, match=r"regularized_incomplete_beta: argument 2 must be floating, got c64"):
+        px.lax.betainc(1.0, 1.0, 1j)
