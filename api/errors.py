@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.core.errors import (
+    CallbackError,
     ConcretizationTypeError,
     DeletedArrayError,
     JaxprTypeError,
@@ -18,6 +19,7 @@ from primax.core.errors import (
 )
 
 __all__ = [
+    "CallbackError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "JaxprTypeError",

@@ -172,7 +172,8 @@ class Array(Operand, metaclass=_ArrayType):
 
     def __buffer__(self, flags: int) -> memoryview:
         self._alive()
-        return memoryview(self._host())  # type: ignore[arg-type] - NumPy says so from 3.12 on
+        host: Any = self._host()
+        return memoryview(host)
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
@@ -193,8 +194,7 @@ class Array(Operand, metaclass=_ArrayType):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ValueError(
-                f"only an array of one element is true or false, got {self.aval.str_short()}; "
-                "use .any() or .all()"
+                f"only an array of one element is true or false, got {self.aval.str_short()}; use .any() or .all()"
             )
         return bool(self._host())
 

@@ -86,14 +86,10 @@ def capsule_dtype(capsule: Any) -> np.dtype[Any]:
         if code in _CODES:
             found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _CODES[code]))
             return found
-    raise TypeError(
-        f"from_dlpack: no dtype for DLPack's type code {code} with {bits} bits and {tensor.lanes} lanes"
-    )
+    raise TypeError(f"from_dlpack: no dtype for DLPack's type code {code} with {bits} bits and {tensor.lanes} lanes")
 
 
-def capsule_view(
-    capsule: Any, shape: tuple[int, ...] | None = None, dtype: Any = None
-) -> np.ndarray[Any, Any]:
+def capsule_view(capsule: Any, shape: tuple[int, ...] | None = None, dtype: Any = None) -> np.ndarray[Any, Any]:
     """An array over the memory of a capsule, which lives as long as the array.
 
     Args:

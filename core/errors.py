@@ -7,6 +7,7 @@ from typing import Any
 from primax.core._jaxlib import XlaRuntimeError
 
 __all__ = [
+    "CallbackError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "JaxprTypeError",
@@ -64,6 +65,10 @@ class PluginWarning(UserWarning):
 
 class DeletedArrayError(RuntimeError):
     """An array was read after its buffer had been donated or deleted."""
+
+
+class CallbackError(RuntimeError):
+    """A Python function that a program called has failed; it reaches the caller within an `XlaError`."""
 
 
 # XLA refused to compile a program, or a compiled program failed while running. It is the class that the

@@ -156,9 +156,7 @@ def _widen(b: Any) -> Any:
             committed=False,
             _skip_checks=True,
         )
-        program = client(device.platform).compile_and_load(
-            text, DeviceList((device,)), compile_options(device)
-        )
+        program = client(device.platform).compile_and_load(text, DeviceList((device,)), compile_options(device))
         found = _widening[device, aval.shape, aval.dtype] = program, handler
     program, handler = found
     return program.execute_sharded([b]).consume_with_handlers([handler])[0]
@@ -400,9 +398,7 @@ def _from_host(x: Any, copy: bool | None) -> Array:
 def _from_accelerator(x: Any, kind: int, number: int) -> Array:
     platform = {2: "cuda", 10: "rocm"}.get(kind)
     if platform is None or platform not in platforms:
-        raise BufferError(
-            f"from_dlpack: x is on a device of DLPack's kind {kind}, and there are {sorted(platforms)}"
-        )
+        raise BufferError(f"from_dlpack: x is on a device of DLPack's kind {kind}, and there are {sorted(platforms)}")
     device = next(d for d in local_devices(platform) if d.local_hardware_id == number)
     capsule = x.__dlpack__()
     aval = ShapedArray(tuple(x.shape), capsule_dtype(capsule))

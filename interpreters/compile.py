@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,9 +31,10 @@ class Executable:
 
     Attributes:
       xla: the loaded XLA executable.
-      lowered: the module it was compiled from.
+      keepalives: what the program refers to besides.
       consts: buffers of the program's constants, passed before its inputs.
       kept: for each input whether the program takes it.
+      quiet: whether it neither has effects nor calls Python.
     """
 
     __slots__ = (
@@ -41,10 +44,11 @@ class Executable:
         "handlers",
         "has_tokens",
         "in_avals",
+        "keepalives",
         "kept",
-        "lowered",
         "ordered",
         "out_avals",
+        "quiet",
         "sharding",
         "unordered",
         "xla",
@@ -52,7 +56,7 @@ class Executable:
 
     def __init__(self, closed: ClosedJaxpr, lowered: Lowered, device: Any, xla: Any) -> None:
         self.xla = xla
-        self.lowered = lowered
+        self.keepalives = (lowered.host_callbacks, lowered.keepalives)
         self.device = device
         self.sharding = backend.sharding_of(device)
         self.kept = lowered.kept
@@ -69,6 +73,7 @@ class Executable:
         self.ordered = lowered.ordered_effects
         self.unordered = bool(closed.effects) and len(self.ordered) < len(closed.effects)
         self.has_tokens = bool(closed.effects)
+        self.quiet = not closed.effects and not lowered.host_callbacks
 
     def __call__(self, args: Sequence[Any]) -> list[Array]:
         """Run on flat arguments: arrays, NumPy arrays or scalars, of the types compiled for."""
@@ -84,12 +89,15 @@ class Executable:
         return [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
 
 
+_MOST_PENDING = 1024
+
+
 class RuntimeTokens(threading.local):
     """What effects of this thread's programs are under way."""
 
     def __init__(self) -> None:
         self.ordered: dict[Any, Any] = {}
-        self.unordered: list[Any] = []
+        self.unordered: deque[Any] = deque()
 
 
 runtime_tokens = RuntimeTokens()
@@ -103,8 +111,10 @@ def run_with_effects(executable: Executable, buffers: list[Any], handlers: list[
     results = executable.xla.execute_sharded([*tokens, *buffers], with_tokens=executable.unordered)
     outs = results.consume_with_handlers(all_handlers)
     if executable.unordered:
-        runtime_tokens.unordered = [t for t in runtime_tokens.unordered if not t.is_ready()]
-        runtime_tokens.unordered.append(results.consume_token())
+        pending = runtime_tokens.unordered
+        pending.append(results.consume_token())
+        if len(pending) > _MOST_PENDING:
+            pending.popleft().block_until_ready()
     for effect, token in zip(executable.ordered, outs, strict=False):
         runtime_tokens.ordered[effect, device] = token
     return [Array(b) for b in outs[len(tokens) :]]
@@ -123,12 +133,25 @@ def _token_handler(device: Any) -> Any:
 
 
 def effects_barrier() -> None:
-    """Wait until all effects of programs that this thread started have happened."""
-    for token in list(runtime_tokens.ordered.values()):
-        token.block_until_ready()
-    for token in runtime_tokens.unordered:
-        token.block_until_ready()
+    """Wait until all effects of programs that this thread started have happened.
+
+    Raises:
+      XlaError: one of the programs failed. The next call begins anew.
+    """
+    pending = [*runtime_tokens.ordered.values(), *runtime_tokens.unordered]
+    runtime_tokens.ordered.clear()
     runtime_tokens.unordered.clear()
+    failed = None
+    for token in pending:
+        try:
+            token.block_until_ready()
+        except XlaError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+
+
+atexit.register(effects_barrier)
 
 
 def used_inputs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[bool]]:

@@ -76,14 +76,14 @@ def fast_function(
         try:
             return miss(*args, **kwargs)
         except BaseException:
-            function._clear_cache()  # or else jaxlib would never again dispatch this signature
+            dispatched._clear_cache()  # or else jaxlib would never again dispatch this signature
             raise
 
     def compute(*args: Any, **kwargs: Any) -> Any:
         """What jaxlib calls instead when jax's own `disable_jit` is on."""
         return miss(*args, **kwargs)[0]
 
-    function: Any = _jaxlib.pjit(
+    dispatched: Any = _jaxlib.pjit(
         name,
         compute if fun is None else fun,
         guarded,
@@ -94,8 +94,8 @@ def fast_function(
         _to_shard,
         _fast_cache,
     )
-    _fast_functions.add(function)
-    return function
+    _fast_functions.add(dispatched)
+    return dispatched
 
 
 def _to_shard(x: Any, sharding: Any, layout: Any) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from primax.core import _jaxlib, rules
 from primax.core.avals import AbstractToken, ShapedArray
 from primax.core.dtypes import float0
 from primax.core.effects import ordered_effects
-from primax.core.errors import MissingRuleError, RuleError, XlaError
+from primax.core.errors import CallbackError, MissingRuleError, RuleError, XlaError
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from primax.core.recursion import deeper
 from primax.core.source_info import is_internal, summarize
@@ -33,9 +35,7 @@ __all__ = [
 _functions = rules.lowering_rules.functions
 
 
-def register_lowering(
-    primitive: Any, rule: Callable[..., Any], platform: str | None = None
-) -> Callable[..., Any]:
+def register_lowering(primitive: Any, rule: Callable[..., Any], platform: str | None = None) -> Callable[..., Any]:
     """Register a lowering rule.
 
     Args:
@@ -65,9 +65,7 @@ class _SharedContext:
         self.types: dict[Any, Any] = {}
         self.modules = 0
         with context:
-            self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(
-                code_to_filename=_user_file, frame_limit=10
-            )
+            self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(code_to_filename=_user_file, frame_limit=10)
             self.unknown = ir.Location.unknown()
 
 
@@ -85,7 +83,7 @@ _once: dict[str, Any] = {}
 def _slim_context_class() -> Any:
     found = _once.get("class")
     if found is None:
-        context_class = _jaxlib.ir.Context
+        context_class: Any = _jaxlib.ir.Context
 
         class SlimContext(context_class):  # type: ignore[misc]
             """A context that does not load every dialect there is, which takes milliseconds."""
@@ -121,6 +119,7 @@ class ModuleContext:
       platform: what it is built for.
       host_callbacks: Python functions that the program calls; rules append, the executable keeps them alive.
       keepalives: whatever else must live as long as the executable.
+      source: where the equation that is being lowered was made.
     """
 
     def __init__(self, shared: _SharedContext, module: Any, platform: str, root: Jaxpr) -> None:
@@ -134,6 +133,7 @@ class ModuleContext:
         self.host_callbacks: list[Any] = []
         self.keepalives: list[Any] = []
         self.functions: dict[Any, Any] = {}
+        self.source: Any = None
         self._uses: dict[Jaxpr, int] | None = None
 
     def uses(self, jaxpr: Jaxpr) -> int:
@@ -159,8 +159,21 @@ class ModuleContext:
 
     def add_host_callback(self, function: Callable[..., Any]) -> int:
         """Keep a Python function with the program and return its index for the custom call."""
-        self.host_callbacks.append(function)
+        self.host_callbacks.append(_located(function, self.source))
         return len(self.host_callbacks) - 1
+
+
+def _located(function: Callable[..., Any], source: Any) -> Callable[..., Any]:
+    """A function whose errors say where it was called from: of an error XLA keeps nothing but the text."""
+
+    def call(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except Exception as error:
+            where = summarize(source)
+            raise CallbackError(f"{type(error).__name__}: {error}\nThe callback was made at {where}.") from error
+
+    return call
 
 
 class LoweringRuleContext:
@@ -237,8 +250,8 @@ def _ir_type_makers() -> dict[str, Callable[[], Any]]:
         "float4_e2m1fn": ir.Float4E2M1FNType.get,
     }
     for bits in (2, 4, 8, 16, 32, 64):
-        makers[f"int{bits}"] = lambda bits=bits: signless(bits)
-        makers[f"uint{bits}"] = lambda bits=bits: unsigned(bits)
+        makers[f"int{bits}"] = partial(signless, bits)
+        makers[f"uint{bits}"] = partial(unsigned, bits)
     return makers
 
 
@@ -312,9 +325,7 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
             else:
                 outs.extend(x)
     if len(outs) != len(ctx.avals_out):
-        raise RuleError(
-            f"the lowering rule of {primitive} must return {len(ctx.avals_out)} IR values, got {len(outs)}"
-        )
+        raise RuleError(f"the lowering rule of {primitive} must return {len(ctx.avals_out)} IR values, got {len(outs)}")
     return outs
 
 
@@ -380,12 +391,12 @@ def jaxpr_subcomp(
                 ordered = ordered_effects(eqn.effects)
                 if ordered:
                     ctx.tokens_in = {effect: tokens[effect] for effect in ordered}
+                module.source = source
                 outs = lower_eqn(ctx, values, eqn.params)
                 if ordered:
                     if ctx.tokens_out is None:
                         raise RuleError(
-                            f"the lowering rule of {eqn.primitive} has ordered effects and must call "
-                            "ctx.set_tokens_out"
+                            f"the lowering rule of {eqn.primitive} has ordered effects and must call ctx.set_tokens_out"
                         )
                     tokens = {**tokens, **ctx.tokens_out}
             env.update(zip(eqn.outvars, outs, strict=True))
@@ -433,11 +444,7 @@ _MOST_NESTED_CALLS = 64
 def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Call a closed jaxpr as a function of the module: for rules of primitives that hold one."""
     module = ctx.module_context
-    if (
-        module.depth >= _MOST_NESTED_CALLS
-        and closed not in module.functions
-        and module.uses(closed.jaxpr) <= 1
-    ):
+    if module.depth >= _MOST_NESTED_CALLS and closed not in module.functions and module.uses(closed.jaxpr) <= 1:
         with deeper():
             return inline_jaxpr(ctx, closed, args)
     ordered = ordered_effects(closed.effects)
@@ -535,7 +542,7 @@ def lower_to_module(
         module.symbols.insert(main)
         if any(donated):
             flags = [False] * len(jaxpr.constvars) + [d for d, k in zip(donated, kept, strict=True) if k]
-            main.arg_attrs = _donation_attributes(in_avals, out_avals, flags, len(ordered))
+            main.arg_attrs = _donation_attributes(in_avals, out_avals, flags, len(ordered), name)
         with ir.InsertionPoint(main.add_entry_block()):
             arguments = list(main.arguments)
             tokens = dict(zip(ordered, arguments, strict=False))
@@ -554,13 +561,14 @@ def lower_to_module(
 
 
 def _donation_attributes(
-    in_avals: Sequence[Any], out_avals: Sequence[Any], donated: Sequence[bool], tokens: int
+    in_avals: Sequence[Any], out_avals: Sequence[Any], donated: Sequence[bool], tokens: int, name: str
 ) -> Any:
     ir = _jaxlib.ir
     free: dict[Any, list[int]] = {}
     for i, aval in enumerate(out_avals):
         free.setdefault((aval.shape, aval.dtype), []).append(i)
     attributes = [ir.DictAttr.get({})] * tokens
+    useless = []
     for aval, donate in zip(in_avals, donated, strict=True):
         if not donate:
             attributes.append(ir.DictAttr.get({}))
@@ -570,7 +578,14 @@ def _donation_attributes(
             index = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), tokens + targets.pop(0))
             attributes.append(ir.DictAttr.get({"tf.aliasing_output": index}))
         else:
-            attributes.append(ir.DictAttr.get({"jax.buffer_donor": ir.BoolAttr.get(True)}))
+            attributes.append(ir.DictAttr.get({}))
+            useless.append(aval.str_short())
+    if useless:
+        warnings.warn(
+            f"{name}: donated arguments of types [{', '.join(useless)}] fit no result, and are not reused",
+            UserWarning,
+            stacklevel=2,
+        )
     return ir.ArrayAttr.get(attributes)
 
 

@@ -74,6 +74,11 @@ def positions_and_names(
             )
     if not variadic:
         numbers = tuple(i % len(positional) for i in numbers)
+    elif any(i < 0 for i in numbers):
+        raise ValueError(
+            f"{function}: {what}_argnums must not be negative, since {fun_name} takes any number of arguments; "
+            f"got {argnums}"
+        )
     order = {p.name: i for i, p in enumerate(positional)}
     if argnames is None:
         names = tuple(p.name for i, p in enumerate(positional) if i in numbers and p.kind is p.POSITIONAL_OR_KEYWORD)

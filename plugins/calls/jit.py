@@ -50,9 +50,7 @@ class Program:
             jaxpr = self.closed.jaxpr
             invars = [*jaxpr.constvars, *jaxpr.invars]
             self._open = (
-                core.ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars))
-                if jaxpr.constvars
-                else self.closed
+                core.ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars)) if jaxpr.constvars else self.closed
             )
         return self._open
 
@@ -163,9 +161,7 @@ class Jitted:
             if any(isinstance(x, core.Tracer) for x in leaves):
                 raise core.escaped(next(x for x in leaves if isinstance(x, core.Tracer)))
             device = self.device or backend.choose_device(leaves)
-            executable = backend.executable_for(
-                program.closed, f"jit_{self.name}", device, donated, self.keep_unused
-            )
+            executable = backend.executable_for(program.closed, f"jit_{self.name}", device, donated, self.keep_unused)
             outs = tree.unflatten(program.out_tree, executable(leaves))
             fast = None if self.device else backend.fast_path(executable, program.fast_tree, leaves)
             return outs, fast, False
@@ -189,8 +185,7 @@ class Jitted:
         program, leaves = self.program(args, kwargs)
         if program.tracers:
             raise core.UnexpectedTracerError(
-                f"{self.name} closes over values of an enclosing transformation; "
-                "pass them as arguments to inspect it"
+                f"{self.name} closes over values of an enclosing transformation; pass them as arguments to inspect it"
             )
         device = self.device or backend.choose_device(leaves)
         return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, device)
@@ -274,9 +269,7 @@ def jit(
     jitted = Jitted(fun, static, donate, keep_unused, inline, device)
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
     key = (static.positions, static_names, donate.positions, donate_names, keep_unused, inline, device)
-    fast = function = backend.fast_function(
-        jitted.name, fun, jitted.miss, static.positions, static_names, key
-    )
+    fast = function = backend.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)
     if donate.positions or donate.names:
 
         def function(*args: Any, **kwargs: Any) -> Any:

@@ -54,9 +54,7 @@ def _jit_check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any
     return jaxpr.out_avals, jaxpr.effects
 
 
-def _jit_jvp(
-    primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any
-) -> Any:
+def _jit_jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
     nonzeros = [type(t) is not ad.Zero for t in tangents]
     jvp_jaxpr, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzeros)
     given = [t for t in tangents if type(t) is not ad.Zero]
@@ -146,9 +144,7 @@ def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
     return known_eqn, unknown_eqn, split.unknown_out
 
 
-def _jit_transpose(
-    cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any
-) -> Any:
+def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
     linear = tuple(type(x) is ad.UndefinedPrimal for x in args)
     nonzero = tuple(type(ct) is not ad.Zero for ct in cts)
     transposed, nonzero_in = _transpose_jaxpr(jaxpr, linear, nonzero)
@@ -186,8 +182,7 @@ def _transpose_jaxpr(
             tape = ad.linear_tape(linear_part, linear_avals)
             found = iter(values[len(rest) :])
             cts = [
-                next(found) if nz else ad.Zero(a.to_tangent_aval())
-                for a, nz in zip(out_avals, nonzero, strict=True)
+                next(found) if nz else ad.Zero(a.to_tangent_aval()) for a, nz in zip(out_avals, nonzero, strict=True)
             ]
             results = tape.transpose(cts)
             flags.extend(type(ct) is not ad.Zero for ct in results)
@@ -207,18 +202,14 @@ def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> Any:
     trimmed, used_inputs = core.dce_jaxpr(closed.jaxpr, used_outputs)
     if all(used_outputs) and all(used_inputs) and len(trimmed.eqns) == len(closed.jaxpr.eqns):
         return used_inputs, eqn
-    new = core.cached(
-        closed, ("trimmed", tuple(used_outputs)), lambda: core.ClosedJaxpr(trimmed, closed.consts)
-    )
+    new = core.cached(closed, ("trimmed", tuple(used_outputs)), lambda: core.ClosedJaxpr(trimmed, closed.consts))
     params = _params(new, eqn.params["name"], eqn.params["inline"])
     invars = [v for v, used in zip(eqn.invars, used_inputs, strict=True) if used]
     outvars = [v for v, used in zip(eqn.outvars, used_outputs, strict=True) if used]
     return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=params, effects=trimmed.effects)
 
 
-def _jit_lowering(
-    ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, **params: Any
-) -> Any:
+def _jit_lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, **params: Any) -> Any:
     return mlir.call_jaxpr(ctx, name, jaxpr, args)
 
 

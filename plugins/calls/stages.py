@@ -20,9 +20,7 @@ class Stage:
 
     __slots__ = ("device", "donated", "keep_unused", "name", "program")
 
-    def __init__(
-        self, program: Any, name: str, donated: tuple[bool, ...], keep_unused: bool, device: Any
-    ) -> None:
+    def __init__(self, program: Any, name: str, donated: tuple[bool, ...], keep_unused: bool, device: Any) -> None:
         self.program = program
         self.name = name
         self.donated = donated
@@ -145,9 +143,7 @@ class Compiled(Stage):
             )
         for i, (x, aval) in enumerate(zip(leaves, self.program.closed.in_avals, strict=True)):
             if isinstance(x, core.Tracer):
-                raise TypeError(
-                    f"{self.name}: a compiled program cannot be transformed; transform the jitted function"
-                )
+                raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
             have = core.get_aval(x)
             if have.shape != aval.shape or have.dtype != aval.dtype:
                 path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0])

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import primax as px
 import pytest
+
+import primax as px
 from primax.core import config
 from primax.interpreters import backend, disk_cache
 from primax.plugins.arithmetic import add, mul
@@ -58,9 +59,9 @@ def test_the_key_tells_programs_apart(folder: Path, caplog: Any) -> None:
     program()(ONES)
     assert compile_events(caplog, lambda: program(4.0)(ONES)) == ["compiled"]
     assert compile_events(caplog, lambda: program()(np.ones(4, np.float32))) == ["compiled"]
-    assert compile_events(
-        caplog, lambda: px.jit(lambda x: add(x, x), donate_argnums=0)(px.device_put(ONES))
-    ) == ["compiled"]
+    assert compile_events(caplog, lambda: px.jit(lambda x: add(x, x), donate_argnums=0)(px.device_put(ONES))) == [
+        "compiled"
+    ]
     assert compile_events(caplog, lambda: px.jit(lambda x: add(x, x))(px.device_put(ONES))) == ["compiled"]
     assert len(list(folder.iterdir())) == 5
 
@@ -116,9 +117,7 @@ def test_a_file_that_xla_cannot_load_is_ignored_and_replaced(folder: Path, caplo
     assert compile_events(caplog, lambda: program()(ONES)) == ["loaded"]
 
 
-def test_a_directory_that_cannot_be_written_costs_only_a_warning(
-    tmp_path: Path, folder: Path, caplog: Any
-) -> None:
+def test_a_directory_that_cannot_be_written_costs_only_a_warning(tmp_path: Path, folder: Path, caplog: Any) -> None:
     occupied = tmp_path / "file"
     occupied.write_text("not a directory")
     px.config.update("compilation_cache_dir", occupied / "cache")
