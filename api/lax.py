@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from primax.plugins.accuracy import AccuracyMode, Tolerance
 from primax.plugins.arithmetic import (
     abs,
     abs_p,
@@ -265,9 +266,11 @@ from primax.plugins.trigonometry import (
 )
 
 __all__ = [
+    "AccuracyMode",
     "DotAlgorithmPreset",
     "Precision",
     "RoundingMethod",
+    "Tolerance",
     "abs",
     "abs_p",
     "acos",

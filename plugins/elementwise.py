@@ -13,6 +13,7 @@ from primax.extend.interpreters import ad, batching, mlir
 
 __all__ = [
     "ANY",
+    "Accepts",
     "BOOL_OR_INT",
     "COMPLEX",
     "FLOAT32_64_OR_COMPLEX",
@@ -24,7 +25,6 @@ __all__ = [
     "ORDERED",
     "REAL",
     "SIGNED",
-    "Accepts",
     "elementwise_abstract_eval",
     "ir_full",
     "like",

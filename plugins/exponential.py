@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes
 from primax.extend.interpreters import mlir
+from primax.plugins.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.plugins.arithmetic import add_p, div_p, mul_p, sub_p
 from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.elementwise import (
@@ -45,6 +46,8 @@ __all__ = [
     "sqrt_p",
 ]
 
+Accuracy = AccuracyMode | Tolerance | None
+
 cbrt_p = core.Primitive("cbrt")
 exp2_p = core.Primitive("exp2")
 exp_p = core.Primitive("exp")
@@ -57,49 +60,67 @@ rsqrt_p = core.Primitive("rsqrt")
 sqrt_p = core.Primitive("sqrt")
 
 
-def exp(x: Any) -> Any:
+def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise e**x, for floating or complex arrays."""
-    return exp_p.bind(x)
+    if accuracy is None:
+        return exp_p.bind(x)
+    return exp_p.bind(x, accuracy=require_accuracy("exp", accuracy))
 
 
-def exp2(x: Any) -> Any:
+def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise 2**x, for floating or complex arrays."""
-    return exp2_p.bind(x)
+    if accuracy is None:
+        return exp2_p.bind(x)
+    return exp2_p.bind(x, accuracy=require_accuracy("exp2", accuracy))
 
 
-def expm1(x: Any) -> Any:
+def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise e**x - 1, accurate near 0, for floating or complex arrays."""
-    return expm1_p.bind(x)
+    if accuracy is None:
+        return expm1_p.bind(x)
+    return expm1_p.bind(x, accuracy=require_accuracy("expm1", accuracy))
 
 
-def log(x: Any) -> Any:
+def log(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise natural logarithm, for floating or complex arrays."""
-    return log_p.bind(x)
+    if accuracy is None:
+        return log_p.bind(x)
+    return log_p.bind(x, accuracy=require_accuracy("log", accuracy))
 
 
-def log1p(x: Any) -> Any:
+def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise log(1 + x), accurate near 0, for floating or complex arrays."""
-    return log1p_p.bind(x)
+    if accuracy is None:
+        return log1p_p.bind(x)
+    return log1p_p.bind(x, accuracy=require_accuracy("log1p", accuracy))
 
 
-def logistic(x: Any) -> Any:
+def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise 1 / (1 + e**-x), for floating or complex arrays."""
-    return logistic_p.bind(x)
+    if accuracy is None:
+        return logistic_p.bind(x)
+    return logistic_p.bind(x, accuracy=require_accuracy("logistic", accuracy))
 
 
-def sqrt(x: Any) -> Any:
+def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise square root, for floating or complex arrays."""
-    return sqrt_p.bind(x)
+    if accuracy is None:
+        return sqrt_p.bind(x)
+    return sqrt_p.bind(x, accuracy=require_accuracy("sqrt", accuracy))
 
 
-def rsqrt(x: Any) -> Any:
+def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise 1 / sqrt(x), for floating or complex arrays."""
-    return rsqrt_p.bind(x)
+    if accuracy is None:
+        return rsqrt_p.bind(x)
+    return rsqrt_p.bind(x, accuracy=require_accuracy("rsqrt", accuracy))
 
 
-def cbrt(x: Any) -> Any:
+def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise cube root, for real floating arrays."""
-    return cbrt_p.bind(x)
+    if accuracy is None:
+        return cbrt_p.bind(x)
+    return cbrt_p.bind(x, accuracy=require_accuracy("cbrt", accuracy))
 
 
 def pow(x: Any, y: Any) -> Any:
@@ -112,9 +133,11 @@ def pow(x: Any, y: Any) -> Any:
     return pow_p.bind(x, y)
 
 
-def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
-    scaled = mlir.hlo.multiply(x, ir_full(math.log(2), ctx.avals_in[0]))
-    return mlir.hlo.exponential(scaled)
+_exponential = accurate("stablehlo.exponential")
+
+
+def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Any:
+    return _exponential(ctx, mlir.hlo.multiply(x, ir_full(math.log(2), ctx.avals_in[0])), **params)
 
 
 _power = mlir.nary("stablehlo.power")
@@ -151,49 +174,54 @@ def _pow_jvp_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 TABLE = (
-    row(exp_p, INEXACT, "stablehlo.exponential", lambda t, out, x: mul_p.bind(t, out), uses_result=True),
+    row(exp_p, INEXACT, accurate("stablehlo.exponential"), lambda t, out, x, **_: mul_p.bind(t, out), uses_result=True),
     row(
         exp2_p,
         INEXACT,
         _exp2_lowering,
-        lambda t, out, x: mul_p.bind(t, mul_p.bind(out, like(x, math.log(2)))),
+        lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(out, like(x, math.log(2)))),
         uses_result=True,
     ),
     row(
         expm1_p,
         INEXACT,
-        "stablehlo.exponential_minus_one",
-        lambda t, out, x: mul_p.bind(t, add_p.bind(out, like(x, 1.0))),
+        accurate("stablehlo.exponential_minus_one"),
+        lambda t, out, x, **_: mul_p.bind(t, add_p.bind(out, like(x, 1.0))),
         uses_result=True,
     ),
-    row(log_p, INEXACT, "stablehlo.log", lambda t, x: div_p.bind(t, x)),
-    row(log1p_p, INEXACT, "stablehlo.log_plus_one", lambda t, x: div_p.bind(t, add_p.bind(x, like(x, 1.0)))),
+    row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div_p.bind(t, x)),
+    row(
+        log1p_p,
+        INEXACT,
+        accurate("stablehlo.log_plus_one"),
+        lambda t, x, **_: div_p.bind(t, add_p.bind(x, like(x, 1.0))),
+    ),
     row(
         logistic_p,
         INEXACT,
-        "stablehlo.logistic",
-        lambda t, out, x: mul_p.bind(t, mul_p.bind(out, sub_p.bind(like(x, 1.0), out))),
+        accurate("stablehlo.logistic"),
+        lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(out, sub_p.bind(like(x, 1.0), out))),
         uses_result=True,
     ),
     row(
         sqrt_p,
         INEXACT,
-        "stablehlo.sqrt",
-        lambda t, out, x: mul_p.bind(t, div_p.bind(like(x, 0.5), out)),
+        accurate("stablehlo.sqrt"),
+        lambda t, out, x, **_: mul_p.bind(t, div_p.bind(like(x, 0.5), out)),
         uses_result=True,
     ),
     row(
         rsqrt_p,
         INEXACT,
-        "stablehlo.rsqrt",
-        lambda t, out, x: mul_p.bind(t, mul_p.bind(div_p.bind(out, x), like(x, -0.5))),
+        accurate("stablehlo.rsqrt"),
+        lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(div_p.bind(out, x), like(x, -0.5))),
         uses_result=True,
     ),
     row(
         cbrt_p,
         FLOATING,
-        "stablehlo.cbrt",
-        lambda t, out, x: mul_p.bind(t, div_p.bind(like(x, 1 / 3), mul_p.bind(out, out))),
+        accurate("stablehlo.cbrt"),
+        lambda t, out, x, **_: mul_p.bind(t, div_p.bind(like(x, 1 / 3), mul_p.bind(out, out))),
         uses_result=True,
     ),
     row(

@@ -7,6 +7,7 @@ from typing import Any
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes
 from primax.extend.interpreters import ad, mlir
+from primax.plugins.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.plugins.arithmetic import (
     add_p,
     complex_p,
@@ -54,6 +55,8 @@ __all__ = [
     "tanh_p",
 ]
 
+Accuracy = AccuracyMode | Tolerance | None
+
 acos_p = core.Primitive("acos")
 acosh_p = core.Primitive("acosh")
 asin_p = core.Primitive("asin")
@@ -69,19 +72,25 @@ tan_p = core.Primitive("tan")
 tanh_p = core.Primitive("tanh")
 
 
-def sin(x: Any) -> Any:
+def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise sine of radians, for floating or complex arrays."""
-    return sin_p.bind(x)
+    if accuracy is None:
+        return sin_p.bind(x)
+    return sin_p.bind(x, accuracy=require_accuracy("sin", accuracy))
 
 
-def cos(x: Any) -> Any:
+def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise cosine of radians, for floating or complex arrays."""
-    return cos_p.bind(x)
+    if accuracy is None:
+        return cos_p.bind(x)
+    return cos_p.bind(x, accuracy=require_accuracy("cos", accuracy))
 
 
-def tan(x: Any) -> Any:
+def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise tangent of radians, for floating or complex arrays."""
-    return tan_p.bind(x)
+    if accuracy is None:
+        return tan_p.bind(x)
+    return tan_p.bind(x, accuracy=require_accuracy("tan", accuracy))
 
 
 def asin(x: Any) -> Any:
@@ -119,9 +128,11 @@ def cosh(x: Any) -> Any:
     return cosh_p.bind(x)
 
 
-def tanh(x: Any) -> Any:
+def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise hyperbolic tangent, for floating or complex arrays."""
-    return tanh_p.bind(x)
+    if accuracy is None:
+        return tanh_p.bind(x)
+    return tanh_p.bind(x, accuracy=require_accuracy("tanh", accuracy))
 
 
 def asinh(x: Any) -> Any:
@@ -200,28 +211,33 @@ def _complex_cos(z: Any) -> Any:
 
 def _by_parts(operation: str, parts: Any) -> Any:
     """A lowering to an operation for real numbers, and to its parts for complex ones."""
-    real, by_parts = mlir.nary(operation), mlir.lower_fun(parts, multiple_results=False)
+    real, by_parts = accurate(operation), mlir.lower_fun(parts, multiple_results=False)
 
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
-        return (by_parts if dtypes.is_complex(ctx.avals_in[0].dtype) else real)(ctx, x)
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Any:
+        return by_parts(ctx, x) if dtypes.is_complex(ctx.avals_in[0].dtype) else real(ctx, x, **params)
 
     lowering.__name__ = f"lower_to({operation})"
     return lowering
 
 
 TABLE = (
-    row(sin_p, INEXACT, _by_parts("stablehlo.sine", _complex_sin), lambda t, x: mul_p.bind(t, cos_p.bind(x))),
+    row(
+        sin_p,
+        INEXACT,
+        _by_parts("stablehlo.sine", _complex_sin),
+        lambda t, x, **how: mul_p.bind(t, cos_p.bind(x, **how)),
+    ),
     row(
         cos_p,
         INEXACT,
         _by_parts("stablehlo.cosine", _complex_cos),
-        lambda t, x: mul_p.bind(t, neg_p.bind(sin_p.bind(x))),
+        lambda t, x, **how: mul_p.bind(t, neg_p.bind(sin_p.bind(x, **how))),
     ),
     row(
         tan_p,
         INEXACT,
-        "stablehlo.tan",
-        lambda t, out, x: mul_p.bind(t, _one_plus_square(out)),
+        accurate("stablehlo.tan"),
+        lambda t, out, x, **_: mul_p.bind(t, _one_plus_square(out)),
         uses_result=True,
     ),
     row(asin_p, INEXACT, "chlo.asin", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x)))),
@@ -238,8 +254,8 @@ TABLE = (
     row(
         tanh_p,
         INEXACT,
-        "stablehlo.tanh",
-        lambda t, out, x: mul_p.bind(t, _one_minus_square(out)),
+        accurate("stablehlo.tanh"),
+        lambda t, out, x, **_: mul_p.bind(t, _one_minus_square(out)),
         uses_result=True,
     ),
     row(asinh_p, INEXACT, "chlo.asinh", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_plus_square(x)))),

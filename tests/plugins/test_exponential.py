@@ -107,3 +107,31 @@ def test_bad_arguments_are_named():
         px.lax.pow(x, x)
     with pytest.raises(TypeError, match=r"pow: arguments must have one dtype, got c64.* and f32"):
         px.lax.pow(np.complex64(1), 2.0)
+
+
+ACCURATE = (*NAMES, "sin", "cos", "tan", "tanh")
+
+
+@pytest.mark.parametrize("name", ACCURATE)
+def test_accuracy_is_written_into_the_module(name):
+    x = np.float32([0.5, 1.0])
+    call = getattr(px.lax, name)
+
+    def text(accuracy):
+        return px.jit(lambda x: call(x, accuracy=accuracy)).lower(x).as_text()
+
+    assert "result_accuracy" not in text(None)
+    assert "result_accuracy_mode<HIGHEST>" in text(px.lax.AccuracyMode.HIGHEST)
+    assert "rtol = 1.000000e-03, mode = #stablehlo.result_accuracy_mode<TOLERANCE>" in text(px.lax.Tolerance(rtol=1e-3))
+    highest = px.lax.AccuracyMode.HIGHEST
+    assert_close(call(x, accuracy=highest), call(x), 1e-5)
+    assert_close(px.vmap(px.grad(lambda x: call(x, accuracy=highest)))(x), px.vmap(px.grad(call))(x), 1e-5)
+
+
+def test_bad_accuracies_are_named():
+    with pytest.raises(TypeError, match="exp: accuracy must be an AccuracyMode, a Tolerance or None, got 1"):
+        px.lax.exp(1.0, accuracy=1)
+    with pytest.raises(ValueError, match="Tolerance: atol, rtol and ulps must not be negative, nor all 0"):
+        px.lax.Tolerance()
+    with pytest.raises(ValueError, match="Tolerance: atol, rtol and ulps must not be negative, nor all 0"):
+        px.lax.Tolerance(atol=-1.0)

@@ -1,0 +1,80 @@
+"""How accurately functions of one argument are computed: what a caller may ask for, and its form in StableHLO."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from primax.extend.interpreters import mlir
+from primax.plugins.elementwise import FLOATING
+
+__all__ = ["AccuracyMode", "Tolerance", "accurate", "require_accuracy"]
+
+
+class AccuracyMode(enum.Enum):
+    """Which of several implementations of a function is taken: the most accurate, or the platform's usual one."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+    def __repr__(self) -> str:
+        return f"AccuracyMode.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a result may be off: the fastest implementation that is as accurate is taken.
+
+    Attributes:
+      atol: absolutely.
+      rtol: relative to the result.
+      ulps: in units in the last place of the result.
+
+    Raises:
+      ValueError: one of them is negative, or all are 0.
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        given = (self.atol, self.rtol, self.ulps)
+        if not all(0 <= x < math.inf for x in given) or not any(given):
+            raise ValueError(f"Tolerance: atol, rtol and ulps must not be negative, nor all 0, got {given}")
+
+
+def require_accuracy(function: str, accuracy: Any) -> Any:
+    """The accuracy asked for.
+
+    Raises:
+      TypeError: it is neither a mode nor a tolerance.
+    """
+    if not isinstance(accuracy, AccuracyMode | Tolerance):
+        raise TypeError(f"{function}: accuracy must be an AccuracyMode, a Tolerance or None, got {accuracy!r}")
+    return accuracy
+
+
+def _attribute(accuracy: AccuracyMode | Tolerance) -> Any:
+    if isinstance(accuracy, Tolerance):
+        atol, rtol, ulps = float(accuracy.atol), float(accuracy.rtol), int(accuracy.ulps)
+        return mlir.hlo.ResultAccuracyAttr.get(atol, rtol, ulps, "TOLERANCE")
+    return mlir.hlo.ResultAccuracyAttr.get(0.0, 0.0, 0, accuracy.name)
+
+
+def accurate(operation: str) -> Callable[..., Any]:
+    """The lowering rule of a StableHLO operation of one argument that takes an accuracy.
+
+    Complex numbers are computed as XLA does, whatever is asked for.
+    """
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, accuracy: Any = None) -> Any:
+        asked = accuracy is not None and ctx.avals_in[0].dtype in FLOATING
+        attributes = {"result_accuracy": _attribute(accuracy)} if asked else None
+        return mlir.ir.Operation.create(operation, [x.type], [x], attributes).results
+
+    lowering.__name__ = f"lower_to({operation})"
+    return lowering
