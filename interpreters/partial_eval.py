@@ -80,6 +80,8 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> PartialEva
     extra = [v for v in passed if v not in position]
     numbers = {v: -1 - j for j, v in enumerate(extra)}
     unknown = rest.replace(constvars=consts, invars=[*passed, *unknown_invars])
+    if not known_eqns and _same(unknown, jaxpr):
+        unknown = jaxpr  # so that what is cached on it, such as splits of the programs it holds, is found again
     known_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if not u]
     whole_known = Jaxpr(
         jaxpr.constvars,
@@ -92,9 +94,19 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> PartialEva
     known, _ = dce_jaxpr(whole_known, [True] * len(whole_known.outvars), True)
     return PartialEval(
         ClosedJaxpr(known, closed.consts),
-        ClosedJaxpr(unknown, [constants[v] for v in consts]),
+        closed if unknown is jaxpr else ClosedJaxpr(unknown, [constants[v] for v in consts]),
         unknown_out,
         [position[v] if v in position else numbers[v] for v in passed],
+    )
+
+
+def _same(one: Jaxpr, other: Jaxpr) -> bool:
+    """Whether two programs consist of the very same variables and equations."""
+    return (
+        one.invars == other.invars
+        and one.constvars == other.constvars
+        and one.outvars == other.outvars
+        and one.eqns == other.eqns
     )
 
 

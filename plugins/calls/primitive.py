@@ -120,6 +120,8 @@ def _forward(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
 def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
     params = eqn.params
     split = pe.partial_eval_jaxpr(params["jaxpr"], unknown_in)
+    if split.unknown is params["jaxpr"]:
+        return None, eqn, split.unknown_out
     known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
     rest_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
     known_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
