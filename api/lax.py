@@ -157,6 +157,12 @@ from primax.plugins.rounding import (
     round,
     round_p,
 )
+from primax.plugins.sorting import (
+    sort,
+    sort_p,
+    top_k,
+    top_k_p,
+)
 from primax.plugins.special import (
     bessel_i0e,
     bessel_i0e_p,
@@ -482,6 +488,8 @@ __all__ = [
     "slice",
     "slice_in_dim",
     "slice_p",
+    "sort",
+    "sort_p",
     "split",
     "split_p",
     "sqrt",
@@ -500,6 +508,8 @@ __all__ = [
     "tanh_p",
     "tile",
     "tile_p",
+    "top_k",
+    "top_k_p",
     "transpose",
     "transpose_p",
     "xor_p",

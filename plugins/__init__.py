@@ -15,6 +15,7 @@ BUILTIN_FAMILIES = (
     "special",
     "reductions",
     "cumulative",
+    "sorting",
     "dot",
     "calls",
     "devices",

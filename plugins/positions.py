@@ -1,0 +1,112 @@
+"""Elements at given positions along an axis, and the way back: how tangents follow elements that are moved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+
+__all__ = ["RULES", "put_along_p", "take_along_p"]
+
+# out[.., i, ..] = x[.., positions[.., i, ..], ..]
+take_along_p = core.Primitive("take_along")
+# out[.., positions[.., i, ..], ..] = x[.., i, ..] in an array of zeros; no position occurs twice
+put_along_p = core.Primitive("put_along")
+
+
+def _resized(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+def _take_abstract_eval(x: ShapedArray, positions: ShapedArray, *, axis: int) -> ShapedArray:
+    assert positions.shape == _resized(x.shape, axis, positions.shape[axis])
+    return ShapedArray(positions.shape, x.dtype, x.weak_type)
+
+
+def _put_abstract_eval(x: ShapedArray, positions: ShapedArray, *, axis: int, size: int) -> ShapedArray:
+    assert x.shape == positions.shape
+    return ShapedArray(_resized(x.shape, axis, size), x.dtype, x.weak_type)
+
+
+def _take_transpose(ct: Any, x: Any, positions: Any, *, axis: int) -> Any:
+    if type(ct) is ad.Zero:
+        return ad.Zero(x.aval), None
+    return put_along_p.bind(ct, positions, axis=axis, size=x.aval.shape[axis]), None
+
+
+def _put_transpose(ct: Any, x: Any, positions: Any, *, axis: int, size: int) -> Any:
+    if type(ct) is ad.Zero:
+        return ad.Zero(x.aval), None
+    return take_along_p.bind(ct, positions, axis=axis), None
+
+
+def _jvp(primitive: core.Primitive) -> Any:
+    return ad.standard_jvp(primitive, lambda t, x, positions, **params: primitive.bind(t, positions, **params), None)
+
+
+def _batch(primitive: core.Primitive) -> Any:
+    def batch(args: Any, dims: Any, *, axis: int, **params: Any) -> Any:
+        (x, positions), (dx, dp) = args, dims
+        if dx is None:
+            x, dx = batching.broadcast(x, get_aval(positions).shape[dp], dp), dp
+        elif dp is None:
+            positions = batching.broadcast(positions, get_aval(x).shape[dx], dx)
+        else:
+            positions = batching.moveaxis(positions, dp, dx)
+        return primitive.bind(x, positions, axis=axis + (axis >= dx), **params), dx
+
+    batch.__name__ = f"batch({primitive})"
+    return batch
+
+
+def _take_lowering(ctx: mlir.LoweringRuleContext, x: Any, positions: Any, *, axis: int) -> Any:
+    rank = len(ctx.avals_out[0].shape)
+    others = [d for d in range(rank) if d != axis]
+    numbers = mlir.hlo.GatherDimensionNumbers.get([], [axis], others, others, [axis], rank)
+    sizes = mlir.ir.DenseI64ArrayAttr.get([1] * rank)
+    return mlir.hlo.GatherOp(x, _column(ctx, positions), numbers, sizes).results
+
+
+def _put_lowering(ctx: mlir.LoweringRuleContext, x: Any, positions: Any, *, axis: int, size: int) -> Any:
+    ir, hlo = mlir.ir, mlir.hlo
+    aval = ctx.avals_out[0]
+    rank = len(aval.shape)
+    others = [d for d in range(rank) if d != axis]
+    numbers = hlo.ScatterDimensionNumbers.get([], [axis], others, others, [axis], rank)
+    zero = mlir.ir_constant(np.zeros((), aval.dtype))
+    zeros = mlir.broadcast_scalar(zero, aval)
+    operation = hlo.ScatterOp(
+        [zeros.type], [zeros], _column(ctx, positions), [x], numbers, unique_indices=ir.BoolAttr.get(True)
+    )
+    block = operation.update_computation.blocks.append(zero.type, zero.type)
+    with ir.InsertionPoint(block):
+        hlo.return_([block.arguments[1]])
+    return operation.results
+
+
+def _column(ctx: mlir.LoweringRuleContext, positions: Any) -> Any:
+    """Positions as index vectors of length 1."""
+    aval = ctx.avals_in[1]
+    return mlir.hlo.reshape(mlir.aval_to_ir_type(aval.update(shape=(*aval.shape, 1))), positions)
+
+
+RULES = {
+    take_along_p: {
+        "abstract_eval": _take_abstract_eval,
+        "jvp": _jvp(take_along_p),
+        "transpose": _take_transpose,
+        "batch": _batch(take_along_p),
+        "lowering": _take_lowering,
+    },
+    put_along_p: {
+        "abstract_eval": _put_abstract_eval,
+        "jvp": _jvp(put_along_p),
+        "transpose": _put_transpose,
+        "batch": _batch(put_along_p),
+        "lowering": _put_lowering,
+    },
+}

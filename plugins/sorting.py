@@ -1,0 +1,309 @@
+"""Sorting along an axis, and the greatest elements along one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core, hookimpl
+from primax.extend.core import ShapedArray, config, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.bitwise import and_p, or_p, shift_left_p, shift_right_arithmetic_p, xor_p
+from primax.plugins.comparison import eq_p, ne_p
+from primax.plugins.elementwise import ORDERED
+from primax.plugins.positions import RULES as _POSITION_RULES
+from primax.plugins.positions import take_along_p
+from primax.plugins.structural import (
+    bitcast_convert_type_p,
+    broadcast_in_dim_p,
+    convert_element_type_p,
+    iota_p,
+    select_n_p,
+)
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = ["sort", "sort_p", "top_k", "top_k_p"]
+
+sort_p = core.Primitive("sort", multiple_results=True)
+top_k_p = core.Primitive("top_k", multiple_results=True)
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Sorts an array, or several of them alike, along an axis.
+
+    NaN comes last, -0 and 0 are equal, and complex numbers are ordered by real part, then imaginary part.
+
+    Args:
+      operand: an array, or a sequence of arrays of one shape.
+      dimension: the axis.
+      is_stable: whether elements that are equal keep their order.
+      num_keys: how many of the arrays decide on the order: the first, where it has equal elements the second, and
+        so on. The others are rearranged in the same way.
+
+    Returns:
+      An array, or a tuple of them if `operand` is a sequence.
+
+    Raises:
+      TypeError: there is no array, or their shapes differ.
+      ValueError: `dimension` is out of range, or `num_keys` is not between 1 and the number of arrays.
+
+    >>> import primax as px
+    >>> px.lax.sort((px.numpy.array([3, 1, 2]), px.numpy.array([30, 10, 20])))
+    (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
+    """
+    single = not isinstance(operand, tuple | list)
+    operands = [operand] if single else operand
+    if not operands:
+        raise TypeError("sort: operand must hold an array, got an empty sequence")
+    avals = [get_aval(x) for x in operands]
+    for aval in avals:
+        if aval.shape != avals[0].shape:
+            raise TypeError(f"sort: arrays must have one shape, got {avals[0].str_short()} and {aval.str_short()}")
+    axis = canonical_axis(dimension, len(avals[0].shape), "sort", "dimension")
+    keys = index(num_keys)
+    if not 1 <= keys <= len(operands):
+        raise ValueError(f"sort: num_keys must be between 1 and the number of arrays, {len(operands)}, got {num_keys}")
+    outs = sort_p.bind(*operands, dimension=axis, is_stable=bool(is_stable), num_keys=keys)
+    return outs[0] if single else tuple(outs)
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+    """The greatest elements along an axis in descending order, with their positions.
+
+    NaN counts as the greatest. Of equal elements, the one that comes first is taken first.
+
+    Args:
+      operand: an array of real numbers.
+      k: how many, from 0 to the length of the axis.
+      axis: the axis.
+
+    Returns:
+      Two arrays of length `k` along the axis: the elements, and their positions as int32.
+
+    Raises:
+      TypeError: `operand` is complex.
+      ValueError: `axis` is out of range, or there are not `k` elements.
+
+    >>> import primax as px
+    >>> px.lax.top_k(px.numpy.array([5, 9, 7]), 2)
+    (Array([9, 7], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    axis = canonical_axis(axis, len(get_aval(operand).shape), "top_k")
+    values, positions = top_k_p.bind(operand, k=index(k), axis=axis)
+    return values, positions
+
+
+def _sort_abstract_eval(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
+    return list(avals)
+
+
+def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, num_keys: int) -> Any:
+    params = {"dimension": dimension, "is_stable": is_stable, "num_keys": num_keys}
+    if all(type(t) is ad.Zero for t in tangents):
+        outs = sort_p.bind(*primals, **params)
+        return outs, [ad.Zero.from_primal_value(out) for out in outs]
+    shape = get_aval(primals[0]).shape
+    places = iota_p.bind(dtype=_position_dtype(shape[dimension]), shape=shape, dimension=dimension)
+    *outs, order = sort_p.bind(*primals, places, **params)
+    moved = [
+        ad.Zero.from_primal_value(out) if type(t) is ad.Zero else take_along_p.bind(t, order, axis=dimension)
+        for t, out in zip(tangents, outs, strict=True)
+    ]
+    return outs, moved
+
+
+def _position_dtype(size: int) -> Any:
+    return np.dtype(np.int32 if size < 2**31 else np.int64)
+
+
+def _sort_batch(
+    axis: batching.AxisData, args: Any, dims: Any, *, dimension: int, is_stable: bool, num_keys: int
+) -> Any:
+    params = {"is_stable": is_stable, "num_keys": num_keys}
+    where = next((d for d in dims if d is not None), None)
+    if where is None:
+        return sort_p.bind(*args, dimension=dimension, **params), [None] * len(args)
+    aligned = [batching.to_dim(x, axis.size, d, where) for x, d in zip(args, dims, strict=True)]
+    outs = sort_p.bind(*aligned, dimension=dimension + (dimension >= where), **params)
+    return outs, [where] * len(outs)
+
+
+def _sort_lowering(ctx: mlir.LoweringRuleContext, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
+    ir, hlo = mlir.ir, mlir.hlo
+    operation = hlo.SortOp(
+        [x.type for x in xs],
+        xs,
+        dimension=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), dimension),
+        is_stable=ir.BoolAttr.get(is_stable),
+    )
+    scalars = [mlir.dtype_to_ir_type(aval.dtype) for aval in ctx.avals_in for _ in range(2)]
+    types = [ir.RankedTensorType.get((), scalar) for scalar in scalars]
+    block = operation.comparator.blocks.append(*types)
+    with ir.InsertionPoint(block):
+        arguments = list(block.arguments)
+        pairs = [
+            pair
+            for aval, x, y in zip(ctx.avals_in[:num_keys], arguments[::2], arguments[1::2], strict=False)
+            for pair in _comparable(aval.dtype, x, y)
+        ]
+        hlo.return_([_is_less(pairs)])
+    return operation.results
+
+
+def _comparable(dtype: Any, x: Any, y: Any) -> list[tuple[Any, Any, str]]:
+    """Pairs of scalars to compare one after the other, with the type of comparison.
+
+    Compilers for accelerators know floating keys made in this very way, and sort them by their bits.
+    """
+    hlo = mlir.hlo
+    if dtypes.is_complex(dtype):
+        part = np.dtype(np.float32 if dtype == np.complex64 else np.float64)
+        return [
+            *_comparable(part, hlo.real(x), hlo.real(y)),
+            *_comparable(part, hlo.imag(x), hlo.imag(y)),
+        ]
+    if dtypes.is_floating(dtype):
+        return [(_without_signs(dtype, x), _without_signs(dtype, y), "TOTALORDER")]
+    unsigned = dtypes.is_bool(dtype) or dtypes.is_unsigned_integer(dtype)
+    return [(x, y, "UNSIGNED" if unsigned else "SIGNED")]
+
+
+def _without_signs(dtype: Any, x: Any) -> Any:
+    """A scalar with one zero and one NaN."""
+    zero, nan = (mlir.ir_constant(np.asarray(value, dtype)) for value in (0, np.nan))
+    plain = mlir.hlo.select(_compare("EQ", x, zero, "FLOAT"), zero, x)
+    return mlir.hlo.select(_compare("NE", x, x, "FLOAT"), nan, plain)
+
+
+def _compare(direction: str, x: Any, y: Any, kind: str) -> Any:
+    hlo = mlir.hlo
+    return hlo.compare(x, y, hlo.ComparisonDirectionAttr.get(direction), compare_type=hlo.ComparisonTypeAttr.get(kind))
+
+
+def _is_less(pairs: Sequence[tuple[Any, Any, str]]) -> Any:
+    """Whether the first scalars come before the second ones, lexicographically."""
+    (x, y, kind), *rest = pairs
+    less = _compare("LT", x, y, kind)
+    if not rest:
+        return less
+    return mlir.hlo.or_(less, mlir.hlo.and_(_compare("EQ", x, y, kind), _is_less(rest)))
+
+
+# CPUs sort integers alone much faster than anything else; below this many elements that does not pay.
+_FEW = 1024
+
+
+def _sort_cpu_lowering(ctx: mlir.LoweringRuleContext, *xs: Any, **params: Any) -> Any:
+    key = ctx.avals_in[0]
+    integers = dtypes.is_integer(key.dtype) or dtypes.is_bool(key.dtype)
+    if (
+        params["num_keys"] > 1
+        or key.size < _FEW
+        or dtypes.is_complex(key.dtype)
+        or dtypes.itemsize_bits(key.dtype) > 32
+        or (integers and len(xs) == 1)
+        or key.shape[params["dimension"]] >= 2**31
+    ):
+        return _sort_lowering(ctx, *xs, **params)
+    return _by_packed_keys(ctx, *xs, **params)
+
+
+def _sort_packed(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
+    """Sorts integers of 64 bits that hold a key of 32 bits above the position that it comes from."""
+    key = xs[0]
+    shape = key.aval.shape
+    int64 = np.dtype(np.int64)
+    with config.enable_x64(True):
+        high = convert_element_type_p.bind(_as_integers(key), new_dtype=int64, weak_type=False)
+        low = iota_p.bind(dtype=int64, shape=shape, dimension=dimension)
+        packed = or_p.bind(shift_left_p.bind(high, np.int64(32)), low)
+        (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=True, num_keys=1)
+        low = and_p.bind(packed, np.int64(2**31 - 1))
+        order = convert_element_type_p.bind(low, new_dtype=np.dtype(np.int32), weak_type=False)
+    return [take_along_p.bind(x, order, axis=dimension) for x in xs]
+
+
+_by_packed_keys = mlir.lower_fun(_sort_packed)
+
+
+def _as_integers(x: Any) -> Any:
+    """Signed integers of at most 32 bits in the order of such real numbers."""
+    shape = x.aval.shape
+    int32 = np.dtype(np.int32)
+    if x.aval.dtype == np.uint32:
+        return xor_p.bind(bitcast_convert_type_p.bind(x, new_dtype=int32), np.int32(-(2**31)))
+    if not dtypes.is_floating(x.aval.dtype):
+        return x
+
+    def full(value: int) -> Any:
+        return broadcast_in_dim_p.bind(np.int32(value), shape=shape, broadcast_dimensions=())
+
+    x = convert_element_type_p.bind(x, new_dtype=np.dtype(np.float32), weak_type=False)
+    bits = bitcast_convert_type_p.bind(x, new_dtype=int32)
+    bits = select_n_p.bind(eq_p.bind(x, np.float32(0)), bits, full(0))
+    bits = select_n_p.bind(ne_p.bind(x, x), bits, full(0x7FC00000))
+    # Negative numbers grow with their bits, seen as an integer, in the wrong direction.
+    sign = shift_right_arithmetic_p.bind(bits, np.int32(31))
+    return xor_p.bind(bits, and_p.bind(sign, np.int32(0x7FFFFFFF)))
+
+
+def _top_k_abstract_eval(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
+    if operand.dtype not in ORDERED:
+        raise TypeError(f"top_k: operand must be real, got {operand.str_short()}")
+    size = operand.shape[axis]
+    if not 0 <= k <= size:
+        raise ValueError(
+            f"top_k: k must be between 0 and the length of the axis, {size}, "
+            f"got {k} for axis {axis} of {operand.str_short()}"
+        )
+    shape = (*operand.shape[:axis], k, *operand.shape[axis + 1 :])
+    return [ShapedArray(shape, operand.dtype, operand.weak_type), ShapedArray(shape, np.dtype(np.int32))]
+
+
+def _top_k_jvp(primals: Any, tangents: Any, *, k: int, axis: int) -> Any:
+    values, positions = top_k_p.bind(*primals, k=k, axis=axis)
+    (t,) = tangents
+    moved = ad.Zero.from_primal_value(values) if type(t) is ad.Zero else take_along_p.bind(t, positions, axis=axis)
+    return [values, positions], [moved, ad.Zero.from_primal_value(positions)]
+
+
+def _top_k_batch(args: Any, dims: Any, *, k: int, axis: int) -> Any:
+    (dim,) = dims
+    return top_k_p.bind(*args, k=k, axis=axis + (axis >= dim)), [dim, dim]
+
+
+def _top_k_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, k: int, axis: int) -> Any:
+    if 0 in ctx.avals_out[0].shape:
+        return [mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in ctx.avals_out]
+    hlo, ir = mlir.hlo, mlir.ir
+    rank = len(ctx.avals_in[0].shape)
+    count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), k)
+    if axis == rank - 1:
+        return mlir.chlo.TopKOp(x, count).results
+    swap = list(range(rank))
+    swap[axis], swap[-1] = swap[-1], swap[axis]
+    order = ir.DenseI64ArrayAttr.get(swap)
+    return [hlo.transpose(out, order) for out in mlir.chlo.TopKOp(hlo.transpose(x, order), count).results]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for primitive, rules in _POSITION_RULES.items():
+        registry.define(primitive, **rules)
+    registry.define(
+        sort_p,
+        abstract_eval=_sort_abstract_eval,
+        jvp=_sort_jvp,
+        axis_batch=_sort_batch,
+        lowering={None: _sort_lowering, "cpu": _sort_cpu_lowering},
+    )
+    registry.define(
+        top_k_p,
+        abstract_eval=_top_k_abstract_eval,
+        jvp=_top_k_jvp,
+        batch=_top_k_batch,
+        lowering=_top_k_lowering,
+    )
