@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from elementwise import DTYPES, awkward, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax
+from elementwise import DTYPES, awkward, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax, in_32_bits
 from rulecheck import assert_close, check_batch, check_grad, check_jvp, check_transpose, equations
 
 import primax as px
@@ -157,6 +157,7 @@ def test_batches_are_loops(name):
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1, 1)])
+@in_32_bits
 def test_shapes_without_or_with_one_element(shape):
     x = np.ones(shape, np.float32)
     for out in (px.lax.add(x, 1.0), px.lax.mul(2.0, x), px.lax.neg(x), px.lax.max(x, x)):
@@ -167,6 +168,7 @@ def test_shapes_without_or_with_one_element(shape):
     assert float(dy) == 3.0 * x.size
 
 
+@in_32_bits
 def test_derivatives_take_few_equations():
     x = np.float32([1.0, 2.0])
 
@@ -212,6 +214,7 @@ def test_scalars_mix_with_arrays_as_in_jax(name, dtype):
             assert found[0] == found[1], f"{name}{pair}: {found[0]}, in jax {found[1]}"
 
 
+@in_32_bits
 def test_python_scalars_give_weakly_typed_results_only_among_themselves():
     assert px.lax.add(1.0, 2.0).weak_type
     assert not px.lax.add(np.float32(1), 2.0).weak_type
@@ -252,6 +255,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)))
+@in_32_bits
 def test_bad_arguments_are_named(number):
     call, message = REFUSED[number]
     with pytest.raises(TypeError, match=message):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from elementwise import DTYPES, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax
+from elementwise import DTYPES, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax, in_32_bits
 from rulecheck import check_batch
 
 import primax as px
@@ -45,6 +45,7 @@ def test_operators_have_the_names_that_jaxprs_print():
     assert px.make_jaxpr(px.lax.bitwise_not)(x).jaxpr.eqns[0].primitive.name == "not"
 
 
+@in_32_bits
 def test_bits_are_batched_and_have_no_tangent():
     x = np.int32([5, -6, 7])
     check_batch(px.lax.bitwise_xor, x, np.int32(3), most=2)
@@ -54,6 +55,7 @@ def test_bits_are_batched_and_have_no_tangent():
     assert np.asarray(tangent).dtype == px.float0
 
 
+@in_32_bits
 def test_bad_arguments_are_named():
     x = np.ones(2, np.float32)
     with pytest.raises(TypeError, match=r"and: argument 0 must be boolean or integer, got f32\[2\]"):

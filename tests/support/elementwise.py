@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -13,7 +14,14 @@ import pytest
 
 import primax as px
 
-__all__ = ["DTYPES", "awkward", "check_against_jax_at_awkward_numbers", "check_same_dtypes_as_jax", "grid"]
+__all__ = [
+    "DTYPES",
+    "awkward",
+    "check_against_jax_at_awkward_numbers",
+    "check_same_dtypes_as_jax",
+    "grid",
+    "in_32_bits",
+]
 
 Call = Callable[..., Any]
 
@@ -43,6 +51,17 @@ _REALS = (
 )
 _REALS = (*_REALS, 0.75, 1, 1.5, 2, 2.5, 3, 7.5, 30, 100, 1e30, np.inf, np.nan)
 _PARTS = (-np.inf, -7.5, -1.0, -0.5, -0.0, 0.0, 0.3, 1.0, 2.5, 30.0, np.inf, np.nan)
+
+
+def in_32_bits(test: Call) -> Call:
+    """A test in which Python's scalars are of 32 bits, whatever the environment says."""
+
+    @functools.wraps(test)
+    def narrow(*args: Any, **kwargs: Any) -> None:
+        with px.enable_x64(False):
+            test(*args, **kwargs)
+
+    return narrow
 
 
 def awkward(name: str) -> np.ndarray[Any, Any]:
@@ -156,6 +175,4 @@ def _close(a: Any, b: Any, tolerance: Any) -> Any:
     with np.errstate(invalid="ignore"):
         near = np.abs(a - b) <= tolerance
     zero = (a == 0) & (b == 0)
-    return (
-        (a == b) & ~zero | near & ~zero | np.isnan(a) & np.isnan(b) | zero & (np.signbit(a) == np.signbit(b))
-    )
+    return (a == b) & ~zero | near & ~zero | np.isnan(a) & np.isnan(b) | zero & (np.signbit(a) == np.signbit(b))
