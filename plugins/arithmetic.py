@@ -98,7 +98,23 @@ sub_p = core.Primitive("sub")
 
 
 def add(x: Any, y: Any) -> Any:
-    """Elementwise x + y, for numbers of one dtype and one shape."""
+    """Elementwise x + y, for numbers of one dtype and one shape.
+
+    Args:
+      x: an array.
+      y: an array of the same dtype, and of the same shape unless one of the two is of rank 0.
+
+    Returns:
+      An array of that dtype, and of the shape of the one that has one.
+
+    Raises:
+      TypeError: the dtypes or the shapes differ, or are not of numbers.
+
+    >>> import primax as px
+    >>> import numpy as np
+    >>> px.lax.add(np.float32([1, 2]), np.float32(0.5))
+    Array([1.5, 2.5], dtype=float32)
+    """
     return add_p.bind(x, y)
 
 
@@ -147,6 +163,11 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 
     Raises:
       TypeError: a dtype or a shape is another.
+
+    >>> import primax as px
+    >>> import numpy as np
+    >>> px.lax.clamp(np.float32(0), np.float32([-1, 0.5, 2]), np.float32(1))
+    Array([0. , 0.5, 1. ], dtype=float32)
     """
     shape = core.get_aval(x).shape
     if not shape:
@@ -216,6 +237,11 @@ def integer_pow(x: Any, y: int) -> Any:
 
     Raises:
       TypeError: `x` is of integers and `y` negative, or `y` is no whole number.
+
+    >>> import primax as px
+    >>> import numpy as np
+    >>> px.lax.integer_pow(np.float32([2, 3]), -2)
+    Array([0.25      , 0.11111111], dtype=float32)
     """
     if type(y) is not int:
         if not isinstance(y, int | float | np.number) or y != y // 1:

@@ -80,7 +80,15 @@ def shift_right_arithmetic(x: Any, y: Any) -> Any:
 
 
 def shift_right_logical(x: Any, y: Any) -> Any:
-    """Elementwise x >> y that shifts zeros in, for integers of one dtype and one shape."""
+    """Elementwise x >> y that shifts zeros in, for integers of one dtype and one shape.
+
+    >>> import primax as px
+    >>> import numpy as np
+    >>> px.lax.shift_right_logical(np.int8(-128), np.int8(7))
+    Array(1, dtype=int8)
+    >>> px.lax.shift_right_arithmetic(np.int8(-128), np.int8(7))
+    Array(-1, dtype=int8)
+    """
     return shift_right_logical_p.bind(x, y)
 
 

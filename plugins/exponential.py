@@ -129,6 +129,11 @@ def pow(x: Any, y: Any) -> Any:
     Args:
       x: floating or complex numbers.
       y: numbers of the dtype of `x`, or integers, of one shape with `x` or of rank 0.
+
+    >>> import primax as px
+    >>> import numpy as np
+    >>> px.lax.pow(np.float32([2, 9]), np.float32([3, 0.5]))
+    Array([8., 3.], dtype=float32)
     """
     return pow_p.bind(x, y)
 

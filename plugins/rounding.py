@@ -61,6 +61,14 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 
     Raises:
       ValueError: `rounding_method` is none.
+
+    >>> import primax as px
+    >>> import numpy as np
+    >>> x = np.float32([0.5, 1.5, 2.5])
+    >>> px.lax.round(x)
+    Array([1., 2., 3.], dtype=float32)
+    >>> px.lax.round(x, px.lax.RoundingMethod.TO_NEAREST_EVEN)
+    Array([0., 2., 2.], dtype=float32)
     """
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 

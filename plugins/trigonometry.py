@@ -114,6 +114,11 @@ def atan2(x: Any, y: Any) -> Any:
     Args:
       x: floating or complex numbers.
       y: numbers of the dtype of `x`, of one shape with it or of rank 0.
+
+    >>> import primax as px
+    >>> import numpy as np
+    >>> px.lax.atan2(np.float32([0, 1]), np.float32([-1, 0]))
+    Array([3.1415927, 1.5707964], dtype=float32)
     """
     return atan2_p.bind(x, y)
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from primax.extend import hookimpl
 from primax.plugins.special import bessel as _bessel
-from primax.plugins.special import erf as _erf
+from primax.plugins.special import error as _error
 from primax.plugins.special import formula as _formula
 from primax.plugins.special import gamma as _gamma
 from primax.plugins.special import incomplete_beta as _incomplete_beta
 from primax.plugins.special import incomplete_gamma as _incomplete_gamma
 from primax.plugins.special.bessel import bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p
-from primax.plugins.special.erf import erf, erf_inv, erf_inv_p, erf_p, erfc, erfc_p
+from primax.plugins.special.error import erf, erf_inv, erf_inv_p, erf_p, erfc, erfc_p
 from primax.plugins.special.gamma import (
     digamma,
     digamma_p,
@@ -66,7 +66,7 @@ __all__ = [
     "zeta_p",
 ]
 
-TABLE = (*_erf.TABLE, *_gamma.TABLE, *_incomplete_gamma.TABLE, *_incomplete_beta.TABLE, *_bessel.TABLE)
+TABLE = (*_error.TABLE, *_gamma.TABLE, *_incomplete_gamma.TABLE, *_incomplete_beta.TABLE, *_bessel.TABLE)
 
 
 @hookimpl

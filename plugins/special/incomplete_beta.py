@@ -33,6 +33,10 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
       a: real floating numbers, positive.
       b: numbers of the same dtype and shape, positive.
       x: numbers of the same dtype and shape, between 0 and 1.
+
+    >>> import primax as px
+    >>> print(f"{px.lax.betainc(1.0, 2.0, 0.5):.5f}")  # 1 - (1 - 0.5) ** 2
+    0.75000
     """
     return regularized_incomplete_beta_p.bind(a, b, x)
 

@@ -16,7 +16,7 @@ from primax.extend import core
 from primax.plugins.arithmetic import mul_p, neg_p, sub_p
 from primax.plugins.elementwise import FLOATING, like, row
 from primax.plugins.exponential import exp_p, log_p
-from primax.plugins.special.erf import erfc_p
+from primax.plugins.special.error import erfc_p
 from primax.plugins.special.formula import Num, formula, iterate, select
 from primax.plugins.special.gamma import digamma_p, lgamma_p
 
@@ -48,6 +48,10 @@ def igamma(a: Any, x: Any) -> Any:
     Args:
       a: real floating numbers, not negative.
       x: numbers of the same dtype and shape, not negative.
+
+    >>> import primax as px
+    >>> print(f"{px.lax.igamma(1.0, 0.5):.5f}")  # 1 - exp(-0.5)
+    0.39347
     """
     return igamma_p.bind(a, x)
 
