@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as _numpy
 
-from primax.core.dtypes import finfo, iinfo, issubdtype, promote_types
+from primax.core.dtypes import finfo, iinfo
 from primax.plugins.numpy.constants import (
     bfloat16,
     bool_,

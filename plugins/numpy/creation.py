@@ -142,64 +142,52 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
         return a
     if isinstance(a, list | tuple):
         return _of_sequence(function, a, dtype)
-    try:
-        aval = get_aval(a)
-    except TypeError:
+    if not isinstance(a, np.ndarray | np.generic | int | float | complex):
         return _of_foreign(function, a, dtype, copy)
     if copy is False:
         raise ValueError(f"{function}: a value of type {type(a).__name__} needs a copy, and copy is False")
-    if hasattr(type(a), "__jax_array__"):
-        return _convert_to_array(function, a.__jax_array__(), dtype, copy)
-    if not isinstance(a, np.ndarray | np.generic | int | float | complex):
-        return a
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
-        return backend.put_value(a, aval.weak_type)
-    return backend.put_value(_host_cast(function, np.asarray(a), aval.dtype, dtype))
+        return backend.put_value(a, aval_of(function, a, "a").weak_type)
+    return backend.put_value(_host_cast(a, dtype))
 
 
-def _host_cast(function: str, host: Any, own: Any, dtype: Any) -> Any:
-    if dtypes.is_complex(host.dtype) and not dtypes.is_complex(dtype) and not dtypes.is_bool(dtype):
-        host = host.real
-    if dtypes.is_integer(dtype) and dtypes.is_integer(own) and not host.ndim and host.dtype != own:
-        return np.asarray(np.dtype(dtype).type(host.item()))
+def _host_cast(a: Any, dtype: Any) -> Any:
+    if not isinstance(a, np.ndarray):
+        return np.array(a, dtype)
     with np.errstate(all="ignore"):
-        return host.astype(dtype)
+        return a.astype(dtype)
 
 
 def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Any:
-    if hasattr(a, "__array__") and not isinstance(a, np.ndarray | np.generic):
-        return _convert_to_array(function, np.asarray(a), dtype, copy)
-    if isinstance(a, (memoryview, bytearray)) or (isinstance(a, Sequence) and not isinstance(a, str | bytes)):
-        return _convert_to_array(function, np.asarray(a), dtype, copy)
-    aval_of(function, a, "a")
-    raise AssertionError("aval_of raises")
+    """An array of a value that is neither a number nor a NumPy array."""
+    if hasattr(type(a), "__jax_array__"):
+        return _convert_to_array(function, a.__jax_array__(), dtype, copy)
+    try:
+        get_aval(a)
+    except TypeError:
+        buffer = isinstance(a, memoryview | bytearray) or (isinstance(a, Sequence) and not isinstance(a, str | bytes))
+        if hasattr(a, "__array__") or buffer:
+            return _convert_to_array(function, np.asarray(a), dtype, copy)
+        aval_of(function, a, "a")
+    return a
 
 
 def _of_sequence(function: str, a: Any, dtype: Any) -> Any:
     leaves: list[Any] = []
     shape = _shape_of(function, a, leaves, 0)
-    avals = [aval_of(function, leaf, "an element of a") for leaf in leaves]
     if dtype is None:
-        if not leaves:
-            dtype = dtypes.default_float_dtype()
-        else:
-            dtype = dtypes.result_type(*dict.fromkeys(avals))
+        avals = dict.fromkeys(aval_of(function, leaf, "an element of a") for leaf in leaves)
+        dtype = dtypes.result_type(*avals) if leaves else dtypes.default_float_dtype()
     if any(isinstance(leaf, Array | Tracer) for leaf in leaves):
         return _stacked(a, dtype, shape)
     if isinstance(dtype, dtypes.ExtendedDType):
         raise TypeError(f"{function}: dtype must be a bool or number dtype for host values, got {dtype}")
-    host = np.array(
-        [_host_cast(function, np.asarray(x), aval.dtype, dtype) for x, aval in zip(leaves, avals, strict=True)],
-        dtype,
-    )
-    return backend.put_value(host.reshape(shape))
+    return backend.put_value(np.array(a, dtype).reshape(shape))
 
 
 def _shape_of(function: str, a: Any, leaves: list[Any], depth: int) -> tuple[int, ...]:
     """The shape of nested sequences, whose innermost values are appended to `leaves`."""
     if not isinstance(a, list | tuple):
-        if hasattr(a, "__jax_array__") and not isinstance(a, Array | Tracer):
-            a = a.__jax_array__()
         leaves.append(a)
         return tuple(np.shape(a)) if hasattr(a, "shape") else ()
     if not a:
@@ -220,7 +208,7 @@ def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
         aval = get_aval(x)
         return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) if aval.weak_type else x
     if all(not isinstance(x, list | tuple | Array | Tracer) and not np.shape(x) for x in a):
-        return np.array([np.asarray(x).astype(dtype) for x in a], dtype).reshape(shape)
+        return np.array(a, dtype).reshape(shape)
     parts = [reshape_p.bind(_stacked(x, dtype, shape[1:]), new_sizes=(1, *shape[1:]), dimensions=None) for x in a]
     return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
 
@@ -249,6 +237,7 @@ def _full(function: str, shape: tuple[int, ...], value: Any, dtype: Any, device:
     if isinstance(value, list | tuple):
         value = asarray(value)
     aval = aval_of(function, value, "fill_value")
+    weak = weak or (dtype is None and aval.weak_type)
     dtype = aval.dtype if dtype is None else read_dtype(dtype, function)
     if not aval.shape:
         return place(constant(value, shape, dtype, weak), device)

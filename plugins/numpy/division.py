@@ -111,13 +111,14 @@ def power(x: Any, y: Any, /) -> Any:
 
     Args:
       x: an array or a number.
-      y: an array or a number; not a negative Python int if x is of integers.
+      y: an array or a number; not a negative int if x is of integers.
 
     Raises:
-      TypeError: x is of integers and y a negative Python int; the shapes do not broadcast.
+      TypeError: x is of integers and y a negative int; the shapes do not broadcast.
     """
     aval = aval_of("power", x, 0)
-    if type(y) is int:
+    if type(y) is int or isinstance(y, np.integer):
+        y = int(y)
         if dtypes.is_bool(aval.dtype):
             x = convert(x, aval, dtypes.default_int_dtype())
         return arithmetic.integer_pow_p.bind(x, y=y)

@@ -166,7 +166,8 @@ def _simplified(x: Any, labels: Labels, output: Labels, others: list[Labels], pr
             shape = get_aval(x).shape
             if shape[first] != shape[second]:
                 raise ValueError(
-                    f"einsum: axes of one label must have one length, got {shape[first]} and {shape[second]} for {label!r}"
+                    f"einsum: axes of one label must have one length, got {shape[first]} and {shape[second]} "
+                    f"for {label!r}"
                 )
             x = last_diagonal(permuted(x, (*rest, first, second)), 0)
             labels = (*(labels[i] for i in rest), label)

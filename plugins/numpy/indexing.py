@@ -33,29 +33,27 @@ def getitem(x: Any, index: Any) -> Any:
       TypeError: an index is of another kind.
       NotImplementedError: an index is an array, a mask or a traced value.
     """
-    if type(x) is Array and not core.thread.trace.tracing:
-        return _of_host(x, index)
-    return _of_program(x, index)
+    return _of_host(x, index) if readable(x) else _carry_out(x, _plan(get_aval(x).shape, _entries(index)))
+
+
+def readable(x: Any) -> bool:
+    """Whether parts of an array can be copied out of it on the host at once, without compiling a program."""
+    return type(x) is Array and not core.thread.trace.tracing and x._b.platform() == "cpu" and not x._b._committed
 
 
 def _of_host(x: Array, index: Any) -> Any:
-    """The element of an array with a value: on CPUs copied out of it, without compiling a program."""
-    kind = type(index)
-    shape = x._b.aval.shape
-    if kind is int and shape and x._b.platform() == "cpu":
-        size = shape[0]
-        if -size <= index < size:
-            return backend.put_value(x._host()[index, ...], x._b.aval.weak_type)
-    elif x._b.platform() == "cpu":
-        entries = tuple(map(_static, index)) if kind is tuple else (_static(index),)
-        plan = _plan(shape, entries)
-        return backend.put_value(_carry_out_on_host(x._host(), plan), x._b.aval.weak_type)
-    return _of_program(x, index)
+    host, weak = x._host(), x._b.aval.weak_type
+    if type(index) is int and host.ndim and -len(host) <= index < len(host):
+        return backend.put_value(host[index, ...], weak)
+    return backend.put_value(_carry_out_on_host(host, _plan(host.shape, _entries(index))), weak)
 
 
-def _of_program(x: Any, index: Any) -> Any:
-    entries = tuple(map(_static, index)) if type(index) is tuple else (_static(index),)
-    return _carry_out(x, _plan(get_aval(x).shape, entries))
+def _entries(index: Any) -> tuple[Any, ...]:
+    if type(index) is tuple:
+        return tuple(map(_static, index))
+    if isinstance(index, list):
+        raise TypeError("an index must not be a list: make it an array, or a tuple for one index per axis")
+    return (_static(index),)
 
 
 def _static(entry: Any) -> Any:
@@ -74,7 +72,7 @@ def _static(entry: Any) -> Any:
             raise TypeError(f"an index must be of an integer or boolean dtype, got {get_aval(entry).str_short()}")
         raise NotImplementedError(f"an index is {get_aval(entry).str_short()}: {_NO_GATHER}")
     if isinstance(entry, list):
-        raise TypeError("an index must not be a list: make it an array, or a tuple for one index per axis")
+        raise NotImplementedError(f"an index is a list: {_NO_GATHER}")
     try:
         return as_index(entry)
     except TypeError:
@@ -246,7 +244,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     if not -len(shape) <= axis < len(shape):
         raise ValueError(f"unstack: axis must be in [{-len(shape)}, {len(shape)}), got {axis}")
     axis %= len(shape)
-    if type(x) is Array and not core.thread.trace.tracing and x._b.platform() == "cpu":
+    if readable(x):
         host, weak = np.moveaxis(x._host(), axis, 0), x.weak_type
         return tuple([backend.put_value(host[i, ...], weak) for i in range(shape[axis])])
     if shape[axis] == 0:

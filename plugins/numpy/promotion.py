@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p
+from primax.plugins.structural.arguments import integers
 
 __all__ = [
     "aval_of",
@@ -18,6 +19,7 @@ __all__ = [
     "cast",
     "convert",
     "foreign",
+    "known_integers",
     "operands",
     "promote",
     "scalar_in",
@@ -233,3 +235,17 @@ def strong(x: Any) -> Any:
     if type(x) in _PYTHON_SCALARS:
         return aval.dtype.type(x)
     return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=False)
+
+
+def known_integers(function: str, argument: str, value: Any) -> tuple[int, ...]:
+    """One integer, or a sequence of them, that must be known while a program is built.
+
+    Raises:
+      TracerIntegerConversionError: it is not.
+      TypeError: it does not consist of integers.
+    """
+    if isinstance(value, Tracer):
+        value = value.concrete() if value.is_concrete else value.__index__()
+    if isinstance(value, Array | np.ndarray):
+        value = np.asarray(value).tolist()
+    return integers(value if hasattr(value, "__iter__") else (value,), function, argument)

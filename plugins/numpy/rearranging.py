@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from primax.extend.core import Array, Tracer, get_aval
+from primax.extend.core import get_aval
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.indexing import take_slice
-from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, known_integers
 from primax.plugins.numpy.reductions import read_axes
 from primax.plugins.numpy.shaping import permuted, ravel, reshaped
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, rev_p, tile_p
@@ -74,7 +72,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
 
     Raises:
       ValueError: there are neither one nor as many numbers as elements, or one is negative.
-      TypeError: `repeats` is not known while a program is built.
+      TypeError: `repeats` is not known while a program is built, or not of integers.
 
     >>> import primax as px
     >>> px.numpy.repeat(px.numpy.array([1, 2]), 2)
@@ -85,7 +83,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     shape = get_aval(a).shape
     axis = canonical_axis(0 if axis is None else axis, len(shape), "repeat")
     size = shape[axis]
-    counts = _counts(repeats)
+    counts = known_integers("repeat", "repeats", repeats)
     if len(counts) not in (1, size):
         raise ValueError(f"repeat: repeats must be one number or {size}, one for each element, got {len(counts)}")
     if min(counts, default=0) < 0:
@@ -108,16 +106,6 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     return concatenate_p.bind(*parts, dimension=axis) if len(parts) > 1 else parts[0]
 
 
-def _counts(repeats: Any) -> tuple[int, ...]:
-    if isinstance(repeats, Tracer) and not repeats.is_concrete:
-        raise TypeError(
-            f"repeat: repeats must be known beforehand, since they decide a shape, got {repeats.describe()}"
-        )
-    if isinstance(repeats, Array | np.ndarray):
-        repeats = np.asarray(repeats).tolist()
-    return integers(repeats if hasattr(repeats, "__iter__") else (repeats,), "repeat", "repeats")
-
-
 def _each(a: Any, shape: tuple[int, ...], axis: int, count: int) -> Any:
     if count == 1:
         return asarray(a)
@@ -137,7 +125,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
     Raises:
       ValueError: there are other numbers of shifts and of axes; an axis is out of range.
-      TypeError: `shift` is not known while a program is built.
+      TypeError: `shift` is not known while a program is built, or not of integers.
 
     >>> import primax as px
     >>> px.numpy.roll(px.numpy.arange(4), 1)
@@ -146,9 +134,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     shape = aval_of("roll", a, "a").shape
     if axis is None:
         return reshaped(roll(ravel(a), shift, 0), shape)
-    if isinstance(shift, Array | np.ndarray):
-        shift = np.asarray(shift).tolist()
-    shifts = integers(shift if hasattr(shift, "__iter__") else (shift,), "roll", "shift")
+    shifts = known_integers("roll", "shift", shift)
     axes = axis if hasattr(axis, "__iter__") else (axis,)
     axes = [canonical_axis(i, len(shape), "roll") for i in axes]
     if len(shifts) != len(axes):

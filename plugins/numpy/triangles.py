@@ -238,7 +238,10 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
-    """The rows and the columns of the elements on a diagonal and above it. The arguments are those of `tril_indices`."""
+    """The rows and the columns of the elements on a diagonal and above it.
+
+    The arguments are those of `tril_indices`.
+    """
     return _indices("triu_indices", np.triu_indices(n, k, m))  # type: ignore[return-value]
 
 

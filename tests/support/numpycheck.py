@@ -62,9 +62,7 @@ def agree(ours: Any, theirs: Any, *, weak: bool = True, rtol: float | None = Non
     assert ours.dtype == theirs.dtype
     if weak and theirs.dtype != np.bool_:
         assert ours.weak_type == theirs.weak_type
-    tolerance = (
-        _TOLERANCE.get(ours.dtype.name, 1e-12 if ours.dtype.kind in "fc" else 0) if rtol is None else rtol
-    )
+    tolerance = _TOLERANCE.get(ours.dtype.name, 1e-12 if ours.dtype.kind in "fc" else 0) if rtol is None else rtol
     wide = "complex128" if ours.dtype.kind == "c" else "float64"
     np.testing.assert_allclose(
         np.asarray(ours).astype(wide), np.asarray(theirs).astype(wide), rtol=tolerance, atol=tolerance
@@ -134,15 +132,11 @@ def compare(
                     rtol=(loose or {}).get(name, rtol),
                 )
             except AssertionError as error:
-                problems.append(
-                    f"{name}: {str(error) or 'differs'}: got {ours[name]!r}, jax {theirs[name]!r}"
-                )
+                problems.append(f"{name}: {str(error) or 'differs'}: got {ours[name]!r}, jax {theirs[name]!r}")
     assert not problems, "\n".join(problems)
 
 
-def refuses(
-    error: type[Exception], message: str, function: Callable[..., Any], *args: Any, **kwargs: Any
-) -> None:
+def refuses(error: type[Exception], message: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Assert that a call raises an error whose text contains a message."""
     with pytest.raises(error) as caught:
         function(*args, **kwargs)

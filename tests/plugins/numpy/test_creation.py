@@ -1,0 +1,274 @@
+"""Making arrays, dtypes under NumPy's names, and ranges, against jax.numpy."""
+
+from __future__ import annotations
+
+import array
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpycheck import agree, compare, refuses
+
+import primax as px
+import primax.numpy as pnp
+
+SCALARS: list[Any] = [True, 3, 2.5, 1j, np.int8(3), np.float64(2.5), np.float16(1), np.bool_(True), np.uint64(7)]
+SEQUENCES: list[Any] = [
+    [1, 2],
+    [1, 2.5],
+    [[1, 2], [3, 4j]],
+    (True, False),
+    [True, 2],
+    [np.int8(1), 2],
+    [np.float16(1), 2.5],
+    [np.ones(2, np.float16), [1, 2]],
+    [],
+    [[], []],
+    [[[1]]],
+    [(1, 2), [3, 4]],
+    np.arange(3, dtype=np.int64),
+    np.ones((2, 2), np.float64)[:, ::-1],
+    np.array(2.0),
+    np.zeros((0, 2), np.int16),
+    array.array("d", [1.0, 2.0]),
+    range(3),
+]
+
+
+def eagerly(function: Any, weak: bool = True) -> None:
+    """Assert that a function of a module gives the same with primax.numpy and with jax.numpy."""
+    jnp = pytest.importorskip("jax.numpy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        agree(function(pnp), function(jnp), weak=weak)
+
+
+@pytest.mark.parametrize("value", [*SCALARS, *SEQUENCES], ids=repr)
+def test_arrays_of_host_values_agree_with_jax(value: Any) -> None:
+    eagerly(lambda m: m.asarray(value))
+    eagerly(lambda m: m.array(value))
+    if not pnp.iscomplexobj(np.asarray(value)):
+        eagerly(lambda m: m.array(value, dtype="float32", ndmin=3))
+    compare({"traced": lambda m: m.asarray(value), "dtype": lambda m: m.array(value, dtype=bool)})
+
+
+def test_arrays_of_arrays_agree_with_jax() -> None:
+    x = np.arange(3, dtype=np.int8)
+    compare(
+        {
+            "same": lambda m, x: m.asarray(x),
+            "copy": lambda m, x: (m.array(x), m.copy(x), m.asarray(x, copy=True), x.copy()),
+            "dtype": lambda m, x: (m.asarray(x, dtype="float32"), m.array(x, float), m.array(x, m.bfloat16)),
+            "weak": lambda m, x: (m.asarray(m.asarray(2.0), dtype="float32"), m.asarray(m.asarray(2.0))),
+            "ndmin": lambda m, x: m.array(x, ndmin=2),
+            "list": lambda m, x: (m.array([x, x]), m.array([x[0], 1, 2.5]), m.asarray([[x[0]], [1]])),
+        },
+        x,
+    )
+
+
+def test_what_is_no_array_is_refused() -> None:
+    refuses(TypeError, "asarray: a must be an array or a number, got str", pnp.asarray, "a")
+    refuses(TypeError, "asarray: a must be an array or a number, got NoneType", pnp.asarray, None)
+    refuses(ValueError, "asarray: nested sequences must be of one shape, got (2,) and (1,)", pnp.asarray, [[1, 2], [3]])
+    refuses(TypeError, "asarray: dtype must be", pnp.asarray, 1, dtype="nonsense")
+    refuses(ValueError, "order must be", pnp.asarray, 1, order="X")
+    refuses(OverflowError, "", pnp.asarray, 2**40)
+    refuses(ValueError, "copy is False", pnp.asarray, np.ones(2), copy=False)
+
+
+def test_dtypes_that_are_asked_for_decide_what_fits() -> None:
+    assert pnp.asarray(2**31, dtype="uint32") == np.uint32(2**31)
+    assert pnp.array([2**31, 1], dtype="uint32").tolist() == [2**31, 1]
+    refuses(OverflowError, "", pnp.asarray, 300, dtype="int8")
+    refuses(TypeError, "", pnp.asarray, 1j, dtype="float32")
+
+
+def test_copies_are_copies() -> None:
+    x = pnp.arange(3.0)
+    assert pnp.asarray(x) is x
+    other = pnp.array(x)
+    x.delete()
+    assert other.tolist() == [0.0, 1.0, 2.0]
+    host = np.ones(3)
+    made = pnp.asarray(host)
+    host[0] = 7
+    assert made.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_constants_agree_with_jax() -> None:
+    calls = {
+        "zeros": lambda m: (m.zeros(3), m.zeros((2, 1), int), m.zeros((), bool), m.zeros([2], "bfloat16"), m.zeros(0)),
+        "ones": lambda m: (m.ones(3), m.ones((2, 1), complex), m.ones(np.int32(2), m.uint8)),
+        "empty": lambda m: m.empty((2, 2), "int8"),
+        "full": lambda m: (m.full(3, 2), m.full((2, 2), 2.5), m.full(2, 1j), m.full((2,), 1.7, int), m.full((), True)),
+        "full array": lambda m: (m.full((2, 3), m.arange(3)), m.full((2, 3), np.arange(3), "float32")),
+        "full wrong": lambda m: m.full((2, 2), m.arange(3)),
+        "like": lambda m: (m.zeros_like(2.5), m.ones_like(np.int8(2)), m.full_like(m.ones((2, 2), "int8"), 1.7)),
+        "like others": lambda m: (
+            m.zeros_like(m.ones(2), dtype=int),
+            m.ones_like(m.ones(2), shape=(3,)),
+            m.empty_like(3),
+        ),
+        "negative": lambda m: m.zeros((-1,)),
+        "fraction": lambda m: m.zeros(2.5),
+        "meshgrid": lambda m: (
+            m.meshgrid(m.arange(2), m.arange(3.0)),
+            m.meshgrid(m.arange(2), m.arange(3), indexing="ij"),
+        ),
+        "sparse": lambda m: (m.meshgrid(m.arange(2), m.arange(3), sparse=True), m.meshgrid(m.arange(2))),
+        "indices": lambda m: (m.indices((2, 3)), m.indices((2, 3), "float32"), m.indices((2, 3), sparse=True)),
+        "fromfunction": lambda m: m.fromfunction(lambda i, j: i + 2 * j, (2, 3), dtype=int),
+    }
+    compare(calls)
+    for name, call in calls.items():
+        if name not in ("full wrong", "negative", "fraction"):
+            eagerly(call)
+
+
+def test_ranges_agree_with_jax() -> None:
+    calls = {
+        f"arange{args}": lambda m, args=args: m.arange(*args)
+        for args in [
+            (5,),
+            (2, 5),
+            (5, 2),
+            (5, 2, -1),
+            (0,),
+            (2.5,),
+            (0, 1, 0.25),
+            (1, 2, 0.3),
+            (np.int8(4),),
+            (0, 10, 3),
+        ]
+    }
+    calls |= {
+        f"arange {dtype}": lambda m, dtype=dtype: m.arange(1, 4, dtype=dtype)
+        for dtype in ("int8", "bfloat16", "complex64")
+    }
+    calls |= {
+        f"{name}{options}": lambda m, name=name, options=options: getattr(m, name)(1, 8, **options)
+        for name in ("linspace", "logspace", "geomspace")
+        for options in (
+            {},
+            {"num": 5},
+            {"num": 4, "endpoint": False},
+            {"num": 1},
+            {"num": 0},
+            {"num": 3, "dtype": "int32"},
+        )
+    }
+    calls |= {
+        "retstep": lambda m: m.linspace(0, 1, 5, retstep=True),
+        "no steps": lambda m: m.linspace(0, 1, 1, retstep=True),
+        "negative": lambda m: m.linspace(0, 1, -1),
+        "arrays": lambda m: m.linspace(m.array([0.0, 1.0]), m.array([[2.0], [3.0]]), 4, axis=1),
+        "complex": lambda m: m.linspace(0, 1 + 1j, 3),
+        "base": lambda m: m.logspace(0, 3, 4, base=2),
+        "down": lambda m: m.geomspace(-8.0, -1.0, 4),
+    }
+    compare(calls, rtol=2e-5)
+
+
+def test_ranges_are_the_same_eagerly_and_in_programs() -> None:
+    for args in ((5,), (2, 9, 3), (0.0, 1.0, 0.1), (2.5,)):
+        assert np.allclose(pnp.arange(*args), px.jit(lambda args=args: pnp.arange(*args))(), rtol=1e-6)
+    assert np.array_equal(pnp.linspace(0, 3, 7), px.jit(lambda: pnp.linspace(0, 3, 7))())
+    refuses(ValueError, "arange: step must not be 0", pnp.arange, 0, 3, 0)
+    refuses(TypeError, "arange: start must be a number, got i32[2]", pnp.arange, pnp.array([1, 2]))
+    with pytest.raises(px.errors.TracerIntegerConversionError):
+        px.jit(lambda n: pnp.arange(n))(3)
+    assert pnp.arange(pnp.asarray(3)).tolist() == [0, 1, 2]
+
+
+def test_scalar_types_are_dtypes_and_make_arrays() -> None:
+    for name in (
+        "bool_",
+        "int8",
+        "int16",
+        "int32",
+        "uint8",
+        "uint16",
+        "uint32",
+        "float16",
+        "float32",
+        "bfloat16",
+        "complex64",
+    ):
+        kind = getattr(pnp, name)
+        assert pnp.zeros(2, kind).dtype == np.dtype(kind) == kind
+        made = kind(1)
+        assert (made.dtype, made.shape, made.weak_type) == (kind.dtype, (), False)
+        assert isinstance(kind.dtype.type(1), kind)
+        assert hash(kind) == hash(kind.dtype.type)
+    assert pnp.float32 == np.float32
+    assert pnp.float32 != np.float64
+    assert pnp.float32([1, 2]).tolist() == [1.0, 2.0]
+    assert pnp.issubdtype(pnp.bfloat16, pnp.floating)
+    assert pnp.finfo(pnp.bfloat16).bits == 16
+    assert pnp.iinfo(pnp.int8).max == 127
+    assert repr(pnp.int8) == "<scalar type int8>"
+
+
+def test_questions_about_dtypes_agree_with_jax() -> None:
+    jnp = pytest.importorskip("jax.numpy")
+    kinds = ["bool", "int8", "uint8", "int32", "uint32", "float16", "bfloat16", "float32", "complex64"]
+    for a in kinds:
+        for b in kinds:
+            assert pnp.promote_types(a, b) == jnp.promote_types(a, b)
+            assert pnp.result_type(pnp.zeros(2, a), pnp.zeros(2, b)) == jnp.promote_types(a, b)
+            if "bfloat16" not in (a, b):
+                assert pnp.can_cast(a, b) == jnp.can_cast(a, b)
+        for scalar in (1, 2.5, 1j):
+            assert pnp.result_type(a, scalar) == jnp.result_type(a, scalar)
+        for kind in (
+            "bool",
+            "signed integer",
+            "unsigned integer",
+            "integral",
+            "real floating",
+            "complex floating",
+            "numeric",
+        ):
+            assert pnp.isdtype(a, kind) == jnp.isdtype(np.dtype(pnp.zeros(0, a).dtype), kind)
+    assert pnp.isdtype("int8", ("bool", np.dtype("int8")))
+    refuses(ValueError, "isdtype: kind must be a dtype or one of", pnp.isdtype, "int8", "whole")
+    assert pnp.iscomplexobj(1j)
+    assert pnp.isrealobj(pnp.ones(2))
+    assert pnp.iterable([1])
+    assert not pnp.iterable(pnp.asarray(1))
+
+
+def test_buffers_and_iterables_become_arrays() -> None:
+    data = np.arange(4, dtype=np.int32)
+    assert pnp.frombuffer(data.tobytes(), "int32", 2, 4).tolist() == [1, 2]
+    assert pnp.fromiter((i * i for i in range(3)), "float32").tolist() == [0.0, 1.0, 4.0]
+    assert pnp.from_dlpack(data).tolist() == [0, 1, 2, 3]
+
+
+def test_ndarray_is_the_class_of_arrays_and_tracers() -> None:
+    assert isinstance(pnp.ones(2), pnp.ndarray)
+    assert not isinstance(np.ones(2), pnp.ndarray)
+    assert px.jit(lambda x: isinstance(x, pnp.ndarray) * x)(2.0) == 2.0
+    refuses(TypeError, "arrays are made by functions", pnp.ndarray, (2,))
+
+
+def test_64_bit_dtypes_warn_unless_they_are_enabled() -> None:
+    with pytest.warns(UserWarning, match="float64 is not available"):
+        assert pnp.zeros(2, "float64").dtype == np.float32
+    with px.enable_x64(True):
+        assert pnp.zeros(2, "float64").dtype == np.float64
+        assert pnp.arange(3).dtype == np.int64
+        assert pnp.asarray([1.0]).dtype == np.float64
+        assert (pnp.asarray(1.0) + 1).dtype == np.float64
+        assert (pnp.float32(1) + 1.0).dtype == np.float32
+        assert (pnp.int32(1) * 2.0).dtype == np.float64
+        assert pnp.mean(pnp.arange(3)).dtype == np.float64
+
+
+def test_missing_functions_say_whether_numpy_has_them() -> None:
+    with pytest.raises(AttributeError, match=r"primax.numpy.busday_count is not supplied by any plugin yet"):
+        pnp.busday_count  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        pnp.nonsense  # noqa: B018

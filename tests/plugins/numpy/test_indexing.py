@@ -1,0 +1,164 @@
+"""Static indices against jax.numpy, eagerly and in programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpycheck import compare, refuses
+
+import primax as px
+import primax.numpy as pnp
+
+X = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)
+
+INDICES: list[Any] = [
+    0,
+    -1,
+    np.int32(1),
+    5,
+    -7,
+    (0, 1, 2),
+    (-1, 7, -9),
+    slice(None),
+    slice(1, None),
+    slice(None, None, -1),
+    slice(None, None, 2),
+    slice(5, 0, -2),
+    slice(2, 2),
+    slice(np.int64(0), np.uint8(1)),
+    ...,
+    None,
+    (..., 0),
+    (None, 0, None),
+    (0, ..., None, -1),
+    (slice(None), slice(2, 0, -1), 1),
+    (slice(None, 1), None, slice(1, 3), ..., slice(None, None, -3)),
+    (),
+]
+REFUSED: list[Any] = [(0, 0, 0, 0), (..., ...), 1.5, "a", slice(None, None, 0), slice(1.5), [0, 1], 1j, {}]
+
+
+BOOLS: list[Any] = [
+    True,
+    False,
+    (True, 0),
+    (0, True),
+    (0, None, True),
+    (0, slice(None), True),
+    (True, False, 1),
+    (slice(None), True, 0),
+    np.bool_(True),
+]
+
+
+@pytest.mark.parametrize("index", [*BOOLS, *(i for i in INDICES if "7" not in str(i) and i != 5)], ids=str)
+def test_static_indices_agree_with_numpy(index: Any) -> None:
+    assert np.array_equal(pnp.asarray(X)[index], X[index])
+
+
+def test_static_indices_agree_with_jax_in_programs() -> None:
+    compare({str(index): lambda m, x, index=index: x[index] for index in [*INDICES, *REFUSED]}, X)
+
+
+@pytest.mark.parametrize("index", [*INDICES, *BOOLS], ids=str)
+def test_static_indices_give_the_same_eagerly(index: Any) -> None:
+    eager = pnp.asarray(X)[index]
+    traced = px.jit(lambda x: x[index])(X)
+    assert eager.dtype == traced.dtype
+    assert np.array_equal(eager, traced)
+    assert eager.shape == traced.shape
+
+
+@pytest.mark.parametrize("index", REFUSED, ids=str)
+def test_bad_indices_are_refused_eagerly(index: Any) -> None:
+    with pytest.raises((IndexError, TypeError, ValueError)):
+        pnp.asarray(X)[index]
+
+
+@given(st.data())
+def test_slices_agree_with_numpy(data: Any) -> None:
+    index = data.draw(st.tuples(*[st.slices(size) for size in X.shape]))
+    assert np.array_equal(pnp.asarray(X)[index], X[index])
+
+
+def test_an_index_out_of_range_is_clamped_as_in_jax() -> None:
+    assert pnp.arange(5)[10] == 4
+    assert pnp.arange(5)[-7] == 0
+    refuses(IndexError, "must be in range, got 0", pnp.zeros((0, 2)).__getitem__, 0)
+
+
+def test_arrays_as_indices_of_rank_zero_are_read() -> None:
+    x = pnp.asarray(X)
+    assert np.array_equal(x[pnp.asarray(1)], X[1])
+    assert np.array_equal(x[: pnp.asarray(1), pnp.int32(-1)], X[:1, -1])
+    derivative = px.grad(lambda y: y[pnp.asarray(1)] * 2.0)(pnp.arange(3.0))
+    assert derivative.tolist() == [0.0, 2.0, 0.0]
+
+
+def test_what_needs_gather_says_so() -> None:
+    x = pnp.asarray(X)
+    for index in (pnp.array([0, 1]), np.array([True, False]), (0, pnp.array([1])), (0, [1])):
+        with pytest.raises(NotImplementedError, match="gather and dynamic_slice, which no active plugin supplies"):
+            x[index]
+    with pytest.raises(NotImplementedError, match=r"an index is .* whose value is not known"):
+        px.jit(lambda x, i: x[i])(x, 1)
+    with pytest.raises(NotImplementedError, match="a bound of a slice is"):
+        px.jit(lambda x, i: x[:i])(x, 1)
+    with pytest.raises(TypeError, match="must be of an integer or boolean dtype"):
+        x[pnp.array([1.0])]
+
+
+def test_arrays_are_immutable_and_have_no_at_yet() -> None:
+    x = pnp.zeros(2)
+    with pytest.raises(TypeError, match=r"x.at\[index\].set"):
+        x[0] = 1.0
+    if not hasattr(x, "at"):
+        with pytest.raises(AttributeError, match="at"):
+            x.at[0].set(1.0)
+
+
+def test_weak_types_and_devices_survive_indexing() -> None:
+    weak = px.jit(lambda: pnp.full_like(pnp.asarray(2.0), 2.0))() * 1.0
+    assert weak[...].weak_type
+    placed = px.device_put(pnp.arange(3), px.devices()[0])
+    assert placed[1].committed
+    assert placed[1:].committed
+    assert not pnp.arange(3)[1].committed
+
+
+def test_indexing_takes_few_equations() -> None:
+    def names(index: Any) -> list[str]:
+        return [eqn.primitive.name for eqn in px.make_jaxpr(lambda x: x[index])(X).jaxpr.eqns]
+
+    assert names(...) == []
+    assert names((slice(None), slice(0, 3))) == []
+    assert names(1) == ["slice", "squeeze"]
+    assert names((1, None)) == ["slice"]
+    assert names((None, 1, None)) == ["slice", "reshape"]
+    assert names(slice(None, None, -1)) == ["rev"]
+    assert names((slice(None), 1, slice(None, None, -2))) == ["slice", "rev", "squeeze"]
+    assert names(None) == ["reshape"]
+
+
+def test_derivatives_of_indexing_are_right() -> None:
+    derivative = px.grad(lambda x: (x[0, ::-2, 1:3] ** 2).sum())(X)
+    expected = np.zeros_like(X)
+    expected[0, ::2, 1:3] = 2 * X[0, ::2, 1:3]
+    assert np.array_equal(derivative, expected)
+    batched = px.vmap(lambda x: x[1, ::-1, None])(X)
+    assert np.array_equal(batched, X[:, 1, ::-1, None])
+
+
+def test_iteration_and_length() -> None:
+    x = pnp.asarray(X)
+    assert len(x) == 2
+    assert [y.shape for y in x] == [(3, 4), (3, 4)]
+    first, second = px.jit(lambda x: tuple(x))(x)
+    assert np.array_equal(second, X[1])
+    assert np.array_equal(first, X[0])
+    refuses(TypeError, "must have an axis to be iterated over, got f32[]", iter, x[0, 0, 0])
+    refuses(TypeError, "len() needs an array with an axis", len, x[0, 0, 0])
