@@ -28,12 +28,12 @@ _staging_functions = rules.staging_rules.functions
 class StagingTracer(Tracer):
     """Stands for a variable of the program being built."""
 
-    __slots__ = ("aval", "var")
+    __slots__ = ("_var", "aval")
 
     def __init__(self, trace: StagingTrace, var: Var) -> None:
         self._trace = trace
         self.aval = var.aval
-        self.var = var
+        self._var = var
 
 
 class StagingTrace(Trace):
@@ -68,7 +68,7 @@ class StagingTrace(Trace):
         avals = []
         for x in args:
             if type(x) is StagingTracer and x._trace is self:
-                invars.append(x.var)
+                invars.append(x._var)
                 avals.append(x.aval)
             else:
                 atom = self.atom(x)
@@ -115,7 +115,7 @@ class StagingTrace(Trace):
         """The variable or literal for any value, hoisting constants once by identity."""
         if isinstance(x, Tracer):
             if x._trace is self:
-                return x.var  # type: ignore[attr-defined]
+                return x._var  # type: ignore[attr-defined]
             if not x._trace.alive:
                 raise escaped(x)
         else:
@@ -129,10 +129,10 @@ class StagingTrace(Trace):
 
     def provenance(self, tracer: Any) -> str:
         for i, var in enumerate(self.invars):
-            if var is tracer.var:
+            if var is tracer._var:
                 return f"It is argument {i} of {self.name}."
         for eqn in self.eqns:
-            if any(var is tracer.var for var in eqn.outvars):
+            if any(var is tracer._var for var in eqn.outvars):
                 return f"It was made by {eqn.primitive} at {summarize(eqn.source_info)}."
         return ""
 
