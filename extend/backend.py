@@ -9,6 +9,7 @@ from primax.interpreters.backend import (
     device_count,
     device_of,
     devices,
+    from_dlpack,
     local_devices,
     put_value,
     register_platform,
@@ -27,9 +28,12 @@ from primax.interpreters.compile import (
     optimized_text,
 )
 from primax.interpreters.evaluate import fast_function, fast_path
+from primax.interpreters.portable import artifact_text, artifact_version, newest_version, to_artifact
 
 __all__ = [
     "Executable",
+    "artifact_text",
+    "artifact_version",
     "choose_device",
     "client",
     "compile_lowered",
@@ -41,14 +45,17 @@ __all__ = [
     "executable_for",
     "fast_function",
     "fast_path",
+    "from_dlpack",
     "hlo_cost_analysis",
     "hlo_text",
     "local_devices",
     "lower",
     "module_text",
+    "newest_version",
     "optimized_text",
     "put_value",
     "register_platform",
     "release",
     "sharding_of",
+    "to_artifact",
 ]
