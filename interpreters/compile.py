@@ -166,13 +166,18 @@ def used_inputs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[bool]]:
 
 
 def lower(
-    closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), keep_unused: bool = False
+    closed: ClosedJaxpr,
+    name: str,
+    platform: str,
+    donated: Sequence[bool] = (),
+    keep_unused: bool = False,
+    embed: bool = False,
 ) -> tuple[ClosedJaxpr, Lowered]:
-    """The trimmed program and its module."""
+    """The trimmed program and its module; with `embed`, the constants are part of it."""
     trimmed, kept = used_inputs(closed)
     if keep_unused:
         kept = [True] * len(kept)
-    return trimmed, lower_to_module(trimmed, name, platform, donated, kept)
+    return trimmed, lower_to_module(trimmed, name, platform, donated, kept, embed)
 
 
 def compile_lowered(closed: ClosedJaxpr, lowered: Lowered, device: Any, name: str) -> Executable:

@@ -57,9 +57,10 @@ class _SharedContext:
         context = _slim_context_class()()
         context.append_dialect_registry(registry)
         context.set_thread_pool(_thread_pool())
-        _jaxlib.hlo.register_dialect(context)
-        _jaxlib.chlo.register_dialect(context)
-        _jaxlib.sdy.register_dialect(context)
+        # The extension modules register the dialects; the Python classes of their operations take long to import.
+        _jaxlib.hlo_ext.register_dialect(context)
+        _jaxlib.chlo_ext.register_dialect(context)
+        _jaxlib.sdy_ext.register_dialect(context)
         _ = context.dialects["func"]
         self.context = context
         self.types: dict[Any, Any] = {}
@@ -270,7 +271,7 @@ def dtype_to_ir_type(dtype: Any) -> Any:
 def aval_to_ir_type(aval: Any) -> Any:
     """The MLIR type of values of a type, in the current MLIR context."""
     if isinstance(aval, AbstractToken):
-        return _jaxlib.hlo.TokenType.get()
+        return _jaxlib.hlo_ext.TokenType.get()
     return _jaxlib.ir.RankedTensorType.get(aval.shape, dtype_to_ir_type(aval.dtype))
 
 
@@ -305,7 +306,9 @@ def ir_attribute(value: Any) -> Any:
 def ir_constant(value: Any, aval: Any = None) -> Any:
     """A NumPy array or a scalar as an IR value; `aval` gives the dtype of Python scalars."""
     array = np.asarray(value) if aval is None else np.asarray(value, aval.dtype)
-    return _jaxlib.hlo.constant(ir_attribute(array))
+    attribute = ir_attribute(array)
+    create = _jaxlib.ir.Operation.create
+    return create("stablehlo.constant", [attribute.type], (), {"value": attribute}).results[0]
 
 
 def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
@@ -419,7 +422,7 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
         return found
     ir = _jaxlib.ir
     ordered = ordered_effects(closed.effects)
-    token_types = [_jaxlib.hlo.TokenType.get()] * len(ordered)
+    token_types = [_jaxlib.hlo_ext.TokenType.get()] * len(ordered)
     shared = module.shared
     in_types = [*token_types, *(cached_ir_type(shared, aval) for aval in closed.in_avals)]
     out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in closed.out_avals)]
@@ -507,7 +510,12 @@ class Lowered:
 
 
 def lower_to_module(
-    closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), kept: Sequence[bool] = ()
+    closed: ClosedJaxpr,
+    name: str,
+    platform: str,
+    donated: Sequence[bool] = (),
+    kept: Sequence[bool] = (),
+    embed: bool = False,
 ) -> Lowered:
     """The StableHLO module of a program, whose `main` takes the constants, then the kept inputs.
 
@@ -517,6 +525,7 @@ def lower_to_module(
       platform: what to lower for.
       donated: for each input whether its buffer may be reused for an output.
       kept: for each input whether `main` takes it; all if empty.
+      embed: whether the constants are written into the module, rather than passed.
     """
     ir = _jaxlib.ir
     jaxpr = closed.jaxpr
@@ -533,21 +542,26 @@ def lower_to_module(
         attributes["mhlo.num_replicas"] = one
         module = ModuleContext(shared, op, platform, jaxpr)
         invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
-        in_avals = [v.aval for v in (*jaxpr.constvars, *invars)]
+        constvars = [] if embed else jaxpr.constvars
+        in_avals = [v.aval for v in (*constvars, *invars)]
         out_avals = [v.aval for v in jaxpr.outvars]
-        token_types = [_jaxlib.hlo.TokenType.get()] * len(ordered)
+        token_types = [_jaxlib.hlo_ext.TokenType.get()] * len(ordered)
         in_types = [*token_types, *(cached_ir_type(shared, aval) for aval in in_avals)]
         out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in out_avals)]
         main = _jaxlib.func.FuncOp("main", (in_types, out_types), visibility="public", ip=module.body)
         module.symbols.insert(main)
         if any(donated):
-            flags = [False] * len(jaxpr.constvars) + [d for d, k in zip(donated, kept, strict=True) if k]
+            flags = [False] * len(constvars) + [d for d, k in zip(donated, kept, strict=True) if k]
             main.arg_attrs = _donation_attributes(in_avals, out_avals, flags, len(ordered), name)
         with ir.InsertionPoint(main.add_entry_block()):
             arguments = list(main.arguments)
             tokens = dict(zip(ordered, arguments, strict=False))
             values = arguments[len(ordered) :]
-            consts, given = values[: len(jaxpr.constvars)], iter(values[len(jaxpr.constvars) :])
+            consts, given = values[: len(constvars)], iter(values[len(constvars) :])
+            if embed:
+                consts = [
+                    ir_constant(np.asarray(x), v.aval) for v, x in zip(jaxpr.constvars, closed.consts, strict=True)
+                ]
             args = [next(given) if k else None for k in kept]
             outs, tokens = jaxpr_subcomp(module, jaxpr, tokens, consts, args)
             _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
@@ -614,4 +628,6 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
 
 def broadcast_scalar(x: Any, aval: Any) -> Any:
     """A rank-0 IR value, repeated to a shape."""
-    return _jaxlib.hlo.broadcast_in_dim(aval_to_ir_type(aval), x, _jaxlib.ir.DenseI64ArrayAttr.get([]))
+    create = _jaxlib.ir.Operation.create
+    none = {"broadcast_dimensions": _jaxlib.ir.DenseI64ArrayAttr.get([])}
+    return create("stablehlo.broadcast_in_dim", [aval_to_ir_type(aval)], [x], none).results[0]

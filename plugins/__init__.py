@@ -19,6 +19,7 @@ BUILTIN_FAMILIES = (
     "dot",
     "calls",
     "devices",
+    "export",
     "arrays",
     "numpy",
 )

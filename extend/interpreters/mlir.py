@@ -24,6 +24,7 @@ from primax.interpreters.lowering import (
     nary,
     register_lowering,
 )
+from primax.interpreters.portable import call_artifact
 
 __all__ = [
     "LoweringRuleContext",
@@ -32,6 +33,7 @@ __all__ = [
     "aval_to_ir_types",
     "broadcast_scalar",
     "cached_ir_type",
+    "call_artifact",
     "call_jaxpr",
     "dtype_to_ir_type",
     "inline_jaxpr",

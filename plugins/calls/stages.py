@@ -7,12 +7,43 @@ from typing import Any
 from primax.extend import backend, core
 from primax.extend.core import tree
 
-__all__ = ["Compiled", "Lowered", "Traced", "struct_of"]
+__all__ = ["Compiled", "Lowered", "Traced", "flat_arguments", "struct_of"]
 
 
 def struct_of(aval: Any) -> core.ShapeDtypeStruct:
     """A type as users see it."""
     return core.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def flat_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any], in_tree: Any, in_avals: Any, name: str, purpose: str
+) -> list[Any]:
+    """The leaves of a call of a program whose types are settled.
+
+    Args:
+      args: positional arguments.
+      kwargs: keyword arguments.
+      in_tree: the structure that they must have together.
+      in_avals: the types that their leaves must have.
+      name: of the function, for messages.
+      purpose: what settled the types, such as `compiled for`.
+
+    Raises:
+      TypeError: the structure, a shape or a dtype differs.
+    """
+    leaves: list[Any]
+    leaves, given_tree = tree.flatten((args, kwargs))
+    if given_tree != in_tree:
+        problem = f"{name}: the arguments differ in structure from those it was {purpose}"
+        raise TypeError(tree.mismatch_message(problem, in_tree, given_tree, purpose, "called with"))
+    for i, (x, aval) in enumerate(zip(leaves, in_avals, strict=True)):
+        have = core.get_aval(x)
+        if have.shape != aval.shape or have.dtype != aval.dtype:
+            path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0][1:])
+            raise TypeError(
+                f"{name}: argument{path} must be {aval.str_short()}, which it was {purpose}, got {have.str_short()}"
+            )
+    return leaves
 
 
 class Stage:
@@ -130,27 +161,9 @@ class Compiled(Stage):
         self._executable = executable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, in_tree = tree.flatten((args, kwargs))
-        if in_tree != self.in_tree:
-            raise TypeError(
-                tree.mismatch_message(
-                    f"{self.name}: the arguments differ in structure from those it was compiled for",
-                    self.in_tree,
-                    in_tree,
-                    "compiled for",
-                    "called with",
-                )
-            )
-        for i, (x, aval) in enumerate(zip(leaves, self.program.closed.in_avals, strict=True)):
-            if isinstance(x, core.Tracer):
-                raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
-            have = core.get_aval(x)
-            if have.shape != aval.shape or have.dtype != aval.dtype:
-                path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0])
-                raise TypeError(
-                    f"{self.name}: argument{path} must be {aval.str_short()}, "
-                    f"which it was compiled for, got {have.str_short()}"
-                )
+        leaves = flat_arguments(args, kwargs, self.in_tree, self.program.closed.in_avals, self.name, "compiled for")
+        if any(isinstance(x, core.Tracer) for x in leaves):
+            raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
         outs = self._executable(leaves)
         for x, donated in zip(leaves, self.donated, strict=False):
             if donated:

@@ -1,0 +1,87 @@
+"""Modules as portable artifacts: bytes that other releases and other processes can read and call."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from primax.core import _jaxlib
+from primax.interpreters.lowering import Lowered, ModuleContext, shared_context
+
+__all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "to_artifact"]
+
+
+def newest_version() -> str:
+    """The newest version of StableHLO that this jaxlib reads."""
+    return str(_jaxlib.hlo.get_current_version())
+
+
+def artifact_version() -> str:
+    """The version of StableHLO that artifacts are written in: one that releases of the last 12 weeks read."""
+    hlo = _jaxlib.hlo
+    return str(hlo.get_version_from_compatibility_requirement(hlo.StablehloCompatibilityRequirement.WEEK_12))
+
+
+def to_artifact(lowered: Lowered) -> bytes:
+    """A module, without its source locations, as a portable artifact.
+
+    Raises:
+      ValueError: it calls Python functions, or orders effects.
+    """
+    if lowered.host_callbacks:
+        raise ValueError("a program that calls Python functions cannot be exported")
+    if lowered.ordered_effects:
+        raise ValueError(f"a program with ordered effects cannot be exported, got {lowered.ordered_effects}")
+    with lowered.context:
+        module = _jaxlib.ir.Module.parse(str(lowered.module), lowered.context)
+        return bytes(_jaxlib.mlir.serialize_portable_artifact(module, artifact_version()))
+
+
+def artifact_text(data: bytes) -> str:
+    """An artifact in StableHLO's notation."""
+    context = shared_context().context
+    with context:
+        return str(_jaxlib.mlir.deserialize_portable_artifact(data, context))
+
+
+_NOT_IN_NAMES = re.compile(r"\W")
+
+
+def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args: Any) -> list[Any]:
+    """Call the `main` of an artifact, which becomes part of the module.
+
+    Args:
+      module: the module being built.
+      key: artifacts of one key are taken in once.
+      data: the artifact.
+      name: what its functions are called there.
+      args: IR values.
+    """
+    main = module.functions.get(key)
+    if main is None:
+        main = module.functions[key] = _take_in(module, data, _NOT_IN_NAMES.sub("_", name))
+    return list(_jaxlib.func.CallOp(main, list(args)).results)
+
+
+def _take_in(module: ModuleContext, data: bytes, prefix: str) -> Any:
+    """Move the functions of an artifact into the module under names of their own; returns its `main`."""
+    ir = _jaxlib.ir
+    other = _jaxlib.mlir.deserialize_portable_artifact(data, module.context)
+    operations = list(other.body.operations)
+    taken = {ir.StringAttr(op.attributes["sym_name"]).value for op in module.module.body.operations}
+    main = None
+    for op in operations:
+        old = ir.StringAttr(op.attributes["sym_name"]).value
+        new = f"{prefix}_{old}"
+        while new in taken:
+            new += "_"
+        taken.add(new)
+        ir.SymbolTable.replace_all_symbol_uses(old, new, other.operation)
+        ir.SymbolTable.set_symbol_name(op.operation, new)
+        ir.SymbolTable.set_visibility(op.operation, "private")
+        if old == "main":
+            main = op
+    for op in operations:
+        op.operation.detach_from_parent()
+        module.module.body.append(op)
+    return main

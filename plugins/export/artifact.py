@@ -1,0 +1,177 @@
+"""Programs that exist only as portable artifacts, and the primitives that call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from primax.extend import backend, core
+from primax.extend.interpreters import ad, mlir
+from primax.plugins.calls import jit_p
+
+__all__ = ["Artifact", "call_exported_p", "exported_tangents_p", "make_artifact", "rules", "tangent_rules"]
+
+call_exported_p = core.Primitive("call_exported", multiple_results=True)
+exported_tangents_p = core.Primitive("exported_tangents", multiple_results=True)
+
+
+class Artifact:
+    """A program of flat arguments, as a module for each platform.
+
+    Attributes:
+      name: of the function it was.
+      in_avals: types of its inputs.
+      out_avals: types of its outputs.
+      modules: the portable artifact for each platform.
+      program: a program that calls it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        in_avals: Sequence[Any],
+        out_avals: Sequence[Any],
+        modules: Mapping[str, bytes],
+        make_vjp: Callable[[], Artifact] | None = None,
+        vjp: Artifact | None = None,
+    ) -> None:
+        self.name = name
+        self.in_avals = tuple(in_avals)
+        self.out_avals = tuple(out_avals)
+        self.modules = dict(modules)
+        self._make_vjp = make_vjp
+        self._vjp = vjp
+        ins = [core.Var(aval) for aval in in_avals]
+        outs = [core.Var(aval) for aval in out_avals]
+        eqn = core.new_jaxpr_eqn(ins, outs, call_exported_p, {"artifact": self})
+        self.program = core.ClosedJaxpr(core.Jaxpr([], ins, outs, [eqn], debug_info=name))
+
+    def __repr__(self) -> str:
+        return f"<{self.name} for {', '.join(self.modules)}>"
+
+    def __call__(self, *args: Any) -> list[Any]:
+        """Call the program, compiled as one."""
+        return jit_p.bind(  # type: ignore[no-any-return]
+            *args,
+            jaxpr=self.program,
+            name=self.name,
+            donated_invars=(False,) * len(args),
+            keep_unused=False,
+            inline=False,
+        )
+
+    @property
+    def has_vjp(self) -> bool:
+        """Whether reverse mode works."""
+        return self._vjp is not None or self._make_vjp is not None
+
+    @property
+    def vjp(self) -> Artifact | None:
+        """From the inputs and the cotangents of the differentiable outputs, to those of the differentiable inputs."""
+        if self._vjp is None and self._make_vjp is not None:
+            self._vjp = self._make_vjp()
+        return self._vjp
+
+
+def make_artifact(closed: core.ClosedJaxpr, name: str, platforms: Sequence[str]) -> Artifact:
+    """Lower a program for each platform.
+
+    Raises:
+      ValueError: the program has effects, or calls Python functions.
+    """
+    if closed.effects:
+        raise ValueError(f"export: {name} has effects, {sorted(map(repr, closed.effects))}, which an artifact cannot")
+    modules = {}
+    for platform in platforms:
+        _, lowered = backend.lower(closed, name, platform, keep_unused=True, embed=True)
+        modules[platform] = backend.to_artifact(lowered)
+
+    def make_vjp() -> Artifact:
+        return make_artifact(_vjp_program(closed), f"{name}_vjp", platforms)
+
+    return Artifact(name, closed.in_avals, closed.out_avals, modules, make_vjp)
+
+
+def differentiable(avals: Sequence[Any]) -> list[bool]:
+    """For each type whether it has cotangents."""
+    return [aval.to_tangent_aval().dtype != core.dtypes.float0 for aval in avals]
+
+
+def _vjp_program(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
+    in_avals, out_avals = closed.in_avals, closed.out_avals
+    given = differentiable(out_avals)
+    ct_avals = [aval.to_tangent_aval() for aval, g in zip(out_avals, given, strict=True) if g]
+
+    def run(*values: Any) -> list[Any]:
+        primals, rest = values[: len(in_avals)], iter(values[len(in_avals) :])
+        _, tape = ad.linearize_flat(core.jaxpr_as_fun(closed), primals)
+        cts = [next(rest) if g else ad.Zero(aval.to_tangent_aval()) for aval, g in zip(out_avals, given, strict=True)]
+        return [ad.instantiate_zeros(ct) for ct in tape.transpose(cts)]
+
+    return core.trace_to_jaxpr(run, [*in_avals, *ct_avals], "vjp")
+
+
+def _abstract_eval(*avals: Any, artifact: Artifact) -> list[Any]:
+    return list(artifact.out_avals)
+
+
+def _jvp(primals: Any, tangents: Any, *, artifact: Artifact) -> Any:
+    if not artifact.has_vjp:
+        raise core.MissingRuleError(
+            f"{artifact.name} was exported without its derivative; to differentiate what is loaded, "
+            "export it with exported.serialize(vjp_order=1), or more for derivatives of higher order"
+        )
+    outs = call_exported_p.bind(*primals, artifact=artifact)
+    given = differentiable(artifact.in_avals)
+    dense = [ad.instantiate_zeros(t) for t, g in zip(tangents, given, strict=True) if g]
+    found = iter(exported_tangents_p.bind(*primals, *dense, artifact=artifact))
+    flags = differentiable(artifact.out_avals)
+    return outs, [next(found) if g else ad.Zero.from_primal_value(o) for o, g in zip(outs, flags, strict=True)]
+
+
+def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> list[Any]:
+    platform = ctx.module_context.platform
+    data = artifact.modules.get(platform)
+    if data is None:
+        raise core.MissingRuleError(
+            f"{artifact.name} was exported for {sorted(artifact.modules)}, and the program is built for {platform!r}; "
+            "export it with export(f, platforms=[...])"
+        )
+    return mlir.call_artifact(ctx.module_context, artifact, data, artifact.name, args)
+
+
+def _tangent_avals(artifact: Artifact) -> list[Any]:
+    flags = differentiable(artifact.out_avals)
+    return [aval.to_tangent_aval() for aval, g in zip(artifact.out_avals, flags, strict=True) if g]
+
+
+def _transpose_tangents(cts: Any, *args: Any, artifact: Artifact) -> list[Any]:
+    vjp = artifact.vjp
+    assert vjp is not None
+    count = len(artifact.in_avals)
+    dense = [ad.instantiate_zeros(ct) for ct in cts]
+    outs = call_exported_p.bind(*args[:count], *dense, artifact=vjp)
+    return [None] * count + outs
+
+
+_MAP_FIRST = (
+    "an exported program takes exactly the types it was exported for; "
+    "export the mapped function instead, or map over it with lax.map"
+)
+
+rules = {
+    "abstract_eval": _abstract_eval,
+    "jvp": _jvp,
+    "lowering": _lowering,
+    "unsupported": {"batch": _MAP_FIRST, "transpose": "an exported program is not known to be linear"},
+}
+
+tangent_rules = {
+    "abstract_eval": lambda *avals, artifact: _tangent_avals(artifact),
+    "transpose": _transpose_tangents,
+    "unsupported": {
+        "batch": _MAP_FIRST,
+        "jvp": "an exported function has derivatives of the order that it was exported with, in reverse mode",
+        "lowering": "an exported function can be differentiated in reverse mode only: use grad or vjp",
+    },
+}

@@ -1,0 +1,155 @@
+"""Exported functions: making, calling, writing and reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.extend import backend
+from primax.extend.core import tree
+from primax.plugins.calls.stages import flat_arguments
+from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
+from primax.plugins.export.file import from_bytes, to_bytes
+from primax.plugins.export.structure import structure_from_json, structure_to_json
+
+__all__ = ["Exported", "deserialize", "export"]
+
+
+class Exported:
+    """A function as a portable program, without its Python code.
+
+    Made by `export` and `deserialize`.
+
+    Attributes:
+      fun_name: the name of the function.
+      in_tree: the structure of `(args, kwargs)`, static arguments left out.
+      out_tree: the structure of the results.
+      in_avals: the types of the arguments, flat.
+      out_avals: the types of the results, flat.
+      platforms: what it can run on.
+    """
+
+    def __init__(self, artifact: Artifact, in_tree: Any, out_tree: Any) -> None:
+        self._artifact = artifact
+        self.fun_name = artifact.name
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.in_avals = artifact.in_avals
+        self.out_avals = artifact.out_avals
+        self.platforms = tuple(artifact.modules)
+
+    def __repr__(self) -> str:
+        return f"<Exported {self.fun_name} for {', '.join(self.platforms)}>"
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; usable inside `jit`, and inside `grad` if it was exported with its derivative.
+
+        Args:
+          args: arguments of the types it was exported for.
+          kwargs: keyword arguments, likewise.
+
+        Raises:
+          TypeError: the arguments differ from those types in structure, shape or dtype.
+        """
+        leaves = flat_arguments(args, kwargs, self.in_tree, self.in_avals, self.fun_name, "exported for")
+        return tree.unflatten(self.out_tree, self._artifact(*leaves))
+
+    def mlir_module(self, platform: str | None = None) -> str:
+        """The program in StableHLO's notation, for one of its platforms; by default the first."""
+        return backend.artifact_text(self._module(platform))
+
+    @property
+    def mlir_module_serialized(self) -> bytes:
+        """The program as StableHLO's portable artifact, for its first platform."""
+        return self._module(None)
+
+    def _module(self, platform: str | None) -> bytes:
+        name = platform or self.platforms[0]
+        if name not in self._artifact.modules:
+            raise ValueError(f"mlir_module: platform must be one of {self.platforms}, got {platform!r}")
+        return self._artifact.modules[name]
+
+    def has_vjp(self) -> bool:
+        """Whether the function can be differentiated."""
+        return self._artifact.has_vjp
+
+    def vjp(self) -> Exported:
+        """The function from the flat arguments and the cotangents of the results to those of the arguments.
+
+        Arguments and results whose dtype has no derivative have no cotangents.
+
+        Raises:
+          ValueError: it was exported without.
+        """
+        artifact = self._artifact.vjp
+        if artifact is None:
+            raise ValueError(f"vjp: {self.fun_name} was serialized without its derivative; see serialize(vjp_order=)")
+        in_tree = tree.tree_structure((tuple([0] * len(artifact.in_avals)), {}))
+        out_tree = tree.tree_structure(tuple([0] * sum(differentiable(self.in_avals))))
+        return Exported(artifact, in_tree, out_tree)
+
+    def serialize(self, vjp_order: int = 0) -> bytes:
+        """The function as bytes, for `deserialize`.
+
+        Args:
+          vjp_order: how often what is loaded can be differentiated, in reverse mode.
+
+        Raises:
+          ValueError: a class of pytree nodes has no serialized form, or there are no derivatives of that order.
+        """
+        header = {
+            "in_tree": structure_to_json(self.in_tree, "the arguments"),
+            "out_tree": structure_to_json(self.out_tree, "the results"),
+        }
+        return to_bytes(header, self._artifact, vjp_order)
+
+
+def deserialize(data: bytes) -> Exported:
+    """Read an exported function.
+
+    Args:
+      data: what `Exported.serialize` returned, perhaps in another process. Programs can read and write memory as
+        they like: load what you trust.
+
+    Raises:
+      TypeError: `data` is not bytes.
+      ValueError: it is damaged, of a newer version, or uses classes that are not registered here.
+
+    >>> import primax as px
+    >>> data = px.export.export(px.jit(lambda x: 2.0 * x))(1.0).serialize()
+    >>> float(px.export.deserialize(data).call(3.0))
+    6.0
+    """
+    header, artifact = from_bytes(data)
+    return Exported(artifact, structure_from_json(header["in_tree"]), structure_from_json(header["out_tree"]))
+
+
+def export(fun: Any, *, platforms: Sequence[str] | None = None) -> Callable[..., Exported]:
+    """Turn a jitted function into a portable program.
+
+    Args:
+      fun: a function returned by `jit`.
+      platforms: what to build it for; they need not be present. By default the platform it would run on.
+
+    Returns:
+      A function from arguments, or `ShapeDtypeStruct`s in their place, to the `Exported` function for their types.
+
+    Raises:
+      TypeError: `fun` is not jitted.
+
+    >>> import primax as px
+    >>> exported = px.export.export(px.jit(lambda x: 2.0 * x))(px.ShapeDtypeStruct((3,), "float32"))
+    >>> exported.in_avals, exported.platforms
+    ((ShapedArray(f32[3]),), ('cpu',))
+    """
+    if not hasattr(fun, "trace"):
+        raise TypeError(f"export: fun must be a function returned by jit, got {fun!r}")
+
+    def make(*args: Any, **kwargs: Any) -> Exported:
+        traced = fun.trace(*args, **kwargs)
+        where = tuple(platforms) if platforms is not None else (traced.device.platform,)
+        if not where or isinstance(platforms, str):
+            raise ValueError(f"export: platforms must be a sequence of names, got {platforms!r}")
+        return Exported(make_artifact(traced.jaxpr, traced.fun_name, where), traced.in_tree, traced.out_tree)
+
+    return make

@@ -1,0 +1,137 @@
+"""The structure of arguments and results as JSON."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from primax.extend.core import tree
+
+__all__ = [
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+    "structure_from_json",
+    "structure_to_json",
+]
+
+
+class _Known(NamedTuple):
+    """A class of nodes that is written by name."""
+
+    cls: type
+    name: str
+    to_bytes: Callable[[Any], bytes]
+    from_bytes: Callable[[bytes], Any]
+
+
+_by_class: dict[type, _Known] = {}
+_by_name: dict[str, _Known] = {}
+
+
+def register_pytree_node_serialization(
+    nodetype: type,
+    *,
+    serialized_name: str,
+    serialize_auxdata: Callable[[Any], bytes],
+    deserialize_auxdata: Callable[[bytes], Any],
+) -> type:
+    """Let exported functions take and return a class of pytree nodes.
+
+    Args:
+      nodetype: a class that is registered as a pytree node, here and where the function is loaded.
+      serialized_name: how files call it; unique.
+      serialize_auxdata: makes bytes of the node's static data.
+      deserialize_auxdata: its inverse.
+
+    Raises:
+      ValueError: the class or the name is registered already.
+    """
+    if nodetype in _by_class or serialized_name in _by_name:
+        raise ValueError(
+            f"register_pytree_node_serialization: {nodetype.__name__} and {serialized_name!r} must be new, "
+            f"got a second registration of one of them"
+        )
+    known = _Known(nodetype, serialized_name, serialize_auxdata, deserialize_auxdata)
+    _by_class[nodetype] = _by_name[serialized_name] = known
+    return nodetype
+
+
+def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
+    """Let exported functions take and return a class of named tuples.
+
+    Args:
+      nodetype: the class; its fields must be the same where the function is loaded.
+      serialized_name: how files call it; unique.
+
+    Raises:
+      ValueError: it is no named tuple, or the class or the name is registered already.
+    """
+    if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
+        raise ValueError(f"register_namedtuple_serialization: nodetype must be a named tuple, got {nodetype!r}")
+    return register_pytree_node_serialization(
+        nodetype,
+        serialized_name=serialized_name,
+        serialize_auxdata=lambda aux: b"",
+        deserialize_auxdata=lambda data: nodetype,
+    )
+
+
+_KEYS = (str, int, float, bool)
+
+
+def structure_to_json(treedef: Any, what: str) -> Any:
+    """A treedef in lists, strings and numbers.
+
+    Raises:
+      ValueError: it has nodes of a class that is not registered for this; the message names it and `what`.
+    """
+    data = treedef.node_data()
+    if data is None:
+        return "*"
+    kind, aux = data
+    if kind is type(None):
+        return None
+    children = [structure_to_json(child, what) for child in treedef.children()]
+    if kind is tuple:
+        return ["tuple", children]
+    if kind is list:
+        return ["list", children]
+    if kind is dict:
+        for key in aux:
+            if type(key) not in _KEYS:
+                raise ValueError(f"export: keys of dicts in {what} must be strings or numbers, got {key!r}")
+        return ["dict", children, list(aux)]
+    known = _by_class.get(kind)
+    if known is None:
+        kinds = (
+            "register_namedtuple_serialization" if hasattr(kind, "_fields") else "register_pytree_node_serialization"
+        )
+        raise ValueError(
+            f"export: {what} has a node of type {kind.__module__}.{kind.__qualname__}, which has no serialized form; "
+            f"give it one with primax.export.{kinds}"
+        )
+    return ["node", children, known.name, base64.b64encode(known.to_bytes(aux)).decode()]
+
+
+def structure_from_json(described: Any) -> Any:
+    """The inverse of `structure_to_json`.
+
+    Raises:
+      ValueError: a class of nodes is not registered here.
+    """
+    if described is None or described == "*":
+        return tree.tree_structure(None if described is None else 0)
+    kind, children, *rest = described
+    parts = [structure_from_json(child) for child in children]
+    if kind == "node":
+        known = _by_name.get(rest[0])
+        if known is None:
+            raise ValueError(
+                f"deserialize: the exported function uses a class of pytree nodes called {rest[0]!r}, which this "
+                "process has not registered (primax.export.register_pytree_node_serialization)"
+            )
+        data: Any = (known.cls, known.from_bytes(base64.b64decode(rest[1])))
+    else:
+        data = {"tuple": (tuple, None), "list": (list, None)}.get(kind) or (dict, list(rest[0]))
+    return tree.PyTreeDef.from_node_data_and_children(tree.registry, data, parts)
