@@ -256,13 +256,17 @@ def _spread(t: Any, out: Any) -> Any:
     return t if core.get_aval(t).shape == shape else broadcast_in_dim(t, shape, ())
 
 
-def _add_jvp(primals: Any, tangents: Any) -> Any:
-    x, y = primals
-    tx, ty = tangents
-    out = add_p.bind(x, y)
-    if type(tx) is ad.Zero:
-        return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else _spread(ty, out)
-    return out, _spread(tx, out) if type(ty) is ad.Zero else add_p.bind(tx, ty)
+def _sum_jvp(primitive: core.Primitive) -> Any:
+    def jvp(primals: Any, tangents: Any) -> Any:
+        x, y = primals
+        tx, ty = tangents
+        out = primitive.bind(x, y)
+        if type(tx) is ad.Zero:
+            return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else _spread(ty, out)
+        return out, _spread(tx, out) if type(ty) is ad.Zero else primitive.bind(tx, ty)
+
+    jvp.__name__ = f"sum_jvp({primitive})"
+    return jvp
 
 
 def _add_transpose(ct: Any, x: Any, y: Any) -> Any:
@@ -512,8 +516,8 @@ def _linear(primitive: core.Primitive, accepts: Any, lowering: Any, transpose: A
 
 NN = (NUMERIC, NUMERIC)
 TABLE = (
-    row(add_p, NN, "stablehlo.add", jvp_rule=_add_jvp, transpose=_add_transpose),
-    row(add_any_p, NN, "stablehlo.add", jvp_rule=_add_jvp, transpose=_add_transpose),
+    row(add_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_p), transpose=_add_transpose),
+    row(add_any_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_any_p), transpose=_add_transpose),
     row(sub_p, NN, "stablehlo.subtract", jvp_rule=_sub_jvp, transpose=_sub_transpose),
     row(mul_p, NN, "stablehlo.multiply", jvp_rule=_mul_jvp, transpose=_mul_transpose),
     row(
