@@ -35,16 +35,13 @@ from primax.interpreters.backend import (
 from primax.interpreters.compile import effects_barrier
 from primax.interpreters.differentiate import (
     grad,
-    hessian,
-    jacfwd,
-    jacobian,
-    jacrev,
     jvp,
     linear_transpose,
     linearize,
     value_and_grad,
     vjp,
 )
+from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
 from primax.interpreters.programs import make_jaxpr
 from primax.interpreters.vectorize import vmap
 from primax.plugins import BUILTIN_FAMILIES, ESSENTIAL_FAMILIES
@@ -90,9 +87,7 @@ __all__ = [
     "vmap",
 ]
 
-_SUBMODULES = frozenset(
-    ("dtypes", "errors", "export", "extend", "lax", "numpy", "stages", "tree", "tree_util")
-)
+_SUBMODULES = frozenset(("dtypes", "errors", "export", "extend", "lax", "numpy", "stages", "tree", "tree_util"))
 
 host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES)
 

@@ -7,8 +7,6 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from primax.core import dtypes, tree
 from primax.core.array import Array
 from primax.core.avals import get_aval
@@ -19,14 +17,9 @@ from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import Tape, linear_tape, linearize_flat
 from primax.interpreters.signature import avals_of
 from primax.interpreters.tangents import Zero, instantiate_zeros
-from primax.interpreters.vectorize import vmap
 
 __all__ = [
     "grad",
-    "hessian",
-    "jacfwd",
-    "jacobian",
-    "jacrev",
     "jvp",
     "linear_transpose",
     "linearize",
@@ -39,7 +32,7 @@ def _name(fun: Callable[..., Any]) -> str:
     return getattr(fun, "__name__", None) or type(fun).__name__
 
 
-class _Flat:
+class FlatFunction:
     """A function of pytrees as one of flat lists; remembers the structure of its result."""
 
     __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree", "what")
@@ -67,7 +60,7 @@ class _Flat:
         return flat  # type: ignore[no-any-return]
 
 
-def _strip(aux: Any) -> Any:
+def without_tracers(aux: Any) -> Any:
     """Auxiliary output, without the tracers of the transformation that has ended."""
 
     def value(x: Any) -> Any:
@@ -85,7 +78,7 @@ def _array(x: Any) -> Any:
     return put_value(x, get_aval(x).weak_type)
 
 
-def _check_callable(what: str, fun: Any) -> None:
+def check_callable(what: str, fun: Any) -> None:
     if not callable(fun):
         raise TypeError(f"{what}: fun must be callable, got {fun!r}")
 
@@ -142,9 +135,9 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     >>> float(y), float(dy)
     (9.0, 6.0)
     """
-    _check_callable("jvp", fun)
+    check_callable("jvp", fun)
     flat, flat_tangents, in_tree = _check_tangents("jvp", primals, tangents)
-    flat_fun = _Flat("jvp", fun, in_tree, has_aux)
+    flat_fun = FlatFunction("jvp", fun, in_tree, has_aux)
     given = [
         Zero(get_aval(p).to_tangent_aval()) if getattr(t, "dtype", None) == dtypes.float0 else t
         for p, t in zip(flat, flat_tangents, strict=True)
@@ -152,7 +145,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     outs, out_tangents = jvp_flat(flat_fun, flat, given)
     out = tree.unflatten(flat_fun.out_tree, outs)
     tangent = tree.unflatten(flat_fun.out_tree, map(instantiate_zeros, out_tangents))
-    return (out, tangent, _strip(flat_fun.aux)) if has_aux else (out, tangent)
+    return (out, tangent, without_tracers(flat_fun.aux)) if has_aux else (out, tangent)
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -173,10 +166,10 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     >>> float(f_lin(1.0))
     6.0
     """
-    _check_callable("linearize", fun)
+    check_callable("linearize", fun)
     flat, in_tree = tree.flatten(primals)
     avals = avals_of(flat, primals, "linearize")
-    flat_fun = _Flat("linearize", fun, in_tree, has_aux)
+    flat_fun = FlatFunction("linearize", fun, in_tree, has_aux)
     outs, tape = linearize_flat(flat_fun, flat)
     out_tree = flat_fun.out_tree
     wanted = [aval.to_tangent_aval() for aval in avals]
@@ -201,7 +194,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         return tree.unflatten(out_tree, [_array(instantiate_zeros(t)) for t in tape.replay(*given)])
 
     out = tree.unflatten(out_tree, outs)
-    return (out, f_lin, _strip(flat_fun.aux)) if has_aux else (out, f_lin)
+    return (out, f_lin, without_tracers(flat_fun.aux)) if has_aux else (out, f_lin)
 
 
 class _Pullback:
@@ -209,9 +202,7 @@ class _Pullback:
 
     __slots__ = ("in_avals", "in_tree", "out_avals", "out_tree", "tape")
 
-    def __init__(
-        self, tape: Tape, in_tree: Any, in_avals: list[Any], out_tree: Any, out_avals: list[Any]
-    ) -> None:
+    def __init__(self, tape: Tape, in_tree: Any, in_avals: list[Any], out_tree: Any, out_avals: list[Any]) -> None:
         self.tape = tape
         self.in_tree = in_tree
         self.in_avals = in_avals
@@ -277,14 +268,14 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> tuple(map(float, pull(1.0)))
     (4.0, 3.0)
     """
-    _check_callable("vjp", fun)
+    check_callable("vjp", fun)
     flat, in_tree = tree.flatten(primals)
     avals = avals_of(flat, primals, "vjp")
-    flat_fun = _Flat("vjp", fun, in_tree, has_aux)
+    flat_fun = FlatFunction("vjp", fun, in_tree, has_aux)
     outs, tape = linearize_flat(flat_fun, flat)
     pullback = _Pullback(tape, in_tree, avals, flat_fun.out_tree, [get_aval(x) for x in outs])
     out = tree.unflatten(flat_fun.out_tree, outs)
-    return (out, pullback, _strip(flat_fun.aux)) if has_aux else (out, pullback)
+    return (out, pullback, without_tracers(flat_fun.aux)) if has_aux else (out, pullback)
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
@@ -306,7 +297,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     >>> float(ct)
     6.0
     """
-    _check_callable("linear_transpose", fun)
+    check_callable("linear_transpose", fun)
     if reduce_axes != ():
         raise NotImplementedError("linear_transpose: reduce_axes must be (), the axes follow from the types")
     flat, in_tree = tree.flatten(primals)
@@ -317,7 +308,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
 
     def transposed(ct: Any) -> Any:
         """Pull a cotangent of the result back to the arguments."""
-        flat_fun = _Flat("linear_transpose", fun, in_tree)
+        flat_fun = FlatFunction("linear_transpose", fun, in_tree)
         tape = linear_tape(flat_fun, avals)
         leaves, ct_tree = tree.flatten(ct)
         if ct_tree != flat_fun.out_tree:
@@ -355,8 +346,8 @@ def value_and_grad(
 def _gradient(
     what: str, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> Callable[..., Any]:
-    _check_callable(what, fun)
-    positions = _positions(what, argnums)
+    check_callable(what, fun)
+    positions = argument_positions(what, argnums)
 
     @functools.wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -364,19 +355,19 @@ def _gradient(
         flat, in_tree = tree.flatten(tuple(chosen))
         avals = avals_of(flat, tuple(chosen), what)
         for aval in avals:
-            _check_input(what, aval, holomorphic, allow_int)
-        flat_fun = _Flat(what, call, in_tree, has_aux)
+            check_input(what, aval, holomorphic, allow_int)
+        flat_fun = FlatFunction(what, call, in_tree, has_aux)
         outs, tape = linearize_flat(flat_fun, flat)
         ct = _unit_cotangent(what, fun, flat_fun.out_tree, outs, holomorphic)
         grads = tree.unflatten(in_tree, pull_back(tape, [ct], avals))
         gradient = grads[0] if isinstance(argnums, int) else grads
         value = _array(outs[0])
-        return ((value, _strip(flat_fun.aux)), gradient) if has_aux else (value, gradient)
+        return ((value, without_tracers(flat_fun.aux)), gradient) if has_aux else (value, gradient)
 
     return value_and_gradient
 
 
-def _positions(what: str, argnums: Any) -> tuple[int, ...]:
+def argument_positions(what: str, argnums: Any) -> tuple[int, ...]:
     try:
         return (operator.index(argnums),)
     except TypeError:
@@ -415,13 +406,11 @@ def split_arguments(
     return [args[i] for i in places], call
 
 
-def _check_input(what: str, aval: Any, holomorphic: bool, allow_int: bool) -> None:
+def check_input(what: str, aval: Any, holomorphic: bool, allow_int: bool) -> None:
     dtype = aval.dtype
     if holomorphic:
         if not dtypes.is_complex(dtype):
-            raise TypeError(
-                f"{what}: with holomorphic=True the inputs must be complex, got {aval.str_short()}"
-            )
+            raise TypeError(f"{what}: with holomorphic=True the inputs must be complex, got {aval.str_short()}")
     elif dtypes.is_complex(dtype):
         return
     elif not dtypes.is_floating(dtype) and not allow_int:
@@ -444,18 +433,14 @@ def _unit_cotangent(what: str, fun: Any, out_tree: Any, outs: list[Any], holomor
         )
     if holomorphic:
         if not dtypes.is_complex(aval.dtype):
-            raise TypeError(
-                f"{what}: with holomorphic=True the result must be complex, got {aval.str_short()}"
-            )
+            raise TypeError(f"{what}: with holomorphic=True the result must be complex, got {aval.str_short()}")
     elif dtypes.is_complex(aval.dtype):
         raise TypeError(
             f"{what}: {_name(fun)} must return a real number, got {aval.str_short()}; use holomorphic=True if it is "
             "holomorphic, or jvp and vjp"
         )
     elif not dtypes.is_floating(aval.dtype):
-        raise TypeError(
-            f"{what}: {_name(fun)} must return a floating number, got {aval.str_short()}; use vjp"
-        )
+        raise TypeError(f"{what}: {_name(fun)} must return a floating number, got {aval.str_short()}; use vjp")
     if aval.weak_type and aval.dtype == dtypes.python_scalar_dtypes[float]:
         return 1.0
     return aval.dtype.type(1)
@@ -496,181 +481,3 @@ def grad(
         return (found, value[1]) if has_aux else found
 
     return gradient
-
-
-def _basis(avals: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """For each aval, all unit vectors of the whole space, along axis 0."""
-    sizes = [aval.size for aval in avals]
-    total = sum(sizes)
-    starts = np.cumsum([0, *sizes])
-    return [
-        np.eye(total, dtype=bool)[:, start : start + size].reshape(total, *aval.shape).astype(aval.dtype)
-        for start, size, aval in zip(starts, sizes, avals, strict=False)
-    ]
-
-
-def jacfwd(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Callable[..., Any]:
-    """A function that returns the Jacobian of `fun`, column by column in forward mode.
-
-    Args:
-      fun: a function of arrays in any containers.
-      argnums: the position or positions of the arguments to differentiate.
-      has_aux: whether `fun` returns a pair whose second element is passed through.
-      holomorphic: whether `fun` is complex-valued and holomorphic.
-
-    Returns:
-      A function of the same arguments; its result has the structure of the result of `fun`, each leaf replaced by
-      the structure of the argument, with leaves of shape `(*out.shape, *in.shape)`.
-
-    >>> import primax as px
-    >>> px.jacfwd(lambda x: x * x)(px.numpy.arange(3.0)).tolist()
-    [[0.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 4.0]]
-    """
-    _check_callable("jacfwd", fun)
-    positions = _positions("jacfwd", argnums)
-
-    @functools.wraps(fun)
-    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
-        chosen, call = split_arguments("jacfwd", fun, positions, args, kwargs)
-        flat, in_tree = tree.flatten(tuple(chosen))
-        avals = avals_of(flat, tuple(chosen), "jacfwd")
-        for aval in avals:
-            if holomorphic and not dtypes.is_complex(aval.dtype):
-                raise TypeError(
-                    f"jacfwd: with holomorphic=True the inputs must be complex, got {aval.str_short()}"
-                )
-            if not holomorphic and not dtypes.is_floating(aval.dtype):
-                raise TypeError(f"jacfwd: the inputs must be real floating numbers, got {aval.str_short()}")
-        flat_fun = _Flat("jacfwd", call, in_tree, has_aux)
-
-        def push(*tangents: Any) -> Any:
-            _, out_tangents = jvp_flat(flat_fun, flat, tangents)
-            return [instantiate_zeros(t) for t in out_tangents]
-
-        columns = vmap(push, out_axes=-1)(*_basis(avals))
-        jac = _columns(columns, avals, in_tree, isinstance(argnums, int), flat_fun.out_tree)
-        return (jac, _strip(flat_fun.aux)) if has_aux else jac
-
-    return jacobian_fun
-
-
-def _columns(columns: list[Any], avals: Sequence[Any], in_tree: Any, single: bool, out_tree: Any) -> Any:
-    """Stacked directional derivatives (last axis: all inputs together) as a tree of Jacobians."""
-    ends = np.cumsum([aval.size for aval in avals]).tolist()
-    results = []
-    for column in columns:
-        shape = column.shape[:-1]
-        parts = []
-        for aval, end in zip(avals, ends, strict=True):
-            part = column if len(avals) == 1 else column[..., end - aval.size : end]
-            parts.append(part if len(aval.shape) == 1 else part.reshape(*shape, *aval.shape))
-        inner = tree.unflatten(in_tree, parts)
-        results.append(inner[0] if single else inner)
-    return tree.unflatten(out_tree, results)
-
-
-def jacrev(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
-    """A function that returns the Jacobian of `fun`, row by row in reverse mode.
-
-    Args:
-      fun: a function of arrays in any containers.
-      argnums: the position or positions of the arguments to differentiate.
-      has_aux: whether `fun` returns a pair whose second element is passed through.
-      holomorphic: whether `fun` is complex-valued and holomorphic.
-      allow_int: whether integer arguments are accepted.
-
-    Returns:
-      As `jacfwd`.
-
-    >>> import primax as px
-    >>> px.jacrev(lambda x: x * x)(px.numpy.arange(3.0)).tolist()
-    [[0.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 4.0]]
-    """
-    _check_callable("jacrev", fun)
-    positions = _positions("jacrev", argnums)
-
-    @functools.wraps(fun)
-    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
-        chosen, call = split_arguments("jacrev", fun, positions, args, kwargs)
-        flat, in_tree = tree.flatten(tuple(chosen))
-        avals = avals_of(flat, tuple(chosen), "jacrev")
-        for aval in avals:
-            _check_input("jacrev", aval, holomorphic, allow_int)
-        flat_fun = _Flat("jacrev", call, in_tree, has_aux)
-        outs, tape = linearize_flat(flat_fun, flat)
-        out_avals = [get_aval(x) for x in outs]
-        for aval in out_avals:
-            if holomorphic and not dtypes.is_complex(aval.dtype):
-                raise TypeError(
-                    f"jacrev: with holomorphic=True the results must be complex, got {aval.str_short()}"
-                )
-            if not holomorphic and not dtypes.is_floating(aval.dtype):
-                raise TypeError(f"jacrev: the results must be real floating numbers, got {aval.str_short()}")
-
-        def pull(*cts: Any) -> Any:
-            return pull_back(tape, cts, avals)
-
-        rows = vmap(pull)(*_basis(out_avals)) if out_avals else []
-        jac = _rows(rows, avals, out_avals, in_tree, isinstance(argnums, int), flat_fun.out_tree)
-        return (jac, _strip(flat_fun.aux)) if has_aux else jac
-
-    return jacobian_fun
-
-
-def _rows(
-    rows: list[Any], avals: Sequence[Any], out_avals: Sequence[Any], in_tree: Any, single: bool, out_tree: Any
-) -> Any:
-    """Stacked cotangents (first axis: all results together) as a tree of Jacobians."""
-    ends = np.cumsum([aval.size for aval in out_avals]).tolist()
-    results = []
-    for out, end in zip(out_avals, ends, strict=True):
-        parts = []
-        for row, aval in zip(rows, avals, strict=True):
-            part = row if len(out_avals) == 1 else row[end - out.size : end]
-            parts.append(part if len(out.shape) == 1 else part.reshape(*out.shape, *aval.shape))
-        inner = tree.unflatten(in_tree, parts)
-        results.append(inner[0] if single else inner)
-    return tree.unflatten(out_tree, results)
-
-
-jacobian = jacrev
-
-
-def hessian(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-) -> Callable[..., Any]:
-    """A function that returns the Hessian of `fun`: forward mode over reverse mode.
-
-    Args:
-      fun: a function of arrays in any containers.
-      argnums: the position or positions of the arguments to differentiate.
-      has_aux: whether `fun` returns a pair whose second element is passed through.
-      holomorphic: whether `fun` is complex-valued and holomorphic.
-
-    Returns:
-      As `jacfwd` of `jacrev`.
-
-    >>> import primax as px
-    >>> px.hessian(lambda x: (x * x * x).sum())(px.numpy.arange(2.0)).tolist()
-    [[0.0, 0.0], [0.0, 6.0]]
-    """
-    return jacfwd(
-        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
-        argnums,
-        has_aux=has_aux,
-        holomorphic=holomorphic,
-    )

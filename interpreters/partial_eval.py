@@ -45,8 +45,8 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> PartialEva
     unknown_eqns: list[JaxprEqn] = []
     split = rules.partial_eval_jaxpr_rules.functions
     for eqn in jaxpr.eqns:
-        unknown = [v in unknown_vars for v in eqn.invars]
-        if not any(unknown):
+        waits = [v in unknown_vars for v in eqn.invars]
+        if not any(waits):
             known_eqns.append(eqn)
             continue
         rule = split.get(eqn.primitive)
@@ -54,7 +54,7 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> PartialEva
             unknown_eqns.append(eqn)
             unknown_vars.update(eqn.outvars)
         else:
-            known_part, unknown_part, unknown_out = rule(unknown, eqn)
+            known_part, unknown_part, unknown_out = rule(waits, eqn)
             if known_part is not None:
                 known_eqns.append(known_part)
             if unknown_part is not None:
