@@ -67,9 +67,7 @@ def _cell(value: float | None, style: str) -> str:
 
 def main() -> None:
     """Print a row for each workload as soon as it is known, and the geometric mean of the ratios."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--a", default="primax", help="[PYTHON:]MODULE, default primax")
     parser.add_argument("--b", default="jax", help="[PYTHON:]MODULE, default jax")
     parser.add_argument("--rounds", type=int, default=3)

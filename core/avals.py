@@ -113,9 +113,7 @@ class ShapedArray(AbstractValue):
         fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma}
         unknown = changes.keys() - fields.keys()
         if unknown:
-            raise TypeError(
-                f"ShapedArray.update: no field named {sorted(unknown)}; there are {sorted(fields)}"
-            )
+            raise TypeError(f"ShapedArray.update: no field named {sorted(unknown)}; there are {sorted(fields)}")
         return ShapedArray(**{**fields, **changes})
 
     def to_tangent_aval(self) -> ShapedArray:
@@ -247,9 +245,7 @@ for _kind in (bool, int, float, complex):
 def _ndarray(x: Any) -> ShapedArray:
     dtype = dtypes.canonicalize_dtype(x.dtype)
     if dtype.kind in "OSUMm":
-        raise TypeError(
-            f"a NumPy array of dtype {x.dtype} is not a valid primax type; numbers and booleans are"
-        )
+        raise TypeError(f"a NumPy array of dtype {x.dtype} is not a valid primax type; numbers and booleans are")
     return ShapedArray(x.shape, dtype)
 
 

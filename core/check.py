@@ -120,21 +120,15 @@ class CheckContext:
             self._read(atom)
         out_avals, effects = self._judge(eqn)
         if len(out_avals) != len(eqn.outvars):
-            raise _Fault(
-                f"{eqn.primitive} has {len(out_avals)} outputs, but {len(eqn.outvars)} variables are bound"
-            )
+            raise _Fault(f"{eqn.primitive} has {len(out_avals)} outputs, but {len(eqn.outvars)} variables are bound")
         for v, aval in zip(eqn.outvars, out_avals, strict=True):
             if not compatible(v.aval, aval):
                 raise _Fault(f"is of type {_type(v.aval)}, but {eqn.primitive} returns {_type(aval)}", v)
             self._bind(v)
         if effects != eqn.effects:
-            raise _Fault(
-                f"{eqn.primitive} has {_listed(effects)}, but the equation has {_listed(eqn.effects)}"
-            )
+            raise _Fault(f"{eqn.primitive} has {_listed(effects)}, but the equation has {_listed(eqn.effects)}")
         if not effects <= self.jaxpr.effects:
-            raise _Fault(
-                f"the equation has {_listed(effects)}, but its jaxpr has {_listed(self.jaxpr.effects)}"
-            )
+            raise _Fault(f"the equation has {_listed(effects)}, but its jaxpr has {_listed(self.jaxpr.effects)}")
 
     def _judge(self, eqn: JaxprEqn) -> tuple[Sequence[Any], Effects]:
         """The types and effects of an equation by its primitive's rule."""

@@ -184,9 +184,7 @@ _NARROWED = dict(
         strict=True,
     )
 )
-_SCALARS_64 = dict(
-    zip((bool, int, float, complex), _dtypes(bool, np.int64, np.float64, np.complex128), strict=True)
-)
+_SCALARS_64 = dict(zip((bool, int, float, complex), _dtypes(bool, np.int64, np.float64, np.complex128), strict=True))
 _SCALARS_32 = {scalar: _NARROWED.get(d, d) for scalar, d in _SCALARS_64.items()}
 
 
@@ -619,9 +617,7 @@ def _least_upper_bound(mode: str, x64: bool, nodes: frozenset[_Node]) -> _Node:
         why = "numpy_dtype_promotion is 'strict'"
     else:
         why = "floats and integers of fewer than 8 bits, and 8-bit floats, do not promote implicitly"
-    raise TypePromotionError(
-        f"result_type: dtypes must have a common dtype, got {names}; {why}; cast one with astype"
-    )
+    raise TypePromotionError(f"result_type: dtypes must have a common dtype, got {names}; {why}; cast one with astype")
 
 
 def _name(node: Any) -> str:

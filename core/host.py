@@ -263,9 +263,7 @@ class PluginHost:
         disabled = self._read_list(DISABLED) or frozenset()
         kept = sorted(disabled & self._essential)
         if kept:
-            raise PluginError(
-                f"{DISABLED} names {kept[0]!r}, which cannot be disabled: the others rest on it"
-            )
+            raise PluginError(f"{DISABLED} names {kept[0]!r}, which cannot be disabled: the others rest on it")
         for record in self._all():
             if record.state != "discovered":
                 continue
@@ -356,8 +354,7 @@ class PluginHost:
                 return str(error)
             if hookspec.API_VERSION not in wanted:
                 return (
-                    f"it needs plugin API {wanted}, but this primax has plugin API "
-                    f"{show_version(hookspec.API_VERSION)}"
+                    f"it needs plugin API {wanted}, but this primax has plugin API {show_version(hookspec.API_VERSION)}"
                 )
         return ""
 
@@ -423,9 +420,7 @@ class PluginHost:
         record.state = "discovered"
         record.registry = record.plugin = None
 
-    def _give_up(
-        self, record: PluginRecord, state: str, reason: str, error: BaseException | None = None
-    ) -> None:
+    def _give_up(self, record: PluginRecord, state: str, reason: str, error: BaseException | None = None) -> None:
         with self._lock:
             if record.state == "discovered":
                 record.give_up(state, reason, error)

@@ -155,8 +155,7 @@ class Jaxpr:
     def replace(self, **changes: Any) -> Jaxpr:
         """A copy with some of `constvars, invars, outvars, eqns, effects, debug_info` replaced."""
         fields = {
-            name: getattr(self, name)
-            for name in ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
+            name: getattr(self, name) for name in ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
         }
         return Jaxpr(**{**fields, **changes})
 
@@ -273,9 +272,7 @@ def _word_size(jaxpr: Jaxpr) -> bool | None:
 _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
-def eval_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
-) -> list[Any]:
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list[Any]:
     """Evaluate a jaxpr by binding its equations under the current trace.
 
     Args:
@@ -291,9 +288,7 @@ def eval_jaxpr(
       TypeError: the number of arguments or constants is not that of the jaxpr.
     """
     if len(args) != len(jaxpr.invars):
-        raise TypeError(
-            f"eval_jaxpr: args must match invars, got {len(args)} arguments for {len(jaxpr.invars)} invars"
-        )
+        raise TypeError(f"eval_jaxpr: args must match invars, got {len(args)} arguments for {len(jaxpr.invars)} invars")
     if len(consts) != len(jaxpr.constvars):
         raise TypeError(
             f"eval_jaxpr: consts must match constvars, got {len(consts)} values for {len(jaxpr.constvars)} constvars"
@@ -397,9 +392,7 @@ def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tu
             if trimmed is None:
                 continue
             kept = trimmed
-            live.update(
-                v for v, u in zip(eqn.invars, used_inputs, strict=True) if u and type(v) is not Literal
-            )
+            live.update(v for v, u in zip(eqn.invars, used_inputs, strict=True) if u and type(v) is not Literal)
         else:
             live.update(v for v in eqn.invars if type(v) is not Literal)
             if not all(used):

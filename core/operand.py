@@ -59,9 +59,7 @@ def _implementation(name: str) -> Callable[..., Any]:
     found = _implementations.get(name)
     if found is None:
         kind = AttributeError if name in _PROPERTIES else NotImplementedError
-        raise kind(
-            f"arrays have no {name!r}: no active plugin supplies it, by registry.operators({name}=...)"
-        )
+        raise kind(f"arrays have no {name!r}: no active plugin supplies it, by registry.operators({name}=...)")
     return found
 
 
@@ -86,9 +84,7 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
     """
     unknown = sorted(functions.keys() - operator_names)
     if unknown:
-        raise TypeError(
-            f"operators: {unknown} are not operators of arrays; there are {sorted(operator_names)}"
-        )
+        raise TypeError(f"operators: {unknown} are not operators of arrays; there are {sorted(operator_names)}")
     _implementations.update(functions)
 
 

@@ -90,13 +90,10 @@ class PluginRecord:
             "traceback": self.traceback,
             "primitives": self.primitives,
             "rules": [
-                {"primitive": rule.name, "kind": rule.kind, "provenance": str(rule.provenance)}
-                for rule in self.rules
+                {"primitive": rule.name, "kind": rule.kind, "provenance": str(rule.provenance)} for rule in self.rules
             ],
             "unsupported": [
-                {"primitive": entry.name, "kind": entry.kind}
-                for entry in self.entries
-                if entry.what == "unsupported"
+                {"primitive": entry.name, "kind": entry.kind} for entry in self.entries if entry.what == "unsupported"
             ],
             **others,
         }

@@ -41,9 +41,7 @@ class Primitive:
         self.name = name
         self.multiple_results = multiple_results
         self.plugin: str | None = None
-        self.module: str = sys._getframe(1).f_globals.get(
-            "__name__", ""
-        )  # tells its plugin, should that fail
+        self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # tells its plugin, should that fail
         self.abstract_cache: dict[Any, tuple[Any, Effects]] = {}
         self.eager_cache: dict[Any, Any] = {}
 
@@ -127,9 +125,7 @@ class Primitive:
             outs = [out]
         for one in outs:
             if not isinstance(one, AbstractValue):
-                raise RuleError(
-                    f"the abstract_eval rule of {self} must return avals, got {one!r} for {avals}"
-                )
+                raise RuleError(f"the abstract_eval rule of {self} must return avals, got {one!r} for {avals}")
         return _with_variance(outs, avals), effects
 
 

@@ -169,9 +169,7 @@ class _Names:
 class _Writer:
     """Turns programs into the tokens of a layout."""
 
-    def __init__(
-        self, names: _Names, shared: Mapping[Jaxpr, str] | None = None, source_info: bool = False
-    ) -> None:
+    def __init__(self, names: _Names, shared: Mapping[Jaxpr, str] | None = None, source_info: bool = False) -> None:
         self.names = names
         self.tokens: list[Token] = []
         self.put = self.tokens.append

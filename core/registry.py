@@ -112,9 +112,7 @@ class Registry:
             reasons = rule_tables[kind].unsupported
             self._log("unsupported", primitive.name, kind, None, _put(reasons, primitive, str(reason)))
 
-    def array_protocol(
-        self, aval_type: type, *, override: bool = False, **functions: Callable[..., Any]
-    ) -> None:
+    def array_protocol(self, aval_type: type, *, override: bool = False, **functions: Callable[..., Any]) -> None:
         """Supply what interpreters need of values whose aval is an `aval_type`.
 
         Args:
@@ -189,14 +187,10 @@ class Registry:
         if isinstance(kind, type):
             self._refuse_taken("effect", kind, kind.__name__, kind in effect_kinds, override)
         undo = _restore(effect_kinds, kind)
-        register_effect(
-            kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives
-        )
+        register_effect(kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives)
         self._log_owned("effect", kind, kind.__name__, undo)
 
-    def aval(
-        self, python_type: type, handler: Callable[[Any], AbstractValue], *, override: bool = False
-    ) -> None:
+    def aval(self, python_type: type, handler: Callable[[Any], AbstractValue], *, override: bool = False) -> None:
         """Say how the type of a program value is read off Python values of one class.
 
         Args:
@@ -235,9 +229,7 @@ class Registry:
                 "before its primax_register returns"
             )
 
-    def _log(
-        self, what: str, name: str, kind: str, provenance: Provenance | None, undo: Callable[[], None]
-    ) -> None:
+    def _log(self, what: str, name: str, kind: str, provenance: Provenance | None, undo: Callable[[], None]) -> None:
         self.entries.append(Entry(what, name, kind, provenance, undo))
 
     def _claim(self, primitive: Primitive) -> None:
@@ -262,9 +254,7 @@ class Registry:
 
         self._log("primitive", name, "", None, undo)
 
-    def _enter_rule(
-        self, primitive: Primitive, table: RuleTable, key: Any, rule: Any, override: bool
-    ) -> None:
+    def _enter_rule(self, primitive: Primitive, table: RuleTable, key: Any, rule: Any, override: bool) -> None:
         there = table.provenance.get(key)
         if there is not None and not override:
             raise RefusedError(

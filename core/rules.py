@@ -147,9 +147,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         rule = self.functions.get(primitive)
         if rule is None:
             load_plugins()
-            rule = self.functions.get(
-                primitive
-            )  # also if another thread has loaded them since the first look
+            rule = self.functions.get(primitive)  # also if another thread has loaded them since the first look
         return rule
 
 

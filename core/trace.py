@@ -25,9 +25,7 @@ __all__ = ["Trace", "Tracer", "current_trace", "set_current_trace", "thread"]
 
 # Part of the key of jaxlib's dispatch cache: a jitted function met while a trace is at work must reach Python,
 # whatever its arguments are.
-tracing_flag = _jaxlib.Config(
-    "primax_tracing", False, include_in_jit_key=True, include_in_trace_context=False
-)
+tracing_flag = _jaxlib.Config("primax_tracing", False, include_in_jit_key=True, include_in_trace_context=False)
 _get_traceback = _jaxlib.Traceback.get_traceback
 
 

@@ -97,9 +97,7 @@ _MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<no value>"})()
 
 def _check_treedef(who: str, argument: str, treedef: Any) -> None:
     if not isinstance(treedef, pytree.PyTreeDef):
-        raise TypeError(
-            f"{who}: {argument} must be a PyTreeDef, got {treedef!r}; tree.structure(x) makes one"
-        )
+        raise TypeError(f"{who}: {argument} must be a PyTreeDef, got {treedef!r}; tree.structure(x) makes one")
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
@@ -288,9 +286,7 @@ def tree_reduce_associative(
     level = tree_leaves(tree, is_leaf)
     if not level:
         if identity is _MISSING:
-            raise TypeError(
-                f"tree.reduce_associative: identity must be given for a tree without leaves, got {tree!r}"
-            )
+            raise TypeError(f"tree.reduce_associative: identity must be given for a tree without leaves, got {tree!r}")
         return identity
     while len(level) > 1:
         pairs = [operation(x, y) for x, y in zip(level[::2], level[1::2], strict=False)]
@@ -298,9 +294,7 @@ def tree_reduce_associative(
     return level[0]
 
 
-def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
-) -> Any:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
     """Turn an outer tree of inner trees inside out.
 
     Args:
@@ -363,9 +357,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
     return tree_structure(full_tree).unflatten(leaves)
 
 
-def _path_predicate(
-    is_leaf: Callable[..., bool] | None, takes_path: bool
-) -> Callable[[KeyPath, Any], bool] | None:
+def _path_predicate(is_leaf: Callable[..., bool] | None, takes_path: bool) -> Callable[[KeyPath, Any], bool] | None:
     """C++ calls the predicate with path and node; the user's takes the path only on request."""
     if is_leaf is None or takes_path:
         return is_leaf

@@ -139,9 +139,7 @@ def _remark(left: _Node, right: _Node) -> str | None:
     if left.type is dict and left.aux != right.aux:
         missing = [repr(key) for key in right.aux if key not in left.aux]
         extra = [repr(key) for key in left.aux if key not in right.aux]
-        parts = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unexpected {', '.join(extra)}"] * bool(
-            extra
-        )
+        parts = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unexpected {', '.join(extra)}"] * bool(extra)
         return "; ".join(parts)
     if len(left.children) != len(right.children):
         return "" if left.type in (list, tuple) else "the numbers of children differ"
@@ -165,9 +163,7 @@ def _mismatches(
         yield from _mismatches(left_child(a), right_child(b), left_child, right_child, prefix, (*path, key))
 
 
-def equality_errors(
-    tree1: Any, tree2: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> list[TreeMismatch]:
+def equality_errors(tree1: Any, tree2: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[TreeMismatch]:
     """Every place where the structures of two trees differ; empty if they are equal."""
 
     def look(tree: Any) -> _Node:
@@ -227,7 +223,5 @@ def mismatch_message(
         path, left, right, remark = found[0]
         where = f" at {keystr(path)}" if path else " at the root"
         more = f", and {_count(len(found) - 1, 'more difference')}" if len(found) > 1 else ""
-        what = (
-            f"{what};{where} {name1} has {left}, {name2} has {right}{f' ({remark})' if remark else ''}{more}"
-        )
+        what = f"{what};{where} {name1} has {left}, {name2} has {right}{f' ({remark})' if remark else ''}{more}"
     return f"{what}\n  {name1}: {treedef1}\n  {name2}: {treedef2}"

@@ -17,14 +17,10 @@ def flatten_up_to(who: str, treedef: PyTreeDef, full: Any, which: str) -> list[A
         found = prefix_errors(treedef, full, name="tree")
         reason = found[0] if found else str(error)
         more = f"\nand {len(found) - 1} more" if len(found) > 1 else ""
-        raise ValueError(
-            f"{who}: {which} must have the structure of the first tree; {reason}{more}"
-        ) from None
+        raise ValueError(f"{who}: {which} must have the structure of the first tree; {reason}{more}") from None
 
 
-def broadcast_prefix(
-    prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> list[Any]:
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves of `prefix_tree`, each as often as `full_tree` has leaves in its place."""
     leaves, treedef = registry.flatten(prefix_tree, is_leaf)
     parts = flatten_up_to("tree.broadcast", treedef, full_tree, "full_tree")

@@ -61,9 +61,7 @@ def _check_new(who: str, nodetype: Any, argument: str = "nodetype") -> None:
     if not isinstance(nodetype, type):
         raise TypeError(f"{who}: {argument} must be a class, got {nodetype!r}")
     taken = nodetype in _child_names
-    if not taken and not is_namedtuple(
-        nodetype
-    ):  # C++ calls any namedtuple a node, though it may be replaced
+    if not taken and not is_namedtuple(nodetype):  # C++ calls any namedtuple a node, though it may be replaced
         taken = registry.is_node(nodetype) or dispatch_registry.is_node(nodetype)
     if taken:
         raise ValueError(
@@ -252,9 +250,7 @@ def _dataclass_fields(
     """Complete and check the field names given to `register_dataclass`."""
     who = f"register_dataclass of {nodetype.__qualname__}"
     if (data is None) != (meta is None):
-        raise TypeError(
-            f"{who}: data_fields and meta_fields must be given both or neither, got {data!r} and {meta!r}"
-        )
+        raise TypeError(f"{who}: data_fields and meta_fields must be given both or neither, got {data!r} and {meta!r}")
     is_dataclass = dataclasses.is_dataclass(nodetype)
     if data is None or meta is None:
         if not is_dataclass:
@@ -345,9 +341,7 @@ def register_static(cls: Class) -> Class:
     who = "register_static"
     _check_new(who, cls, "cls")
     if cls.__hash__ is None:
-        raise TypeError(
-            f"{who}: {cls!r} must be hashable, since static data is a key of caches; define __hash__"
-        )
+        raise TypeError(f"{who}: {cls!r} must be hashable, since static data is a key of caches; define __hash__")
     _register(who, cls, lambda node: ((), node), lambda node, _: node, None)
     return cls
 
@@ -391,6 +385,4 @@ register_pytree_node(
     lambda keys, values: collections.OrderedDict(zip(keys, values, strict=True)),
     _ordered_dict_with_keys,
 )
-register_pytree_node(
-    collections.defaultdict, _default_dict_flatten, _default_dict_unflatten, _default_dict_with_keys
-)
+register_pytree_node(collections.defaultdict, _default_dict_flatten, _default_dict_unflatten, _default_dict_with_keys)

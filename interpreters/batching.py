@@ -113,9 +113,7 @@ class BatchTrace(Trace):
         if primitive.multiple_results:
             dims_out = dim if isinstance(dim, list | tuple) else [dim] * len(out)
             if len(out) != len(dims_out):
-                raise RuleError(
-                    f"the batch rule of {primitive} returned {len(out)} outputs but {len(dims_out)} dims"
-                )
+                raise RuleError(f"the batch rule of {primitive} returned {len(out)} outputs but {len(dims_out)} dims")
             return [self.tracer(primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
         return self.tracer(primitive, out, dim)
 
@@ -212,9 +210,7 @@ def batch_jaxpr(
         out_dims: list[int | None] = []
 
         def run(*args: Any) -> list[Any]:
-            outs, found = batch_flat(
-                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, dims
-            )
+            outs, found = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, dims)
             results = []
             for x, dim, want in zip(outs, found, wanted, strict=True):
                 results.append(bdim_at_front(x, dim, axis.size) if want else x)

@@ -177,12 +177,9 @@ def jvp_jaxpr(
             primals = args[: len(avals)]
             given = iter(args[len(avals) :])
             tangents = [
-                next(given) if nz else Zero(aval.to_tangent_aval())
-                for nz, aval in zip(nonzeros, avals, strict=True)
+                next(given) if nz else Zero(aval.to_tangent_aval()) for nz, aval in zip(nonzeros, avals, strict=True)
             ]
-            outs, out_tangents = jvp_flat(
-                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents
-            )
+            outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents)
             kept = []
             for tangent, want in zip(out_tangents, wanted, strict=True):
                 nonzero_out.append(want or type(tangent) is not Zero)

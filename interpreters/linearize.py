@@ -42,9 +42,7 @@ class TapeEqn:
 
     __slots__ = ("args", "outs", "params", "primitive", "source_info")
 
-    def __init__(
-        self, primitive: Any, args: Any, outs: list[LinearTracer], params: Any, source_info: Any
-    ) -> None:
+    def __init__(self, primitive: Any, args: Any, outs: list[LinearTracer], params: Any, source_info: Any) -> None:
         self.primitive = primitive
         self.args = args
         self.outs = outs
@@ -156,15 +154,11 @@ class Tape:
         before = thread.source
         try:
             for eqn in trace.eqns:
-                values = [
-                    env[x.index] if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args
-                ]
+                values = [env[x.index] if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args]
                 if eqn.source_info is not None:
                     thread.source = eqn.source_info
                 out = process(eqn.primitive, values, eqn.params)
-                for tracer, x in zip(
-                    eqn.outs, out if eqn.primitive.multiple_results else (out,), strict=True
-                ):
+                for tracer, x in zip(eqn.outs, out if eqn.primitive.multiple_results else (out,), strict=True):
                     env[tracer.index] = x
         finally:
             thread.source = before
@@ -227,10 +221,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             if rule is None:
                 thread.source = eqn.source_info
                 rule = rules.transpose_rules.find(primitive)
-            args = [
-                UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x
-                for x in eqn.args
-            ]
+            args = [UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args]
             if eqn.source_info is not source:
                 source = thread.source = eqn.source_info
             returned = rule(ct, *args, **eqn.params)

@@ -15,9 +15,7 @@ from primax.interpreters.staging import trace_to_jaxpr
 __all__ = ["make_jaxpr"]
 
 
-def make_jaxpr(
-    fun: Callable[..., Any], static_argnums: Any = (), return_shape: bool = False
-) -> Callable[..., Any]:
+def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (), return_shape: bool = False) -> Callable[..., Any]:
     """A function that returns the jaxpr of `fun` for given arguments.
 
     Args:

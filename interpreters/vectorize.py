@@ -49,9 +49,7 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, int | tuple)):
-        raise TypeError(
-            f"vmap: in_axes must be an int, None or a tuple with one entry per argument, got {in_axes!r}"
-        )
+        raise TypeError(f"vmap: in_axes must be an int, None or a tuple with one entry per argument, got {in_axes!r}")
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for leaf in tree.tree_leaves(axes):
             if isinstance(leaf, bool) or not isinstance(leaf, int):
@@ -67,10 +65,7 @@ def vmap(
         leaves, in_tree = tree.flatten((args, kwargs))
         avals = avals_of(leaves, (args, kwargs), "vmap", call=True)
         axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
-        dims = [
-            _normalize(axis, aval, i, args, kwargs)
-            for i, (axis, aval) in enumerate(zip(axes, avals, strict=True))
-        ]
+        dims = [_normalize(axis, aval, i, args, kwargs) for i, (axis, aval) in enumerate(zip(axes, avals, strict=True))]
         size = _size(avals, dims, axis_size, args, kwargs)
         out_trees: list[Any] = []
 
@@ -107,18 +102,14 @@ def _normalize(axis: Any, aval: Any, i: int, args: Any, kwargs: Any) -> int | No
     return int(axis % rank)
 
 
-def _size(
-    avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, args: Any, kwargs: Any
-) -> int:
+def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, args: Any, kwargs: Any) -> int:
     sizes = {aval.shape[dim] for aval, dim in zip(avals, dims, strict=True) if dim is not None}
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) == 1:
         return int(sizes.pop())
     if not sizes:
-        raise ValueError(
-            "vmap: at least one argument must be mapped (in_axes not None), or axis_size must be given"
-        )
+        raise ValueError("vmap: at least one argument must be mapped (in_axes not None), or axis_size must be given")
     lines = [
         f"  {_place(i, args, kwargs)} of type {aval.str_short()} has size {aval.shape[dim]} along axis {dim}"
         for i, (aval, dim) in enumerate(zip(avals, dims, strict=True))
@@ -136,8 +127,6 @@ def _to_out(x: Any, dim: int | None, want: Any, size: int) -> Any:
         return x
     rank = len(get_aval(x).shape) + (dim is None)
     if not -rank <= want < rank:
-        raise ValueError(
-            f"vmap: out_axes has axis {want} for a result that has {rank} axes with the mapped one"
-        )
+        raise ValueError(f"vmap: out_axes has axis {want} for a result that has {rank} axes with the mapped one")
     want %= rank
     return broadcast(x, size, want) if dim is None else moveaxis(x, dim, want)

@@ -93,9 +93,7 @@ def primax_register(registry: Any) -> None:
         impl=_device_put_impl,
         abstract_eval=lambda x, *, device: x,
         jvp=ad.linear_jvp(device_put_p),
-        transpose=ad.linear_transpose(
-            device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]
-        ),
+        transpose=ad.linear_transpose(device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]),
         batch=batching.vectorized(device_put_p),
         lowering=lambda ctx, x, *, device: [x],
     )

@@ -198,9 +198,7 @@ def _check_dimensions(side: str, aval: ShapedArray, contract: Any, batch: Any) -
     dims = (*contract, *batch)
     got = f"got contracting {contract} and batch {batch} for {aval.str_short()}"
     if any(not 0 <= d < aval.ndim for d in dims):
-        raise TypeError(
-            f"dot_general: dimensions of {side} must be between 0 and its rank {aval.ndim}, {got}"
-        )
+        raise TypeError(f"dot_general: dimensions of {side} must be between 0 and its rank {aval.ndim}, {got}")
     if len(set(dims)) != len(dims):
         raise TypeError(f"dot_general: dimensions of {side} must be distinct, {got}")
 
@@ -237,8 +235,7 @@ def _check_preferred(preferred: Any, dtype: Any, precision: Any) -> None:
         and dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype)
     ):
         raise TypeError(
-            "dot_general: preferred_element_type must not be narrower than the result, "
-            f"got {preferred} for {dtype}"
+            f"dot_general: preferred_element_type must not be narrower than the result, got {preferred} for {dtype}"
         )
 
 
@@ -384,9 +381,7 @@ def _operand_dtypes(ctx: mlir.LoweringRuleContext, preset: Any, algorithm: Any) 
     platform = ctx.module_context.platform
     if platform == "cpu" and preset not in CPU_ALGORITHMS:
         known = ", ".join(sorted(one.name for one in CPU_ALGORITHMS))
-        raise ValueError(
-            f"dot_general: precision must be one of {known} on platform 'cpu', got {preset.name}"
-        )
+        raise ValueError(f"dot_general: precision must be one of {known} on platform 'cpu', got {preset.name}")
     if not algorithm.operands:
         if not (lhs.name.startswith("float8") and rhs.name.startswith("float8")):
             raise ValueError(f"dot_general: operands must be float8 for {preset.name}, got {lhs} and {rhs}")

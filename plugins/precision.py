@@ -182,9 +182,7 @@ def precision_attribute(precision: Any) -> Any:
 def algorithm_attribute(algorithm: Algorithm, lhs: Any, rhs: Any) -> Any:
     """The `algorithm` of a product whose operands have these dtypes."""
     kind = algorithm.compute
-    types = [
-        mlir.dtype_to_ir_type(dtype) if kind is None else getattr(mlir.ir, kind).get() for dtype in (lhs, rhs)
-    ]
+    types = [mlir.dtype_to_ir_type(dtype) if kind is None else getattr(mlir.ir, kind).get() for dtype in (lhs, rhs)]
     return mlir.hlo.DotAlgorithm.get(
         *types, mlir.dtype_to_ir_type(algorithm.accumulate), 1, 1, algorithm.products, algorithm.imprecise
     )

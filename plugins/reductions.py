@@ -151,9 +151,7 @@ def _arg(primitive: core.Primitive, operand: Any, axis: int, index_dtype: Any) -
     return primitive.bind(operand, axes=(axis,), index_dtype=dtype_of(index_dtype, name, "index_dtype"))
 
 
-def reduce(
-    operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]
-) -> Any:
+def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]) -> Any:
     """Folds arrays along axes by a function of two elements.
 
     Args:
@@ -184,9 +182,7 @@ def reduce(
     init_avals = [get_aval(x) for x in inits]
     for aval, init in zip(avals, init_avals, strict=True):
         if aval.shape != avals[0].shape:
-            raise TypeError(
-                f"reduce: operands must have one shape, got {avals[0].str_short()} and {aval.str_short()}"
-            )
+            raise TypeError(f"reduce: operands must have one shape, got {avals[0].str_short()} and {aval.str_short()}")
         if init.shape or init.dtype != aval.dtype:
             raise TypeError(
                 f"reduce: init_values must be scalars of the dtypes of operands, got {init.str_short()} "
@@ -198,10 +194,7 @@ def reduce(
         if special is not None:
             return core.tree.tree_unflatten(tree, [special.bind(leaves[0], axes=axes)])
     scalars = tuple(
-        [
-            ShapedArray((), aval.dtype, aval.weak_type and i.weak_type)
-            for aval, i in zip(avals, init_avals, strict=True)
-        ]
+        [ShapedArray((), aval.dtype, aval.weak_type and i.weak_type) for aval, i in zip(avals, init_avals, strict=True)]
     )
     jaxpr = _stage(computation, tree, scalars)
     outs = reduce_p.bind(*leaves, *inits, computation=jaxpr, dimensions=axes)
@@ -286,9 +279,7 @@ _BY_FUNCTION: dict[Any, core.Primitive] = {
 def _check_axes(name: str, aval: ShapedArray, axes: tuple[int, ...]) -> None:
     rank = len(aval.shape)
     if any(not 0 <= axis < rank for axis in axes):
-        raise ValueError(
-            f"{name}: axes must be between 0 and the rank {rank}, got {axes} for {aval.str_short()}"
-        )
+        raise ValueError(f"{name}: axes must be between 0 and the rank {rank}, got {axes} for {aval.str_short()}")
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axes must be distinct, got {axes} for {aval.str_short()}")
 
@@ -373,9 +364,7 @@ def _arg_abstract_eval(name: str) -> Callable[..., ShapedArray]:
         (axis,) = axes
         size = operand.shape[axis]
         if size == 0:
-            raise ValueError(
-                f"{name}: axis must have length 1 or more, got axis {axis} of {operand.str_short()}"
-            )
+            raise ValueError(f"{name}: axis must have length 1 or more, got axis {axis} of {operand.str_short()}")
         if size - 1 > dtypes.iinfo(index_dtype).max:
             raise ValueError(
                 f"{name}: index_dtype must hold positions up to {size - 1}, "
@@ -454,9 +443,7 @@ def _folded(values: Any, computation: core.ClosedJaxpr, dimensions: tuple[int, .
     return combine(starts, fold(combine, list(operands), dimensions))
 
 
-def _reduce_jvp(
-    primals: Any, tangents: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]
-) -> Any:
+def _reduce_jvp(primals: Any, tangents: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> Any:
     if all(type(t) is ad.Zero for t in tangents):
         outs = reduce_p.bind(*primals, computation=computation, dimensions=dimensions)
         return outs, [ad.Zero.from_primal_value(out) for out in outs]

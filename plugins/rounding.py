@@ -112,9 +112,7 @@ def _round_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, rounding_method: R
     return _ROUND[rounding_method](ctx, x)
 
 
-def _reduce_precision_lowering(
-    ctx: mlir.LoweringRuleContext, x: Any, *, exponent_bits: int, mantissa_bits: int
-) -> Any:
+def _reduce_precision_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
     def bits(n: int) -> Any:
         return mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(32), n)
 
@@ -141,9 +139,7 @@ TABLE = (
         FLOATING,
         _reduce_precision_lowering,
         jvp_rule=ad.linear_jvp(reduce_precision_p),
-        transpose=ad.linear_transpose(
-            reduce_precision_p, lambda ct, **params: [reduce_precision_p.bind(ct, **params)]
-        ),
+        transpose=ad.linear_transpose(reduce_precision_p, lambda ct, **params: [reduce_precision_p.bind(ct, **params)]),
     ),
 )
 

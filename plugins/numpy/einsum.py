@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,9 @@ def einsum(
         (x, of_x), (y, of_y) = items[i], items[j]
         rest = [item for k, item in enumerate(items) if k not in (i, j)]
         labels = output if not rest else _kept(of_x, of_y, [*(other for _, other in rest), output])
-        x, of_x, y, of_y = _matched(x, of_x, y, of_y, sizes)
+        x, of_x, y, of_y = _matched(x, of_x, y, of_y)
+        x, of_x = _summed(x, of_x, {*labels, *of_y})
+        y, of_y = _summed(y, of_y, {*labels, *of_x})
         last = preferred if step == len(path) - 1 else None
         items = [*rest, (contract(x, of_x, y, of_y, labels, precision, last), labels)]
     return items[0][0]
@@ -172,13 +174,18 @@ def _simplified(x: Any, labels: Labels, output: Labels, others: list[Labels], pr
             x = last_diagonal(permuted(x, (*rest, first, second)), 0)
             labels = (*(labels[i] for i in rest), label)
     elsewhere = {label for other in others for label in other}
-    alone = [i for i, label in enumerate(labels) if label not in output and label not in elsewhere]
-    if alone:
-        if preferred is not None:
-            x = convert(x, get_aval(x), preferred)
-        x = reduce_sum_p.bind(x, axes=tuple(alone))
-        labels = tuple([label for i, label in enumerate(labels) if i not in alone])
-    return (x if hasattr(x, "aval") else asarray(x)), labels
+    needed = {*output, *elsewhere}
+    if preferred is not None and not needed.issuperset(labels):
+        x = convert(x, get_aval(x), preferred)
+    return _summed(asarray(x), labels, needed)
+
+
+def _summed(x: Any, labels: Labels, needed: Collection[str]) -> tuple[Any, Labels]:
+    """An operand summed over the labels that nothing needs."""
+    axes = tuple([i for i, label in enumerate(labels) if label not in needed])
+    if not axes:
+        return x, labels
+    return reduce_sum_p.bind(x, axes=axes), tuple([label for label in labels if label in needed])
 
 
 def _sizes(items: list[tuple[Any, Labels]]) -> dict[str, int]:
@@ -195,7 +202,7 @@ def _sizes(items: list[tuple[Any, Labels]]) -> dict[str, int]:
     return sizes
 
 
-def _matched(x: Any, of_x: Labels, y: Any, of_y: Labels, sizes: dict[str, int]) -> tuple[Any, Labels, Any, Labels]:
+def _matched(x: Any, of_x: Labels, y: Any, of_y: Labels) -> tuple[Any, Labels, Any, Labels]:
     """Two operands without axes of length 1 where the other one has the label too, and is longer."""
 
     def trimmed(z: Any, labels: Labels, other: Any, of_other: Labels) -> tuple[Any, Labels]:

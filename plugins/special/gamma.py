@@ -71,9 +71,7 @@ TABLE = (
         "chlo.zeta",
         (
             _no_derivative("zeta", "x"),
-            lambda t, x, q: mul_p.bind(
-                t, mul_p.bind(neg_p.bind(x), zeta_p.bind(add_p.bind(x, like(x, 1.0)), q))
-            ),
+            lambda t, x, q: mul_p.bind(t, mul_p.bind(neg_p.bind(x), zeta_p.bind(add_p.bind(x, like(x, 1.0)), q))),
         ),
     ),
 )

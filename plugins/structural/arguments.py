@@ -76,11 +76,7 @@ def canonical_axes(axes: Sequence[Any], rank: int, function: str, argument: str 
       TypeError: `axes` is not a sequence of integers.
       ValueError: an axis is out of range or repeated.
     """
-    found = tuple(
-        [canonical_axis(axis, rank, function, argument) for axis in integers(axes, function, argument)]
-    )
+    found = tuple([canonical_axis(axis, rank, function, argument) for axis in integers(axes, function, argument)])
     if len(set(found)) != len(found):
-        raise ValueError(
-            f"{function}: {argument} must be distinct, got {tuple(axes)} for an array of rank {rank}"
-        )
+        raise ValueError(f"{function}: {argument} must be distinct, got {tuple(axes)} for an array of rank {rank}")
     return found

@@ -152,9 +152,7 @@ def _convert_lowering(ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> A
             kind = "UNSIGNED" if dtypes.is_unsigned_integer(old) else "SIGNED"
         hlo = mlir.hlo
         return [
-            hlo.compare(
-                x, zero, hlo.ComparisonDirectionAttr.get("NE"), compare_type=hlo.ComparisonTypeAttr.get(kind)
-            )
+            hlo.compare(x, zero, hlo.ComparisonDirectionAttr.get("NE"), compare_type=hlo.ComparisonTypeAttr.get(kind))
         ]
     if dtypes.is_complex(old) and not dtypes.is_complex(new_dtype):
         x = mlir.hlo.real(x)

@@ -103,10 +103,7 @@ def _transpose(ct: Any, which: Any, *cases: Any) -> Any:
     count = range(len(cases))
     return [
         None,
-        *[
-            select_n_p.bind(which, *[ct if i == j else zeros for j in count]) if undefined[i] else None
-            for i in count
-        ],
+        *[select_n_p.bind(which, *[ct if i == j else zeros for j in count]) if undefined[i] else None for i in count],
     ]
 
 
@@ -121,11 +118,7 @@ def _batch(args: Any, dims: Any) -> Any:
         dim = next(d for d in case_dims if d is not None)
     else:
         # Where `which` is one number per element of the batch, it is repeated along the axes of the cases.
-        dim = (
-            which_dim
-            if which_dim is not None and not scalar
-            else next((d for d in case_dims if d is not None), 0)
-        )
+        dim = which_dim if which_dim is not None and not scalar else next((d for d in case_dims if d is not None), 0)
     moved = [batching.to_dim(x, size, d, dim) for x, d in zip(cases, case_dims, strict=True)]
     if scalar:
         if which_dim is not None and rank:

@@ -152,9 +152,7 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
         rank = len(get_aval(operand).shape)
         order = canonical_axes(dimensions, rank, "reshape", "dimensions")
         if len(order) != rank:
-            raise ValueError(
-                f"reshape: dimensions must be a permutation of {rank} axes, got {tuple(dimensions)}"
-            )
+            raise ValueError(f"reshape: dimensions must be a permutation of {rank} axes, got {tuple(dimensions)}")
         operand = transpose(operand, order)
     if is_value(operand) and operand.aval.shape == shape:
         return operand
@@ -172,14 +170,12 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     low, high, _ = slice(start_dimension, stop_dimension).indices(rank)
     if stop_dimension is not None and not -rank <= stop_dimension <= rank:
         raise ValueError(
-            f"collapse: stop_dimension must be in [{-rank}, {rank}], got {stop_dimension} "
-            f"for an array of rank {rank}"
+            f"collapse: stop_dimension must be in [{-rank}, {rank}], got {stop_dimension} for an array of rank {rank}"
         )
     low = canonical_axis(start_dimension, rank, "collapse", "start_dimension") if rank else low
     if high < low:
         raise ValueError(
-            f"collapse: stop_dimension must not come before start_dimension, "
-            f"got {stop_dimension} and {start_dimension}"
+            f"collapse: stop_dimension must not come before start_dimension, got {stop_dimension} and {start_dimension}"
         )
     return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
 
@@ -292,9 +288,7 @@ def _broadcast_in_dim_abstract_eval(
 
 def _broadcast_in_dim_transpose(ct: Any, operand: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
     kept = operand.aval.shape
-    stretched = [
-        dim for size, dim in zip(kept, broadcast_dimensions, strict=True) if size == 1 and shape[dim] != 1
-    ]
+    stretched = [dim for size, dim in zip(kept, broadcast_dimensions, strict=True) if size == 1 and shape[dim] != 1]
     axes = tuple([i for i in range(len(shape)) if i in stretched or i not in broadcast_dimensions])
     total = reduce_sum_p.bind(ct, axes=axes) if axes else ct
     return [reshape(total, kept) if stretched else total]
@@ -323,13 +317,9 @@ def _operation(ctx: Any, name: str, x: Any, **attributes: Sequence[int]) -> Any:
     return mlir.ir.Operation.create(name, [result], [x], made).results
 
 
-def _reshape_abstract_eval(
-    operand: ShapedArray, *, new_sizes: tuple[int, ...], dimensions: None
-) -> ShapedArray:
+def _reshape_abstract_eval(operand: ShapedArray, *, new_sizes: tuple[int, ...], dimensions: None) -> ShapedArray:
     if dimensions is not None:
-        raise TypeError(
-            f"reshape: dimensions of the primitive must be None, got {dimensions}; transpose first"
-        )
+        raise TypeError(f"reshape: dimensions of the primitive must be None, got {dimensions}; transpose first")
     if math.prod(new_sizes) != operand.size:
         raise TypeError(
             f"reshape: new_sizes must have as many elements as operand, "
@@ -404,9 +394,7 @@ def _squeeze_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Any:
 def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
     shape = operand.shape
     if not dtypes.is_numeric(operand.dtype):
-        raise TypeError(
-            f"reduce_sum: operand must be an array of numbers, got {operand.str_short()}; convert it first"
-        )
+        raise TypeError(f"reduce_sum: operand must be an array of numbers, got {operand.str_short()}; convert it first")
     canonical_axes(axes, len(shape), "reduce_sum")
     if axes and min(axes) < 0:
         raise ValueError(f"reduce_sum: axes must not be negative, got {axes} for {operand.str_short()}")

@@ -80,9 +80,7 @@ def slice(
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=strides)
 
 
-def slice_in_dim(
-    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
-) -> Any:
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
     """A part of an array along one axis; bounds may be None or count from the end.
 
     Raises:
@@ -116,8 +114,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     (position,) = integers((index,), "index_in_dim", "index")
     if not -size <= position < size:
         raise IndexError(
-            f"index_in_dim: index must be in [{-size}, {size}) along axis {axis}, "
-            f"got {position} for shape {shape}"
+            f"index_in_dim: index must be in [{-size}, {size}) along axis {axis}, got {position} for shape {shape}"
         )
     position = position % size
     part = slice_in_dim(operand, position, position + 1, 1, axis)
@@ -263,18 +260,14 @@ def _slice_abstract_eval(
             )
     steps = (1,) * len(shape) if strides is None else strides
     sizes = []
-    for axis, (start, limit, step, size) in enumerate(
-        zip(start_indices, limit_indices, steps, shape, strict=True)
-    ):
+    for axis, (start, limit, step, size) in enumerate(zip(start_indices, limit_indices, steps, shape, strict=True)):
         if not 0 <= start <= limit <= size:
             raise TypeError(
                 f"slice: bounds must satisfy 0 <= start <= limit <= {size} in axis {axis}, "
                 f"got start {start} and limit {limit} for {operand.str_short()}"
             )
         if step < 1:
-            raise TypeError(
-                f"slice: strides must be positive, got {step} in axis {axis} for {operand.str_short()}"
-            )
+            raise TypeError(f"slice: strides must be positive, got {step} in axis {axis} for {operand.str_short()}")
         sizes.append(-((start - limit) // step))
     return ShapedArray(sizes, operand.dtype, operand.weak_type)
 
@@ -282,9 +275,7 @@ def _slice_abstract_eval(
 def _slice_transpose(ct: Any, operand: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
     config = []
     steps = (1,) * len(start_indices) if strides is None else strides
-    for start, step, size, part in zip(
-        start_indices, steps, operand.aval.shape, get_aval(ct).shape, strict=True
-    ):
+    for start, step, size, part in zip(start_indices, steps, operand.aval.shape, get_aval(ct).shape, strict=True):
         covered = (part - 1) * step + 1 if part else 0
         config.append((start, size - start - covered, step - 1))
     return [pad_p.bind(ct, zero_of(get_aval(ct).dtype), padding_config=tuple(config))]
@@ -336,8 +327,7 @@ def _pad_abstract_eval(
     for axis, ((low, high, interior), size) in enumerate(zip(padding_config, shape, strict=True)):
         if interior < 0:
             raise ValueError(
-                f"pad: interior padding must not be negative, got {interior} in axis {axis} "
-                f"for {operand.str_short()}"
+                f"pad: interior padding must not be negative, got {interior} in axis {axis} for {operand.str_short()}"
             )
         padded = low + high + size + max(size - 1, 0) * interior
         if padded < 0:
@@ -384,9 +374,7 @@ def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config:
     if of_value:
         inside = broadcast_in_dim_p.bind(_FALSE, shape=shape, broadcast_dimensions=())
         around = pad_p.bind(inside, _TRUE, padding_config=padding_config)
-        t_value = reduce_sum_p.bind(
-            select_n_p.bind(around, zeros_of(aval), ct), axes=tuple(range(len(aval.shape)))
-        )
+        t_value = reduce_sum_p.bind(select_n_p.bind(around, zeros_of(aval), ct), axes=tuple(range(len(aval.shape))))
     return [t_operand, t_value]
 
 
@@ -425,9 +413,7 @@ def _concatenate_abstract_eval(*operands: ShapedArray, dimension: int) -> Shaped
     if not rank:
         raise TypeError(f"concatenate: operands must have rank 1 or more, got {first.str_short()}")
     if not 0 <= dimension < rank:
-        raise ValueError(
-            f"concatenate: dimension must be in [0, {rank}), got {dimension} for {first.str_short()}"
-        )
+        raise ValueError(f"concatenate: dimension must be in [0, {rank}), got {dimension} for {first.str_short()}")
     total = 0
     weak = True
     for i, operand in enumerate(operands):
@@ -461,9 +447,7 @@ def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> Any:
     for x, aval in zip(operands, avals, strict=True):
         limits[dimension] = starts[dimension] + aval.shape[dimension]
         if type(x) is ad.UndefinedPrimal:
-            parts.append(
-                slice_p.bind(ct, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
-            )
+            parts.append(slice_p.bind(ct, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None))
         else:
             parts.append(None)
         starts[dimension] = limits[dimension]
@@ -489,10 +473,7 @@ def _split_abstract_eval(operand: ShapedArray, *, sizes: tuple[int, ...], axis: 
             f"split: sizes must add up to the length of axis {axis}, got {sum(sizes)} for {sizes} "
             f"and {shape[axis]} for {operand.str_short()}"
         )
-    return [
-        ShapedArray((*shape[:axis], size, *shape[axis + 1 :]), operand.dtype, operand.weak_type)
-        for size in sizes
-    ]
+    return [ShapedArray((*shape[:axis], size, *shape[axis + 1 :]), operand.dtype, operand.weak_type) for size in sizes]
 
 
 def _split_transpose(cts: Any, operand: Any, *, sizes: Any, axis: int) -> Any:
@@ -541,12 +522,9 @@ def _tile_abstract_eval(operand: ShapedArray, *, reps: tuple[int, ...]) -> Shape
     shape = operand.shape
     if len(reps) != len(shape):
         raise TypeError(
-            f"tile: reps must have one entry per axis of operand, got {len(reps)} in {reps} "
-            f"for {operand.str_short()}"
+            f"tile: reps must have one entry per axis of operand, got {len(reps)} in {reps} for {operand.str_short()}"
         )
-    return ShapedArray(
-        [n * size for n, size in zip(reps, shape, strict=True)], operand.dtype, operand.weak_type
-    )
+    return ShapedArray([n * size for n, size in zip(reps, shape, strict=True)], operand.dtype, operand.weak_type)
 
 
 def _interleaved(shape: Sequence[int], reps: Sequence[int]) -> tuple[int, ...]:

@@ -37,9 +37,7 @@ WEAK = ShapedArray((), np.float32, weak_type=True)
 VECTOR = ShapedArray((3,), np.float32)
 
 
-def eqn(
-    invars: Any, outvars: Any, primitive: Any = sin_p, effects: Any = no_effects, **params: Any
-) -> JaxprEqn:
+def eqn(invars: Any, outvars: Any, primitive: Any = sin_p, effects: Any = no_effects, **params: Any) -> JaxprEqn:
     return new_jaxpr_eqn(invars, outvars, primitive, params, effects)
 
 
@@ -72,9 +70,7 @@ def called() -> Iterator[Primitive]:
 def test_well_typed_programs_pass() -> None:
     check_jaxpr(chain(3))
     check_jaxpr(chain(3).jaxpr)
-    check_jaxpr(
-        trace_to_jaxpr(lambda x: [*sincos_p.bind(x), mul_p.bind(x, np.ones(3, np.float32)), TWO], [F32])
-    )
+    check_jaxpr(trace_to_jaxpr(lambda x: [*sincos_p.bind(x), mul_p.bind(x, np.ones(3, np.float32)), TWO], [F32]))
     check_jaxpr(nested(3))
     check_jaxpr(trace_to_jaxpr(lambda x: (shout_p.bind(x), [x])[1], [F32]))
 
@@ -329,9 +325,7 @@ def test_a_primitive_without_a_rule_is_the_plugins_fault() -> None:
 def test_a_program_held_many_times_is_checked_once() -> None:
     closed = trace_to_jaxpr(powers(1), [F32])
     for _ in range(60):
-        closed = trace_to_jaxpr(
-            lambda x, inner=closed: call_p.bind(*call_p.bind(x, jaxpr=inner), jaxpr=inner), [F32]
-        )
+        closed = trace_to_jaxpr(lambda x, inner=closed: call_p.bind(*call_p.bind(x, jaxpr=inner), jaxpr=inner), [F32])
     check_jaxpr(closed)
 
 

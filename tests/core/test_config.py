@@ -53,9 +53,7 @@ def test_all_is_sorted_and_exists():
 
 
 def test_defaults_without_environment():
-    code = (
-        "from primax.core.config import config; print([o.short_name for o in config if o.value != o.default])"
-    )
+    code = "from primax.core.config import config; print([o.short_name for o in config if o.value != o.default])"
     result = in_new_process(code)
     assert result.stdout == "[]\n", result.stderr
 

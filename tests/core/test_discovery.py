@@ -32,9 +32,7 @@ def test_a_plugin_may_be_an_attribute_of_its_module(site: Site) -> None:
     assert site.run("host.activate(); import alpha_plugin; print(alpha_plugin.p.bind(2))").lines == ["-2"]
 
 
-@pytest.mark.parametrize(
-    "api, wanted", [("v2_0", ">=2.0,<3.0"), ("v0_9", ">=0.9,<1.0"), ("v1_1", ">=1.1,<2.0")]
-)
+@pytest.mark.parametrize("api, wanted", [("v2_0", ">=2.0,<3.0"), ("v0_9", ">=0.9,<1.0"), ("v1_1", ">=1.1,<2.0")])
 def test_an_api_version_out_of_range_is_refused_before_import(site: Site, api: str, wanted: str) -> None:
     site.plugin("future", "print('imported')", api=api)
     run = site.run("host.activate()" + REPORT)

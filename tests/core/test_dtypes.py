@@ -139,10 +139,7 @@ def test_all_is_sorted_and_exists():
 
 
 def test_import_loads_neither_jax_nor_mlir():
-    code = (
-        "import sys, primax.core.dtypes;"
-        "print([m for m in ('jax', 'jaxlib.mlir', 'scipy') if m in sys.modules])"
-    )
+    code = "import sys, primax.core.dtypes;print([m for m in ('jax', 'jaxlib.mlir', 'scipy') if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.stdout == "[]\n", result.stderr
 
@@ -165,9 +162,7 @@ def test_result_type_agrees_with_jax_on_all_pairs_of_strong_and_weak(in_mode, ja
         weak = [Valued(d, True) for d in canonical if d not in UNSIGNED[:2] + SIGNED[:2]]
         operands = [*DTYPES, *strong, *weak, True, 1, 2.0, 3j, bool, int, float, complex, None]
         for a in operands:
-            assert result_type(a, return_weak_type=True) == jax.dtypes.result_type(
-                a, return_weak_type_flag=True
-            ), a
+            assert result_type(a, return_weak_type=True) == jax.dtypes.result_type(a, return_weak_type_flag=True), a
         for a, b in itertools.product(operands, repeat=2):
             expected = outcome(jax.dtypes.result_type, a, b, return_weak_type_flag=True)
             assert outcome(result_type, a, b, return_weak_type=True) == expected, (a, b)
@@ -346,9 +341,7 @@ def test_result_type_rejects_no_operands_and_what_has_no_dtype():
 
 def test_strict_promotion_raises_unless_weak():
     with numpy_dtype_promotion("strict"):
-        with pytest.raises(
-            TypePromotionError, match=r"got float32, int32; numpy_dtype_promotion is 'strict'"
-        ):
+        with pytest.raises(TypePromotionError, match=r"got float32, int32; numpy_dtype_promotion is 'strict'"):
             result_type(np.dtype("f4"), np.dtype("i4"))
         assert result_type(np.dtype("f2"), 1) == np.dtype("f2")
         assert result_type(np.dtype("f2"), np.dtype("f2")) == np.dtype("f2")
@@ -458,9 +451,7 @@ def test_extended_dtypes_belong_to_their_scalar_class():
 
 def test_is_weakly_typed():
     assert all(is_weakly_typed(x) for x in (1, 2.0, 3j, Valued(np.dtype("f4"), True)))
-    assert not any(
-        is_weakly_typed(x) for x in (True, np.float32(1), np.ones(2), Valued(np.dtype("f4")), "f4", None)
-    )
+    assert not any(is_weakly_typed(x) for x in (True, np.float32(1), np.ones(2), Valued(np.dtype("f4")), "f4", None))
     assert is_weakly_typed(types.SimpleNamespace(weak_type=True))
     assert weak_type_of(int) == (python_scalar_dtypes[int], True)
     assert weak_type_of(types.SimpleNamespace(weak_type=True, dtype=np.dtype("f8"))) == (np.dtype("f8"), True)

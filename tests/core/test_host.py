@@ -108,9 +108,7 @@ def test_a_plugin_that_cannot_be_imported_is_left_out_with_one_warning(site: Sit
     ],
     ids=["missing import", "exit", "syntax", "elsewhere"],
 )
-def test_whatever_an_import_raises_is_isolated_and_placed_in_the_plugin(
-    site: Site, source: str, told: str
-) -> None:
+def test_whatever_an_import_raises_is_isolated_and_placed_in_the_plugin(site: Site, source: str, told: str) -> None:
     site.plugin("broken", source)
     site.write("helper_of_all", "def f():\n    return {}['k']\n")
     line = site.run("host.activate()" + REPORT).lines[0]
@@ -191,9 +189,7 @@ def test_a_plugin_that_registers_half_its_rules_leaves_nothing(site: Site) -> No
         REPORT,
     )
     assert run.lines[:-2] == ["2", "False", "False", "{'base': base} None", "False False", "False", "base"]
-    assert run.lines[-1].startswith(
-        "half|failed|plugin 'half' (half 1.0, half_plugin) failed while it registered: "
-    )
+    assert run.lines[-1].startswith("half|failed|plugin 'half' (half 1.0, half_plugin) failed while it registered: ")
     assert "got 'jpv'; did you mean 'jvp'?, at SITE/half_plugin.py:16" in run.lines[-1]
 
 
@@ -201,10 +197,7 @@ def test_strict_plugins_raise_instead_of_warning(site: Site) -> None:
     site.plugin("broken", "1 / 0")
     program = "print(attempt(host.activate)); print(attempt(host.activate))"
     run = site.run(program, PRIMAX_STRICT_PLUGINS="1")
-    assert (
-        "PluginError: plugin 'broken' (broken 1.0, broken_plugin) failed while it was imported"
-        in run.lines[0]
-    )
+    assert "PluginError: plugin 'broken' (broken 1.0, broken_plugin) failed while it was imported" in run.lines[0]
     assert run.lines[1] == "True"
     assert run.warned == []
     run = site.run("from primax.core import config; config.config.update('strict_plugins', True)\n" + program)
@@ -252,9 +245,7 @@ def test_a_primitive_of_a_plugin_that_failed_says_which_and_why(site: Site) -> N
         "    registry.define(late_p, impl=lambda x: x)\n"
         "    raise OSError('no licence\\nfor you')\n"
     )
-    (package / "ops.py").write_text(
-        "from primax.core.primitive import Primitive\nlate_p = Primitive('late')\n"
-    )
+    (package / "ops.py").write_text("from primax.core.primitive import Primitive\nlate_p = Primitive('late')\n")
     run = site.run("from broken_plugin.ops import late_p; print(attempt(late_p.bind, 1))")
     assert run.lines[0].startswith("MissingRuleError: no ")
     assert "Its plugin 'broken' is not active" in run.out
@@ -437,8 +428,7 @@ def test_an_unknown_name_in_a_list_raises_with_the_nearest_and_the_known(site: S
     site.plugin("orbit")
     run = site.run("print(attempt(host.activate)); print(attempt(host.records))", **{variable: "keppler"})
     message = (
-        f"PluginError: {variable} names 'keppler', which is no plugin; did you mean 'kepler'? "
-        "(there are kepler, orbit)"
+        f"PluginError: {variable} names 'keppler', which is no plugin; did you mean 'kepler'? (there are kepler, orbit)"
     )
     assert run.lines == [message, message]
 
@@ -464,9 +454,7 @@ def primax_register(registry):
 
 def test_built_in_families_are_active_in_their_order_before_anything_else_is_imported(site: Site) -> None:
     house = _house(site, root=FAMILY, leaf=FAMILY)
-    site.plugin(
-        "alpha", "import house.leaf, house.root\nprint(house.root.p.bind(house.leaf.p.bind(1)))\n1 / 0"
-    )
+    site.plugin("alpha", "import house.leaf, house.root\nprint(house.root.p.bind(house.leaf.p.bind(1)))\n1 / 0")
     run = site.run(house + "host.activate()" + REPORT)
     assert run.lines[0] == "3"
     assert run.lines[1:3] == ["root|active|", "leaf|active|"]
@@ -493,9 +481,7 @@ def test_a_family_can_be_disabled_unless_it_is_essential(site: Site) -> None:
     assert run.lines[0] == "True"
     assert "Its plugin 'leaf' is not active: plugin 'leaf' (primax, house.leaf) is blocked" in run.out
     run = site.run(program, PRIMAX_DISABLE_PLUGINS="root")
-    assert run.lines[0].startswith(
-        "PluginError: PRIMAX_DISABLE_PLUGINS names 'root', which cannot be disabled"
-    )
+    assert run.lines[0].startswith("PluginError: PRIMAX_DISABLE_PLUGINS names 'root', which cannot be disabled")
 
 
 def test_the_allow_list_does_not_touch_built_in_families(site: Site) -> None:
@@ -511,9 +497,7 @@ def test_a_family_that_fails_is_isolated_unless_it_is_essential(site: Site) -> N
     assert len(run.warned) == 1
     (site.folder / "house" / "root.py").write_text("1 / 0")
     run = site.run(house + "print(attempt(host.activate))")
-    assert run.lines[0].startswith(
-        "PluginError: plugin 'root' (primax, house.root) failed while it was imported"
-    )
+    assert run.lines[0].startswith("PluginError: plugin 'root' (primax, house.root) failed while it was imported")
 
 
 def test_a_plugin_may_bind_while_it_is_imported_and_while_it_registers(site: Site) -> None:
@@ -644,8 +628,7 @@ def test_records_are_plain_data_on_request(site: Site) -> None:
     assert '"name": "alpha", "source": "installed", "distribution": "alpha", "version": "1.0"' in run.out
     assert '"api": "v1", "state": "active"' in run.out
     assert (
-        '"primitives": ["alpha"], "rules": [{"primitive": "alpha", "kind": "impl", "provenance": "given by'
-        in run.out
+        '"primitives": ["alpha"], "rules": [{"primitive": "alpha", "kind": "impl", "provenance": "given by' in run.out
     )
 
 
@@ -666,9 +649,7 @@ def test_the_host_of_primax_itself_has_its_families(site: Site) -> None:
 
 def test_a_module_at_hand_is_registered_and_withdrawn(local: PluginHost) -> None:
     p = Primitive("p")
-    record = local.register_module(
-        _module("at_hand", lambda registry: registry.define(p, impl=abs)), name="mine"
-    )
+    record = local.register_module(_module("at_hand", lambda registry: registry.define(p, impl=abs)), name="mine")
     assert (record.name, record.source, record.state, record.primitives) == (
         "mine",
         "explicit",
@@ -691,9 +672,7 @@ def test_a_module_at_hand_that_fails_raises_and_leaves_nothing(local: PluginHost
         registry.define(p, impl=abs)
         raise OSError("no licence")
 
-    with pytest.raises(
-        PluginError, match=r"failed while it registered: OSError: no licence, at .*test_host\.py:"
-    ):
+    with pytest.raises(PluginError, match=r"failed while it registered: OSError: no licence, at .*test_host\.py:"):
         local.register_module(_module("at_hand", register))
     assert p not in rules.impl_rules
     assert local.primitives == {}

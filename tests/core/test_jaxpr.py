@@ -257,9 +257,7 @@ def test_jaxprs_in_params_finds_programs_wherever_they_hide() -> None:
 
 def test_subjaxprs_are_those_of_all_equations() -> None:
     inner = chain(1)
-    outer = trace_to_jaxpr(
-        lambda x: call_p.bind(*call_p.bind(sin_p.bind(x), jaxpr=inner), jaxpr=inner), [F32]
-    )
+    outer = trace_to_jaxpr(lambda x: call_p.bind(*call_p.bind(sin_p.bind(x), jaxpr=inner), jaxpr=inner), [F32])
     assert list(subjaxprs(outer.jaxpr)) == [inner.jaxpr, inner.jaxpr]
     assert list(subjaxprs(inner.jaxpr)) == []
 
@@ -268,9 +266,7 @@ def test_dce_keeps_what_the_wanted_outputs_need() -> None:
     jaxpr = two_results()
     first, used = dce_jaxpr(jaxpr, [True, False])
     assert used == [True, False]
-    assert str(first) == "\n".join(
-        ["{ lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a; c:f32[] = sin b in (c,) }"]
-    )
+    assert str(first) == "\n".join(["{ lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a; c:f32[] = sin b in (c,) }"])
     second, used = dce_jaxpr(jaxpr, [False, True])
     assert used == [False, True]
     assert str(second) == "{ lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }"

@@ -111,9 +111,7 @@ def test_types_without_dtype_are_shown() -> None:
     ],
 )
 def test_literals_show_value_and_type(value: Any, text: str) -> None:
-    dtype = (
-        value.dtype if isinstance(value, np.generic | np.ndarray) else {float: "f4", bool: "?"}[type(value)]
-    )
+    dtype = value.dtype if isinstance(value, np.generic | np.ndarray) else {float: "f4", bool: "?"}[type(value)]
     literal = Literal(value, ShapedArray(np.shape(value), dtype))
     assert str(Jaxpr([], [], [literal], [])) == f"{{ lambda ; . let  in ({text},) }}"
 
@@ -252,9 +250,7 @@ let lambda1 = { lambda ; c:f32[]. let d:f32[] = mul c c in (d,) } in
 
 def test_long_programs_stand_ahead_and_their_names_are_no_variables() -> None:
     text = str(call(trace_to_jaxpr(powers(11), [F32]), "c"))
-    assert text.startswith(
-        "let c = { lambda ; a:f32[]. let\n    b:f32[] = mul a 2.0:f32[]\n    d:f32[] = mul b"
-    )
+    assert text.startswith("let c = { lambda ; a:f32[]. let\n    b:f32[] = mul a 2.0:f32[]\n    d:f32[] = mul b")
     assert text.endswith("in\n{ lambda ; n:f32[]. let o:f32[] = call[jaxpr=c name=c] n in (o,) }")
     assert str(call(trace_to_jaxpr(powers(10), [F32]), "c")).startswith("{ lambda")
 
@@ -262,9 +258,7 @@ def test_long_programs_stand_ahead_and_their_names_are_no_variables() -> None:
 def test_programs_shared_at_every_level_print_once_each() -> None:
     closed = trace_to_jaxpr(lambda x: [sin_p.bind(x)], [F32])
     for _ in range(100):
-        closed = trace_to_jaxpr(
-            lambda x, inner=closed: call_p.bind(*call_p.bind(x, jaxpr=inner), jaxpr=inner), [F32]
-        )
+        closed = trace_to_jaxpr(lambda x, inner=closed: call_p.bind(*call_p.bind(x, jaxpr=inner), jaxpr=inner), [F32])
     assert str(closed).count("let jaxpr") == 100
 
 

@@ -106,9 +106,7 @@ def test_a_lowering_may_be_given_for_each_platform(make: Any) -> None:
 
 
 def test_an_unknown_kind_of_rule_is_refused_with_the_nearest_and_all_known_ones(make: Any) -> None:
-    with pytest.raises(
-        TypeError, match=r"define\(p\).*impl, .*transpose.*got 'tranpose'; did you mean 'transpose'\?"
-    ):
+    with pytest.raises(TypeError, match=r"define\(p\).*impl, .*transpose.*got 'tranpose'; did you mean 'transpose'\?"):
         make("alpha").define(Primitive("p"), tranpose=_one)
     with pytest.raises(TypeError, match="got 'batching'; did you mean"):
         make("alpha").define(Primitive("p"), unsupported={"batching": "no reason"})
@@ -117,9 +115,7 @@ def test_an_unknown_kind_of_rule_is_refused_with_the_nearest_and_all_known_ones(
 @pytest.mark.parametrize("given", [{"jvp": 3}, {"lowering": {"cuda": 3}}])
 def test_a_rule_that_is_not_callable_is_refused_by_primitive_and_kind(make: Any, given: Any) -> None:
     p = Primitive("p")
-    with pytest.raises(
-        TypeError, match=rf"define\(p\): the {next(iter(given))} rule.* must be a function .* got 3"
-    ):
+    with pytest.raises(TypeError, match=rf"define\(p\): the {next(iter(given))} rule.* must be a function .* got 3"):
         make("alpha").define(p, impl=_one, **given)
     assert p.plugin is None
 
@@ -149,9 +145,7 @@ def test_the_reason_why_a_kind_is_unsupported_reaches_the_user(make: Any) -> Non
 def test_two_primitives_of_one_name_are_refused_naming_both_plugins(make: Any) -> None:
     first, second = Primitive("p"), Primitive("p")
     make("alpha").define(first, impl=_one)
-    with pytest.raises(
-        PluginError, match="plugin 'beta' may not define a primitive 'p', since plugin 'alpha'"
-    ):
+    with pytest.raises(PluginError, match="plugin 'beta' may not define a primitive 'p', since plugin 'alpha'"):
         make("beta").define(second, impl=_two)
     assert second.plugin is None
 
@@ -168,9 +162,7 @@ def test_a_rule_that_is_there_is_replaced_only_if_asked_and_comes_back(make: Any
     p = Primitive("p")
     make("alpha").define(p, impl=_one)
     beta = make("beta")
-    with pytest.raises(
-        PluginError, match=r"'beta' may not replace the impl rule of p, given by alpha \(.*override"
-    ):
+    with pytest.raises(PluginError, match=r"'beta' may not replace the impl rule of p, given by alpha \(.*override"):
         beta.define(p, impl=_two)
     beta.define(p, impl=_two, override=True)
     assert rules.impl_rules[p] is _two

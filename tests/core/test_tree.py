@@ -247,17 +247,13 @@ def test_map_passes_on_what_the_function_raises() -> None:
 
 
 def test_map_with_path_gives_path_then_leaves() -> None:
-    found = tree.map_with_path(
-        lambda path, x, y: (tree_util.keystr(path), x, y), {"a": [1, 2]}, {"a": [3, (4,)]}
-    )
+    found = tree.map_with_path(lambda path, x, y: (tree_util.keystr(path), x, y), {"a": [1, 2]}, {"a": [3, (4,)]})
     assert found == {"a": [("['a'][0]", 1, 3), ("['a'][1]", 2, (4,))]}
 
 
 def test_is_leaf_may_take_the_path() -> None:
     t = {"a": [1, 2], "b": [3]}
-    found = tree.leaves_with_path(
-        t, is_leaf=lambda path, x: tree_util.keystr(path) == "['a']", is_leaf_takes_path=True
-    )
+    found = tree.leaves_with_path(t, is_leaf=lambda path, x: tree_util.keystr(path) == "['a']", is_leaf_takes_path=True)
     assert [(tree_util.keystr(path), leaf) for path, leaf in found] == [("['a']", [1, 2]), ("['b'][0]", 3)]
     assert [leaf for _, leaf in tree.leaves_with_path(t, is_leaf=lambda x: x == [3])] == [1, 2, [3]]
 
@@ -285,9 +281,7 @@ def test_transpose_twice_is_the_same_tree(m: int, n: int) -> None:
 
 def test_transpose_refuses_trees_of_another_structure() -> None:
     outer, inner = tree.structure([0, 0]), tree.structure({"a": 0})
-    with pytest.raises(
-        ValueError, match=r"outer_treedef must be a prefix .* cannot match a tuple of length 2"
-    ):
+    with pytest.raises(ValueError, match=r"outer_treedef must be a prefix .* cannot match a tuple of length 2"):
         tree.transpose(outer, inner, ({"a": 1}, {"a": 2}))
     with pytest.raises(ValueError, match=r"inner tree: .*missing 'b'; unexpected 'a'"):
         tree.transpose(outer, inner, [{"a": 1}, {"b": 2}])
@@ -380,9 +374,7 @@ def test_register_dataclass_takes_a_plain_class_with_fields() -> None:
         ({"data_fields": ["a", "b"], "meta_fields": ["b"]}, ValueError, r"got \['b'\] more than once"),
     ],
 )
-def test_register_dataclass_refuses_wrong_fields(
-    fields: dict[str, Any], error: type[Exception], message: str
-) -> None:
+def test_register_dataclass_refuses_wrong_fields(fields: dict[str, Any], error: type[Exception], message: str) -> None:
     @dataclasses.dataclass
     class Made:
         a: int

@@ -75,9 +75,7 @@ def test_every_source_folder_is_a_listed_package() -> None:
     setuptools = CONFIG["tool"]["setuptools"]
     folders = {path.parent for path in source_files()}
     assert [relative(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
-    assert sorted(module_name(relative(folder / "__init__.py")) for folder in folders) == sorted(
-        setuptools["packages"]
-    )
+    assert sorted(module_name(relative(folder / "__init__.py")) for folder in folders) == sorted(setuptools["packages"])
 
 
 def test_the_wheel_holds_exactly_the_source_files(built: Built) -> None:
@@ -104,9 +102,7 @@ def test_the_sdist_holds_every_source_file(built: Built) -> None:
 
 @pytest.mark.parametrize("form", ["wheel", "sdist", "editable"])
 def test_an_installed_primax_runs_from_anywhere(form: str, built: Built, tmp_path: Path) -> None:
-    source = {"wheel": [built.wheel], "sdist": [built.sdist], "editable": ["--editable", built.checkout]}[
-        form
-    ]
+    source = {"wheel": [built.wheel], "sdist": [built.sdist], "editable": ["--editable", built.checkout]}[form]
     python = _environment(tmp_path / "venv")
     install = (
         sys.executable,

@@ -61,9 +61,7 @@ def test_no_file_names_a_path_of_one_machine() -> None:
     files = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     for folder in FOLDERS:
         for parent, folders, names in os.walk(ROOT / folder):
-            folders[:] = [
-                name for name in folders if name != "__pycache__" and not name.endswith(".egg-info")
-            ]
+            folders[:] = [name for name in folders if name != "__pycache__" and not name.endswith(".egg-info")]
             files += [Path(parent, name) for name in names]
     found = []
     for path in files:
@@ -86,7 +84,5 @@ def test_nothing_at_the_root_shadows_a_real_module() -> None:
 
 def test_importing_primax_does_not_import_jax() -> None:
     program = "import sys, primax; print([name for name in sys.modules if name.split('.')[0] == 'jax'])"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

@@ -274,9 +274,7 @@ def test_every_transformation_keeps_any_shape_and_inexact_dtype(dtype, shape):
         ]
         for y in found:
             assert (y.shape, y.dtype) == (x.shape, x.dtype)
-            np.testing.assert_allclose(
-                np.asarray(y, np.complex128), np.asarray(want, np.complex128), rtol=2e-2
-            )
+            np.testing.assert_allclose(np.asarray(y, np.complex128), np.asarray(want, np.complex128), rtol=2e-2)
         slopes = [
             px.jvp(px.jit(f), (x,), (one,))[1],
             px.linearize(f, x)[1](one),

@@ -223,8 +223,6 @@ def test_a_function_that_calls_itself_forever_raises_instead_of_crashing(program
         "assert float(px.grad(px.jit(lambda x: x * 2.0))(1.0)) == 2.0\n"
         "print('fine')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout == "fine\n", done.stderr[-2000:]
     assert done.returncode == 0

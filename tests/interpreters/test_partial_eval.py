@@ -82,9 +82,7 @@ def test_the_unknown_part_has_no_known_work() -> None:
 
 
 def test_inputs_that_are_residuals_are_not_copied() -> None:
-    closed = trace_to_jaxpr(
-        lambda w, x, y: [mul_p.bind(x, y), mul_p.bind(mul_p.bind(sin_p.bind(w), y), x)], [F32] * 3
-    )
+    closed = trace_to_jaxpr(lambda w, x, y: [mul_p.bind(x, y), mul_p.bind(mul_p.bind(sin_p.bind(w), y), x)], [F32] * 3)
     split = partial_eval_jaxpr(closed, [False, False, True])
     assert split.residuals == [1, -1]
     assert len(split.known.jaxpr.outvars) == 1

@@ -202,9 +202,7 @@ def test_f_lin_refuses_wrong_tangents():
 def test_f_lin_and_pullbacks_can_be_transformed():
     _, f_lin = px.linearize(lambda x: lax.sin(x) * x, np.float32(2.0))
     slope = np.sin(2.0) + 2.0 * np.cos(2.0)
-    np.testing.assert_allclose(
-        px.vmap(f_lin)(np.arange(3.0, dtype=np.float32)), np.arange(3) * slope, rtol=1e-5
-    )
+    np.testing.assert_allclose(px.vmap(f_lin)(np.arange(3.0, dtype=np.float32)), np.arange(3) * slope, rtol=1e-5)
     np.testing.assert_allclose(px.jit(f_lin)(np.float32(1.0)), slope, rtol=1e-5)
     np.testing.assert_allclose(px.grad(f_lin)(np.float32(1.0)), slope, rtol=1e-5)
     _, pull = px.vjp(lambda x: lax.sin(x) * x, np.float32(2.0))

@@ -95,9 +95,7 @@ def test_axis_size_alone_is_enough():
 
 
 def test_python_control_flow_is_refused_with_the_type_and_the_way_out():
-    with pytest.raises(
-        px.errors.TracerBoolConversionError, match=r"batched value of type bool\[\] inside vmap"
-    ) as e:
+    with pytest.raises(px.errors.TracerBoolConversionError, match=r"batched value of type bool\[\] inside vmap") as e:
         px.vmap(lambda x: x if x > 0 else -x)(np.ones(3, np.float32))
     assert "cond" in str(e.value)
     assert "where" in str(e.value)

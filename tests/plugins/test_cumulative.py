@@ -61,9 +61,7 @@ def test_cumulative_operations_agree_with_jax(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_cumulative_operations_are_numpys(name: str, axis: int, reverse: bool) -> None:
     reference = backwards(REFERENCES[name]) if reverse else REFERENCES[name]
-    check_values(
-        lambda x: getattr(C, name)(x, axis, reverse), lambda x: reference(x, axis), numbers(5, 3), rtol=1e-5
-    )
+    check_values(lambda x: getattr(C, name)(x, axis, reverse), lambda x: reference(x, axis), numbers(5, 3), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -145,9 +143,7 @@ def test_sums_are_linear_and_transposed_to_sums_from_the_other_end() -> None:
 
 def test_derivatives_are_short_programs() -> None:
     x = numbers(50)
-    lengths = {
-        name: len(equations(lambda x, name=name: px.vjp(getattr(C, name), x)[1](x), x)) for name in NAMES
-    }
+    lengths = {name: len(equations(lambda x, name=name: px.vjp(getattr(C, name), x)[1](x), x)) for name in NAMES}
     assert lengths["cumprod"] <= 6
     assert lengths["cummax"] <= 14
     assert lengths["cumlogsumexp"] <= 34
@@ -192,9 +188,7 @@ def flipped(a: Any, b: Any) -> Any:
 @pytest.mark.parametrize("reverse", [False, True])
 def test_linear_recurrence_solves_from_either_end(reverse: bool) -> None:
     a, b = numbers(6, 2), numbers(6, 2, seed=1)
-    check_values(
-        lambda a, b: linear_recurrence(a, b, 0, reverse), flipped if reverse else solve, a, b, rtol=1e-5
-    )
+    check_values(lambda a, b: linear_recurrence(a, b, 0, reverse), flipped if reverse else solve, a, b, rtol=1e-5)
 
 
 def test_linear_recurrence_is_differentiated_twice_and_mapped() -> None:

@@ -59,9 +59,7 @@ def lax() -> Any:
 @pytest.mark.parametrize("name", CASES)
 def test_dot_general_agrees_with_jax(name: str) -> None:
     x, y, dims = operands(name)
-    check_against_jax(
-        lambda x, y: D.dot_general(x, y, dims), lambda x, y: lax().dot_general(x, y, dims), x, y
-    )
+    check_against_jax(lambda x, y: D.dot_general(x, y, dims), lambda x, y: lax().dot_general(x, y, dims), x, y)
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.int32, np.bool_])
@@ -298,9 +296,7 @@ def test_products_print_as_in_jax() -> None:
     jax = pytest.importorskip("jax")
     x, y = numbers(2, 3), numbers(3, 4)
     ours = px.make_jaxpr(lambda x, y: D.dot(x, y, precision="high", preferred_element_type="float32"))(x, y)
-    theirs = jax.make_jaxpr(
-        lambda x, y: jax.lax.dot(x, y, precision="high", preferred_element_type="float32")
-    )(x, y)
+    theirs = jax.make_jaxpr(lambda x, y: jax.lax.dot(x, y, precision="high", preferred_element_type="float32"))(x, y)
     assert str(ours) == str(theirs)
     assert str(px.make_jaxpr(D.dot)(x, y)) == str(jax.make_jaxpr(jax.lax.dot)(x, y))
 

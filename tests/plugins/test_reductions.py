@@ -147,12 +147,10 @@ def test_derivatives_take_no_more_equations_than_in_jax(name: str) -> None:
     jax = pytest.importorskip("jax")
     for shape, axes in [((5,), (0,)), ((8, 2), (0,)), ((3, 4), (0, 1))]:
         x = numbers(*shape)
-        ours = equations(
-            lambda x, t, axes=axes: px.jvp(lambda x: getattr(R, name)(x, axes), (x,), (t,)), x, x
+        ours = equations(lambda x, t, axes=axes: px.jvp(lambda x: getattr(R, name)(x, axes), (x,), (t,)), x, x)
+        theirs = jax.make_jaxpr(lambda x, t, axes=axes: jax.jvp(lambda x: getattr(jax.lax, name)(x, axes), (x,), (t,)))(
+            x, x
         )
-        theirs = jax.make_jaxpr(
-            lambda x, t, axes=axes: jax.jvp(lambda x: getattr(jax.lax, name)(x, axes), (x,), (t,))
-        )(x, x)
         assert len(ours) <= len(theirs.eqns)
 
 
@@ -195,9 +193,7 @@ def test_positions_of_extrema_are_mapped_and_have_no_derivative(name: str) -> No
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_what_has_no_position_is_refused(name: str) -> None:
     find = getattr(R, name)
-    with pytest.raises(
-        ValueError, match=rf"{name}: axis must have length 1 or more, got axis 1 of f32\[3,0\]"
-    ):
+    with pytest.raises(ValueError, match=rf"{name}: axis must have length 1 or more, got axis 1 of f32\[3,0\]"):
         find(np.zeros((3, 0), np.float32), 1, "int32")
     assert find(np.zeros((3, 0), np.float32), 0, "int32").shape == (0,)
     with pytest.raises(ValueError, match=f"{name}: index_dtype must hold positions up to 128, got int8"):
@@ -279,9 +275,7 @@ def test_reduce_with_a_traced_initial_value_stays_general() -> None:
 def test_reduce_starts_from_its_initial_value() -> None:
     x = numbers(3)
     assert_close(R.reduce(x, np.float32(2), lax.add, (0,)), x.sum() + np.float32(2))
-    assert_close(
-        R.reduce(np.zeros((0, 2), np.float32), np.float32(2), blend, (0,)), np.full(2, 2, np.float32)
-    )
+    assert_close(R.reduce(np.zeros((0, 2), np.float32), np.float32(2), blend, (0,)), np.full(2, 2, np.float32))
 
 
 @pytest.mark.parametrize("dimensions", [(0,), (0, 1)])
@@ -304,9 +298,7 @@ def test_derivatives_of_reduce_keep_the_order_of_elements() -> None:
     ):
         assert_close(got[0], want[0], 1e-5)
         assert_close(got[1], want[1], 1e-5)
-    check_grad(
-        lambda a, b: R.reduce((a, b), (a.dtype.type(1), b.dtype.type(0)), compose, (0,)), *f, rtol=1e-5
-    )
+    check_grad(lambda a, b: R.reduce((a, b), (a.dtype.type(1), b.dtype.type(0)), compose, (0,)), *f, rtol=1e-5)
 
 
 def test_reduce_of_nothing_has_the_derivative_of_its_initial_value() -> None:
@@ -377,7 +369,5 @@ def test_reduce_refuses_computations_that_close_over_traced_values() -> None:
 
 def test_reduce_holds_constants_of_its_computation() -> None:
     c = px.numpy.asarray(np.float32(2))
-    got = px.jit(lambda x: R.reduce(x, ZERO, lambda a, b: lax.add(a, lax.add(b, lax.mul(c, ZERO))), (0,)))(
-        numbers(3)
-    )
+    got = px.jit(lambda x: R.reduce(x, ZERO, lambda a, b: lax.add(a, lax.add(b, lax.mul(c, ZERO))), (0,)))(numbers(3))
     assert_close(got, numbers(3).sum(), 1e-5)

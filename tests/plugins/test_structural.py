@@ -42,9 +42,7 @@ class Case:
         return self.name
 
     def args(self, dtype: Any) -> list[Any]:
-        return [
-            array(*shape, dtype=dtype) + (np.array(i).astype(dtype)) for i, shape in enumerate(self.shapes)
-        ]
+        return [array(*shape, dtype=dtype) + (np.array(i).astype(dtype)) for i, shape in enumerate(self.shapes)]
 
 
 def case(name: str, call: Callable[..., Any], *shapes: tuple[int, ...]) -> Case:
@@ -112,12 +110,8 @@ def test_values_are_those_of_jax(case: Case, dtype: str) -> None:
     check_values(lambda *xs: case.call(S, *xs), lambda *xs: case.call(lax, *xs), *case.args(dtype))
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bool", "uint8", "float16", "float64", "int4", "float8_e4m3fn", "complex128"]
-)
-@pytest.mark.parametrize(
-    "name", ["broadcast_in_dim", "pad_interior", "concatenate", "select_n", "tile", "reduce_sum"]
-)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "float64", "int4", "float8_e4m3fn", "complex128"])
+@pytest.mark.parametrize("name", ["broadcast_in_dim", "pad_interior", "concatenate", "select_n", "tile", "reduce_sum"])
 def test_values_of_every_dtype_are_those_of_jax(name: str, dtype: str) -> None:
     lax = pytest.importorskip("jax").lax
     if name == "reduce_sum" and dtype in ("bool", "float8_e4m3fn"):
@@ -141,13 +135,7 @@ def test_derivatives_of_complex_arrays_are_those_of_finite_differences(name: str
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_mapping_over_any_axis_is_a_loop(case: Case) -> None:
     most = 8 if len(case.shapes) < 3 else 2
-    chosen = (
-        [(0,), (1, 2), (0, 1, 2)]
-        if len(case.shapes) == 3
-        else [(0,), (1, 3)]
-        if len(case.shapes) == 5
-        else None
-    )
+    chosen = [(0,), (1, 2), (0, 1, 2)] if len(case.shapes) == 3 else [(0,), (1, 3)] if len(case.shapes) == 5 else None
     check_batch(lambda *xs: case.call(S, *xs), *case.args(np.float32), most=most, mapped=chosen)
 
 
@@ -229,9 +217,7 @@ def test_conversion_between_inexact_dtypes_is_linear() -> None:
     check_grad(lambda x: S.convert_element_type(x, np.complex128), np.arange(3.0))
     with pytest.warns(np.exceptions.ComplexWarning):
         check_grad(lambda x: S.convert_element_type(x, np.float64), np.arange(3.0) + 1j)
-    primal, tangent = px.jvp(
-        lambda x: S.convert_element_type(x, "bfloat16"), (np.float32(1),), (np.float32(2),)
-    )
+    primal, tangent = px.jvp(lambda x: S.convert_element_type(x, "bfloat16"), (np.float32(1),), (np.float32(2),))
     assert primal.dtype == tangent.dtype == ml_dtypes.bfloat16
     _, pull_back = px.vjp(lambda x: S.convert_element_type(x, "bfloat16"), np.float32(1))
     assert pull_back(ml_dtypes.bfloat16(3))[0].dtype == np.float32
@@ -240,9 +226,7 @@ def test_conversion_between_inexact_dtypes_is_linear() -> None:
 def test_conversion_to_an_integer_has_no_derivative() -> None:
     _, tangent = px.jvp(lambda x: S.convert_element_type(x, np.int32), (1.5,), (1.0,))
     assert tangent.dtype == px.float0
-    assert (
-        px.grad(lambda x: S.convert_element_type(S.convert_element_type(x, np.int32), np.float32))(1.5) == 0
-    )
+    assert px.grad(lambda x: S.convert_element_type(S.convert_element_type(x, np.int32), np.float32))(1.5) == 0
 
 
 def test_dropping_an_imaginary_part_warns() -> None:
@@ -275,9 +259,7 @@ def test_bits_are_read_as_jax_reads_them(old: str, new: str, shape: tuple[int, .
     lax = pytest.importorskip("jax").lax
     x = array(*shape, dtype=np.dtype(getattr(ml_dtypes, old, old)))
     target = np.dtype(getattr(ml_dtypes, new, new))
-    check_against_jax(
-        lambda x: S.bitcast_convert_type(x, target), lambda x: lax.bitcast_convert_type(x, target), x
-    )
+    check_against_jax(lambda x: S.bitcast_convert_type(x, target), lambda x: lax.bitcast_convert_type(x, target), x)
     check_batch(lambda x: S.bitcast_convert_type(x, target), x)
 
 
@@ -545,10 +527,7 @@ def test_a_traced_shape_is_refused_as_such() -> None:
 def test_numpy_integers_are_integers() -> None:
     x = S.reshape(F32, (np.int64(3), np.int8(2)))
     assert x.shape == (3, 2)
-    assert all(
-        type(n) is int
-        for n in px.make_jaxpr(lambda x: S.reshape(x, (np.int64(3), 2)))(F32).out_avals[0].shape
-    )
+    assert all(type(n) is int for n in px.make_jaxpr(lambda x: S.reshape(x, (np.int64(3), 2)))(F32).out_avals[0].shape)
 
 
 @pytest.mark.parametrize(

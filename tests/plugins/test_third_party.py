@@ -100,9 +100,7 @@ def truth() -> dict[str, np.ndarray]:
         ("twice by M", "vmap of jvp of grad"),
     ],
 )
-def test_an_installed_package_works_under_every_transformation(
-    wanted: str, way: str, used: dict[str, Any]
-) -> None:
+def test_an_installed_package_works_under_every_transformation(wanted: str, way: str, used: dict[str, Any]) -> None:
     np.testing.assert_allclose(used[way], truth()[wanted], rtol=1e-5, atol=1e-5)
 
 

@@ -228,9 +228,7 @@ def check_values(fun: Function, reference: Function, *args: Any, rtol: float | N
         assert_close(out, want, rtol, f"output {i}")
     promised = px.make_jaxpr(fun)(*args).out_avals
     for i, (out, aval) in enumerate(zip(outs, promised, strict=True)):
-        assert out.aval.strip_weak_type() == aval.strip_weak_type(), (
-            f"output {i}: {out.aval}, but traced as {aval}"
-        )
+        assert out.aval.strip_weak_type() == aval.strip_weak_type(), f"output {i}: {out.aval}, but traced as {aval}"
 
 
 def check_against_jax(
