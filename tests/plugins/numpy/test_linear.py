@@ -1,0 +1,242 @@
+"""Products of arrays and Einstein's summation convention against jax.numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpycheck import compare, refuses, sample
+
+import primax as px
+import primax.numpy as pnp
+
+SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    ((3,), (3,)),
+    ((2, 3), (3,)),
+    ((3,), (3, 4)),
+    ((2, 3), (3, 4)),
+    ((5, 2, 3), (3, 4)),
+    ((2, 3), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((1, 2, 3), (5, 3, 4)),
+    ((5, 2, 3), (1, 3, 4)),
+    ((6, 1, 2, 3), (5, 3, 4)),
+    ((1, 1, 2, 3), (1, 3, 4)),
+    ((5, 2, 3), (3,)),
+    ((3,), (5, 3, 4)),
+    ((2, 3), (4, 3)),
+    ((), (3,)),
+    ((2, 0), (0, 3)),
+]
+
+
+def pairs(name: str) -> dict[str, Callable[..., Any]]:
+    """A function of two arrays for every pair of shapes."""
+    return {
+        f"{name} {left} {right}": lambda m, left=left, right=right: getattr(m, name)(
+            m.asarray(sample("float32", left)), m.asarray(sample("float32", right, seed=1))
+        )
+        for left, right in SHAPES
+    }
+
+
+def test_products_agree_with_jax() -> None:
+    compare({**pairs("dot"), **pairs("matmul"), **pairs("inner"), **pairs("outer"), **pairs("kron")})
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("bool", "bool"),
+        ("int8", "uint8"),
+        ("int32", "float32"),
+        ("bfloat16", "bfloat16"),
+        ("float16", "int32"),
+        ("complex64", "float32"),
+    ],
+)
+def test_dtypes_of_products_agree_with_jax(left: str, right: str) -> None:
+    calls = {
+        name: lambda m, x, y, name=name: getattr(m, name)(x, y)
+        for name in ("dot", "matmul", "inner", "vdot", "kron", "vecdot", "outer")
+    }
+    if left == "bool":
+        del calls["kron"]  # which jax refuses
+    calls |= {
+        "operator": lambda m, x, y: x @ y,
+        "tensordot": lambda m, x, y: m.tensordot(x, y, 1),
+        "preferred": lambda m, x, y: m.matmul(x, y, preferred_element_type="complex64"),
+        "einsum": lambda m, x, y: m.einsum("ij,jk", x, y),
+    }
+    compare(
+        calls,
+        sample(left, (3, 3)),
+        sample(right, (3, 3), seed=1),
+        weak=False,
+        rtol={"bfloat16": 5e-2, "float16": 1e-2}.get(left),
+    )
+
+
+def test_further_products_agree_with_jax() -> None:
+    calls = {
+        "tensordot": lambda m, x, y: (
+            m.tensordot(x, y, ((1, 2), (0, 1))),
+            m.tensordot(x, y[0], (-1, 0)),
+            m.tensordot(x, y, 0),
+        ),
+        "tensordot lengths": lambda m, x, y: m.tensordot(x, y, ((0,), (0,))),
+        "tensordot rank": lambda m, x, y: m.tensordot(x, y, 4),
+        "vecdot": lambda m, x, y: (m.vecdot(x, x), m.vecdot(x, x[:1], axis=1), m.vecdot(x * 1j, x)),
+        "vecdot lengths": lambda m, x, y: m.vecdot(x, y),
+        "matvec": lambda m, x, y: (m.matvec(x, x[0, 0]), m.matvec(x, x[:, 0])),
+        "vecmat": lambda m, x, y: (m.vecmat(x[:, :, 0], x), m.vecmat(x[0, :, 0], x), m.vecmat(x[:, :, 0] * 1j, x)),
+        "vdot": lambda m, x, y: (m.vdot(x, x * 2), m.vdot(x * 1j, x)),
+        "vdot sizes": lambda m, x, y: m.vdot(x, y),
+        "cross": lambda m, x, y: (m.cross(x[:, 0, :3], x[:, 1, :3]), m.cross(x[0], x[1], axisa=0, axisb=0, axisc=0)),
+        "cross plane": lambda m, x, y: (m.cross(x[0, 0, :2], x[0, 1, :2]), m.cross(x[0, 0, :2], x[0, 1, :3])),
+        "cross lengths": lambda m, x, y: m.cross(x, x),
+        "kron": lambda m, x, y: (m.kron(x, y[0]), m.kron(2, x)),
+        "scalars": lambda m, x, y: (m.dot(2, x), m.inner(x, 2.5), m.dot(3, 4)),
+    }
+    compare(calls, sample("float32", (2, 3, 4)), sample("float32", (3, 4, 2), seed=1), weak=False)
+
+
+EINSUMS = [
+    ("ij,jk->ik", (2, 3), (3, 4)),
+    ("ij,jk", (2, 3), (3, 4)),
+    ("ij,kj->ki", (2, 3), (4, 3)),
+    ("ba,b", (2, 3), (2,)),
+    ("i,i", (3,), (3,)),
+    ("i,j->ij", (3,), (4,)),
+    ("i,j->ji", (3,), (4,)),
+    ("ij,ij->ij", (2, 3), (2, 3)),
+    ("ij,ji->ij", (2, 3), (3, 2)),
+    ("ij,ij->", (2, 3), (2, 3)),
+    ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
+    ("bij,bjk->ikb", (2, 3, 4), (2, 4, 5)),
+    ("bhqd,bhkd->bhqk", (2, 3, 4, 5), (2, 3, 6, 5)),
+    ("bqhd,bkhd->bhqk", (2, 4, 3, 5), (2, 6, 3, 5)),
+    ("bhqk,bkhd->bqhd", (2, 3, 4, 6), (2, 6, 3, 5)),
+    ("ii->i", (3, 3)),
+    ("ii", (3, 3)),
+    ("iii->i", (3, 3, 3)),
+    ("iji->j", (3, 2, 3)),
+    ("ijij->ji", (2, 3, 2, 3)),
+    ("ij->ji", (2, 3)),
+    ("ij->", (2, 3)),
+    ("ij->j", (2, 3)),
+    ("ba", (2, 3)),
+    ("ii,ij->j", (3, 3), (3, 2)),
+    ("ij,k->i", (2, 3), (4,)),
+    ("ijk,jk,k->i", (2, 3, 4), (3, 4), (4,)),
+    ("ij,jk,kl->il", (2, 3), (3, 4), (4, 5)),
+    ("ij,jk,kl,lm->im", (2, 3), (3, 4), (4, 5), (5, 2)),
+    ("a,b,c->cab", (2,), (3,), (4,)),
+    ("...ij,...jk->...ik", (5, 2, 3), (3, 4)),
+    ("...ij,...jk->...ik", (5, 1, 2, 3), (6, 3, 4)),
+    ("i...,i...", (3, 2), (3, 2)),
+    ("...i->i...", (2, 3, 4)),
+    ("...->...", (2, 3)),
+    ("...i,i->...", (2, 3), (3,)),
+    ("i...->...", (3, 2, 4)),
+    ("i,...->i...", (3,), (2, 4)),
+    ("ij,jk->ik", (2, 1), (3, 4)),
+    (" i j , j k -> i k ", (2, 3), (3, 4)),
+    ("ij,jk->iik", (2, 3), (3, 4)),
+    ("ij,jk->il", (2, 3), (3, 4)),
+    ("ij,jk->ik", (2, 3), (4, 4)),
+    ("ij->i", (2, 3), (3,)),
+    ("ijk->i", (2, 3)),
+    ("ii->i", (2, 3)),
+]
+
+
+def einsum_calls(**options: Any) -> dict[str, Callable[..., Any]]:
+    return {
+        f"{subscripts}{shapes}": lambda m, subscripts=subscripts, shapes=shapes: m.einsum(
+            subscripts, *[m.asarray(sample("float32", shape, seed=i)) for i, shape in enumerate(shapes)], **options
+        )
+        for subscripts, *shapes in EINSUMS
+    }
+
+
+def test_einsum_agrees_with_jax() -> None:
+    compare(einsum_calls())
+
+
+def test_orders_of_multiplication_give_the_same() -> None:
+    arrays = [sample("float32", shape, seed=i) for i, shape in enumerate([(2, 3), (3, 4), (4, 5), (5, 2)])]
+    expected = np.einsum("ij,jk,kl,lm->im", *arrays)
+    path, text = pnp.einsum_path("ij,jk,kl,lm->im", *arrays)
+    assert len(path) == 3
+    assert "ij,jk,kl,lm->im" in text
+    for optimize in (True, False, "greedy", "optimal", path, [(0, 1), (0, 2), (0, 1)]):
+        assert np.allclose(pnp.einsum("ij,jk,kl,lm->im", *arrays, optimize=optimize), expected, rtol=1e-5)
+    refuses(ValueError, "optimize must be 3 pairs", pnp.einsum, "ij,jk,kl,lm->im", *arrays, optimize=[(0, 1)])
+
+
+def test_einsum_takes_lists_of_integers() -> None:
+    x, y = sample("float32", (2, 3)), sample("float32", (3, 4))
+    assert np.allclose(pnp.einsum(x, [0, 1], y, [1, 2], [0, 2]), x @ y, rtol=1e-5)
+    assert np.allclose(pnp.einsum(x, [0, 1], y, [1, 2]), x @ y, rtol=1e-5)
+    assert np.allclose(pnp.einsum(x, [..., 1], y, [1, 2], [..., 2]), x @ y, rtol=1e-5)
+
+
+def names(function: Any, *shapes: tuple[int, ...]) -> list[str]:
+    """The primitives of a function of arrays of these shapes."""
+    jaxpr = px.make_jaxpr(function)(*[np.ones(shape, np.float32) for shape in shapes])
+    return [eqn.primitive.name for eqn in jaxpr.jaxpr.eqns]
+
+
+def test_products_are_one_dot_general_and_at_most_a_transpose() -> None:
+    assert names(pnp.dot, (2, 3), (3, 4)) == ["dot_general"]
+    assert names(pnp.dot, (3,), (3,)) == ["dot_general"]
+    assert names(pnp.matmul, (5, 2, 3), (3, 4)) == ["dot_general"]
+    assert names(pnp.matmul, (5, 2, 3), (5, 3, 4)) == ["dot_general"]
+    assert names(pnp.matmul, (2, 3), (5, 3, 4)) == ["dot_general", "transpose"]
+    assert names(pnp.matmul, (5, 3), (6, 3, 4)) == ["dot_general", "transpose"]
+    for subscripts, *shapes in EINSUMS[:13]:
+        found = names(lambda *xs, subscripts=subscripts: pnp.einsum(subscripts, *xs), *shapes)
+        assert found.count("dot_general") + found.count("mul") == 1, (subscripts, found)
+        assert set(found) <= {"dot_general", "mul", "transpose"}, (subscripts, found)
+        assert found.count("transpose") <= 1, (subscripts, found)
+    assert names(lambda x, y: pnp.einsum("ij,jk->ki", x, y), (2, 3), (3, 4)) == ["dot_general"]
+    assert names(lambda x, y: pnp.einsum("bij,bkj->bki", x, y), (2, 3, 4), (2, 5, 4)) == ["dot_general"]
+    assert names(lambda x: pnp.einsum("ii->i", x), (3, 3)) == ["reshape", "slice"]
+    assert names(lambda x: pnp.einsum("ij->j", x), (3, 3)) == ["reduce_sum"]
+
+
+def test_derivatives_of_products_agree_with_jax() -> None:
+    jax = pytest.importorskip("jax")
+    x, y = sample("float32", (2, 3, 4)), sample("float32", (2, 4, 3), seed=1)
+
+    def f(m: Any, x: Any, y: Any) -> Any:
+        return (m.einsum("bij,bjk->ik", x, y) ** 2).sum() + m.matmul(x, y).sum() + m.einsum("bii->", m.matmul(x, y))
+
+    ours = px.grad(lambda x, y: f(pnp, x, y), argnums=(0, 1))(x, y)
+    theirs = jax.grad(lambda x, y: f(jax.numpy, x, y), argnums=(0, 1))(x, y)
+    for one, other in zip(ours, theirs, strict=True):
+        assert np.allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_precision_reaches_the_equation() -> None:
+    for function in (pnp.dot, pnp.matmul, pnp.inner, pnp.vdot, lambda x, y, **k: pnp.einsum("ij,jk", x, y, **k)):
+        jaxpr = px.make_jaxpr(lambda x, y, f=function: f(x, y, precision="highest", preferred_element_type="float32"))(
+            np.ones((3, 3), np.float16), np.ones((3, 3), np.float16)
+        )
+        (eqn,) = [eqn for eqn in jaxpr.jaxpr.eqns if eqn.primitive.name == "dot_general"]
+        assert eqn.params["precision"] == (px.lax.Precision.HIGHEST,) * 2
+        assert eqn.outvars[0].aval.dtype == np.float32
+
+
+def test_messages_name_function_and_numbers() -> None:
+    x = pnp.ones((2, 3))
+    refuses(TypeError, "dot: the last axis of a and axis 0 of b must have one length, got 3 and 2", pnp.dot, x, x)
+    refuses(TypeError, "matmul: arguments must have an axis", pnp.matmul, 2, x)
+    refuses(ValueError, "einsum: subscripts must have a part for each operand, got 1 parts", pnp.einsum, "ij", x, x)
+    refuses(ValueError, "einsum: axes of one label must have one length, got 2 and 3 for 'i'", pnp.einsum, "ii", x)
+    refuses(ValueError, "einsum: subscripts must have a letter for each axis, got 'i'", pnp.einsum, "i", x)
+    refuses(ValueError, "a label of the result must be one of an operand's", pnp.einsum, "ij->k", x)
+    refuses(ValueError, "cross: vectors must be of length 2 or 3, got 4", pnp.cross, pnp.ones(4), pnp.ones(3))
