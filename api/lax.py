@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from primax.plugins.accuracy import AccuracyMode, Tolerance
 from primax.plugins.arithmetic import (
     abs,
     abs_p,
@@ -119,6 +118,9 @@ from primax.plugins.exponential import (
     rsqrt_p,
     sqrt,
     sqrt_p,
+)
+from primax.plugins.precision import (
+    CPU_ALGORITHMS,
 )
 from primax.plugins.reductions import (
     argmax,
@@ -272,11 +274,10 @@ from primax.plugins.trigonometry import (
 )
 
 __all__ = [
-    "AccuracyMode",
+    "CPU_ALGORITHMS",
     "DotAlgorithmPreset",
     "Precision",
     "RoundingMethod",
-    "Tolerance",
     "abs",
     "abs_p",
     "acos",
