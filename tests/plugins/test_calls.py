@@ -957,5 +957,7 @@ def test_threads_have_effects_of_their_own(record: list[Any]) -> None:
 
 
 def test_eval_shape() -> None:
-    shapes = px.eval_shape(lambda x, y: {"z": x @ y}, px.ShapeDtypeStruct((2, 3), np.float32), np.ones((3, 4)))
+    shapes = px.eval_shape(
+        lambda x, y: {"z": x @ y}, px.ShapeDtypeStruct((2, 3), np.float32), np.ones((3, 4), np.float32)
+    )
     assert shapes == {"z": px.ShapeDtypeStruct((2, 4), np.float32)}

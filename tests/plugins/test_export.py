@@ -138,7 +138,7 @@ def test_what_a_loaded_function_cannot_do_is_said() -> None:
     with pytest.raises(MissingRuleError, match="reverse mode only"):
         px.jvp(once.call, (1.0,), (1.0,))
     with pytest.raises(MissingRuleError, match="export the mapped function"):
-        px.vmap(bare.call)(ONES)
+        px.vmap(bare.call)(np.ones(3))
     elsewhere = export(px.jit(lambda x: x + 1.0), platforms=["cuda"])(1.0)
     assert elsewhere.platforms == ("cuda",)
     with pytest.raises(MissingRuleError, match=r"exported for \['cuda'\].*built for 'cpu'"):
@@ -154,7 +154,7 @@ def test_arguments_of_other_types_are_refused() -> None:
     loaded = roundtrip(export(model())({"x": ONES, "n": 3}, scale=1.0))
     with pytest.raises(TypeError, match=r"argument\[0\]\['x'\] must be f32\[3\].*exported for, got f32\[2\]"):
         loaded.call({"x": ONES[:2], "n": 3}, scale=1.0)
-    with pytest.raises(TypeError, match=r"argument\['scale'\] must be f32\[\].*got i32\[\]"):
+    with pytest.raises(TypeError, match=r"argument\['scale'\] must be f\d+\[\].*got i\d+\[\]"):
         loaded.call({"x": ONES, "n": 3}, scale=1)
     with pytest.raises(TypeError, match="differ in structure from those it was exported for"):
         loaded.call({"x": ONES, "n": 3})
@@ -270,9 +270,9 @@ import numpy as np, primax as px
 with open(sys.argv[1], "rb") as file:
     loaded = px.export.deserialize(file.read())
 x = np.arange(3, dtype=np.float32)
-out = loaded.call({"x": x, "n": 3}, scale=2.0)
+out = loaded.call({"x": x, "n": np.int32(3)}, scale=np.float32(2))
 np.testing.assert_allclose(out["y"], np.sin(x) * 2 + x, rtol=1e-6)
-gradient = px.grad(lambda x: loaded.call({"x": x, "n": 3}, scale=2.0)["y"].sum())(x)
+gradient = px.grad(lambda x: loaded.call({"x": x, "n": np.int32(3)}, scale=np.float32(2))["y"].sum())(x)
 np.testing.assert_allclose(gradient, np.cos(x) * 2, rtol=1e-6)
 assert "jax" not in sys.modules
 print(loaded)
@@ -281,7 +281,7 @@ print(loaded)
 
 def test_another_process_runs_what_it_has_no_code_for(tmp_path: Path) -> None:
     path = tmp_path / "exported"
-    path.write_bytes(export(model())({"x": ONES, "n": 3}, scale=1.0).serialize(vjp_order=1))
+    path.write_bytes(export(model())({"x": ONES, "n": np.int32(3)}, scale=np.float32(1)).serialize(vjp_order=1))
     done = subprocess.run(
         [sys.executable, "-c", LOAD, str(path)],
         capture_output=True,
