@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from primax.plugins.accuracy import AccuracyMode, Tolerance
 from primax.plugins.arithmetic import (
     abs,
     abs_p,
@@ -118,9 +119,6 @@ from primax.plugins.exponential import (
     rsqrt_p,
     sqrt,
     sqrt_p,
-)
-from primax.plugins.precision import (
-    CPU_ALGORITHMS,
 )
 from primax.plugins.reductions import (
     argmax,
@@ -274,10 +272,11 @@ from primax.plugins.trigonometry import (
 )
 
 __all__ = [
-    "CPU_ALGORITHMS",
+    "AccuracyMode",
     "DotAlgorithmPreset",
     "Precision",
     "RoundingMethod",
+    "Tolerance",
     "abs",
     "abs_p",
     "acos",
