@@ -235,7 +235,10 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
     found = program.cache.get(key)
     if found is None:
         with deeper():
-            found = program.cache[key] = make()
+            found = make()
+        for stale in [old for old in list(program.cache) if old[1] != rules.epoch.value]:
+            program.cache.pop(stale, None)
+        program.cache[key] = found
     return found
 
 

@@ -33,6 +33,7 @@ class Primitive:
         "multiple_results",
         "name",
         "plugin",
+        "used",
     )
 
     def __init__(self, name: str, *, multiple_results: bool = False) -> None:
@@ -44,6 +45,7 @@ class Primitive:
         self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # tells its plugin, should that fail
         self.abstract_cache: dict[Any, tuple[Any, Effects]] = {}
         self.eager_cache: dict[Any, Any] = {}
+        self.used = False  # whether any program may hold it
 
     def __repr__(self) -> str:
         return self.name
@@ -91,8 +93,9 @@ class Primitive:
         except TypeError:
             return self._abstract_eval(avals, params)
         if found is None:
+            epoch = rules.epoch.value
             found = self._abstract_eval(avals, params)
-            if not any(_holds_program(value) for value in params.values()):
+            if rules.epoch.value == epoch and not any(_holds_program(value) for value in params.values()):
                 if len(self.abstract_cache) >= 4096:
                     self.abstract_cache.clear()
                 self.abstract_cache[key] = found
@@ -126,6 +129,7 @@ class Primitive:
         for one in outs:
             if not isinstance(one, AbstractValue):
                 raise RuleError(f"the abstract_eval rule of {self} must return avals, got {one!r} for {avals}")
+        self.used = True
         return _with_variance(outs, avals), effects
 
 

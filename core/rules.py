@@ -54,12 +54,16 @@ lock = threading.RLock()
 
 
 class RuleTable(MutableMapping[Any, Rule]):
-    """One kind of rule, by primitive. `functions` is what interpreters read on the hot path."""
+    """One kind of rule, by primitive. `functions` is what interpreters read on the hot path.
 
-    def __init__(self, kind: str, signature: str, remedy: str = "") -> None:
+    Without an optional rule, interpreters do something else than fail.
+    """
+
+    def __init__(self, kind: str, signature: str, remedy: str = "", *, optional: bool = False) -> None:
         self.kind = kind
         self.signature = signature
         self.remedy = remedy
+        self.optional = optional
         self.functions: dict[Any, Rule] = {}
         self.provenance: dict[Any, Provenance] = {}
         self.unsupported: dict[Any, str] = {}
@@ -83,7 +87,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         with lock:
             del self.functions[primitive]
             self.provenance.pop(primitive, None)
-            epoch.bump()
+            _forget(primitive)
 
     def __repr__(self) -> str:
         return f"<RuleTable {self.kind}: {len(self)} rules>"
@@ -117,8 +121,8 @@ class RuleTable(MutableMapping[Any, Rule]):
                 origin = "overridden"
             self.functions[key] = rule
             self.provenance[key] = Provenance(plugin or _home(rule), file, line, origin)
-            if before is not None or getattr(key, "eager_cache", None):
-                epoch.bump()
+            if before is not None or self._was_missed(key):
+                _forget(key)
             return Change(self, key, before)
 
     def restore(self, change: Change) -> None:
@@ -129,7 +133,12 @@ class RuleTable(MutableMapping[Any, Rule]):
                 self.provenance.pop(change.key, None)
             else:
                 self.functions[change.key], self.provenance[change.key] = change.before
-            epoch.bump()
+            _forget(change.key)
+
+    def _was_missed(self, key: Any) -> bool:
+        """Whether programs may have been made without a rule that would have been asked."""
+        primitive = _primitive(key)
+        return (self.optional or primitive is not key) and getattr(primitive, "used", False)
 
     def find(self, primitive: Any) -> Rule:
         """The rule, after loading plugins if need be.
@@ -149,6 +158,19 @@ class RuleTable(MutableMapping[Any, Rule]):
             load_plugins()
             rule = self.functions.get(primitive)  # also if another thread has loaded them since the first look
         return rule
+
+
+def _primitive(key: Any) -> Any:
+    """The primitive that a key of a table belongs to."""
+    return key[0] if isinstance(key, tuple) else key
+
+
+def _forget(key: Any) -> None:
+    """Drop what was derived from the rules of a primitive before one of them changed."""
+    cache = getattr(_primitive(key), "abstract_cache", None)
+    if cache is not None:
+        cache.clear()
+    epoch.bump()
 
 
 def _location(rule: Rule) -> tuple[str, int]:
@@ -184,20 +206,20 @@ def load_plugins() -> bool:
     return loader.load()
 
 
-impl_rules = RuleTable("impl", "(*args, **params) -> array or list")
-abstract_eval_rules = RuleTable("abstract_eval", "(*avals, **params) -> aval or list")
+impl_rules = RuleTable("impl", "(*args, **params) -> array or list", optional=True)
+abstract_eval_rules = RuleTable("abstract_eval", "(*avals, **params) -> aval or list", optional=True)
 effectful_abstract_eval_rules = RuleTable("effectful_abstract_eval", "(*avals, **params) -> (avals, effects)")
 jvp_rules = RuleTable("jvp", "(primals, tangents, **params) -> (primal_out, tangent_out)")
 transpose_rules = RuleTable("transpose", "(cotangent, *args, **params) -> one cotangent or None per argument")
 batch_rules = RuleTable("batch", "(args, dims, **params) -> (out, dim)")
 axis_batch_rules = RuleTable("axis_batch", "(axis_data, args, dims, **params) -> (out, dim)")
 lowering_rules = RuleTable("lowering", "(ctx, *ir_values, **params) -> ir values")
-partial_eval_rules = RuleTable("partial_eval", "(trace, args, params) -> list of values")
+partial_eval_rules = RuleTable("partial_eval", "(trace, args, params) -> list of values", optional=True)
 partial_eval_jaxpr_rules = RuleTable(
-    "partial_eval_jaxpr", "(unknown_in, eqn) -> (known eqn, unknown eqn, unknown_out, residuals)"
+    "partial_eval_jaxpr", "(unknown_in, eqn) -> (known eqn, unknown eqn, unknown_out)", optional=True
 )
-dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)")
-staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers")
+dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)", optional=True)
+staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers", optional=True)
 check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)")
 print_rules = RuleTable("print", "(params) -> the params to print, in order")
 

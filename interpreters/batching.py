@@ -103,13 +103,19 @@ class BatchTrace(Trace):
             _swap_flag(False)
         try:
             if by_axis:
-                out, dim = rule(self.axis, values, dims, **params)
+                returned = rule(self.axis, values, dims, **params)
             else:
-                out, dim = rule(values, dims, **params)
+                returned = rule(values, dims, **params)
         finally:
             thread.trace = before
             if not parent.tracing:
                 _swap_flag(True)
+        try:
+            out, dim = returned
+        except (TypeError, ValueError):
+            raise RuleError(
+                f"the batch rule of {primitive} must return (out, dim), got {returned!r}.{_place(primitive)}"
+            ) from None
         if primitive.multiple_results:
             dims_out = dim if isinstance(dim, list | tuple) else [dim] * len(out)
             if len(out) != len(dims_out):
@@ -123,14 +129,17 @@ class BatchTrace(Trace):
             return value
         shape = get_aval(value).shape
         if dim.__class__ is not int or not 0 <= dim < len(shape) or shape[dim] != self.axis.size:
-            table = rules.batch_rules if primitive in rules.batch_rules else rules.axis_batch_rules
-            provenance = table.provenance.get(primitive)
-            place = f" The rule is at {provenance.file}:{provenance.line}." if provenance else ""
             raise RuleError(
                 f"the batch rule of {primitive} returned dim {dim!r} for an output of shape {shape}; it must be None "
-                f"or the position of the mapped axis, whose size is {self.axis.size}.{place}"
+                f"or the position of the mapped axis, whose size is {self.axis.size}.{_place(primitive)}"
             )
         return BatchTracer(self, value, dim)
+
+
+def _place(primitive: Any) -> str:
+    table = rules.batch_rules if primitive in rules.batch_rules else rules.axis_batch_rules
+    provenance = table.provenance.get(primitive)
+    return f" The rule is at {provenance.file}:{provenance.line}." if provenance else ""
 
 
 def broadcast(x: Any, size: int, dim: int) -> Any:

@@ -96,7 +96,7 @@ def _columns(columns: list[Any], avals: Sequence[Any], in_tree: Any, single: boo
         parts = []
         for aval, end in zip(avals, ends, strict=True):
             part = column if len(avals) == 1 else column[..., end - aval.size : end]
-            parts.append(part if len(aval.shape) == 1 else part.reshape(*shape, *aval.shape))
+            parts.append(part if len(aval.shape) == 1 else part.reshape((*shape, *aval.shape)))
         inner = tree.unflatten(in_tree, parts)
         results.append(inner[0] if single else inner)
     return tree.unflatten(out_tree, results)
@@ -164,7 +164,7 @@ def _rows(
         parts = []
         for row, aval in zip(rows, avals, strict=True):
             part = row if len(out_avals) == 1 else row[end - out.size : end]
-            parts.append(part if len(out.shape) == 1 else part.reshape(*out.shape, *aval.shape))
+            parts.append(part if len(out.shape) == 1 else part.reshape((*out.shape, *aval.shape)))
         inner = tree.unflatten(in_tree, parts)
         results.append(inner[0] if single else inner)
     return tree.unflatten(out_tree, results)

@@ -81,12 +81,18 @@ class JVPTrace(Trace):
         if not parent.tracing:
             _swap_flag(False)
         try:
-            out, tangent_out = rule(primals, tangents, **params)
+            returned = rule(primals, tangents, **params)
         finally:
             thread.trace = before
             if not parent.tracing:
                 _swap_flag(True)
+        try:
+            out, tangent_out = returned
+        except (TypeError, ValueError):
+            raise _refused(primitive, "(primal_out, tangent_out)", returned) from None
         if primitive.multiple_results:
+            if not isinstance(out, list | tuple) or not isinstance(tangent_out, list | tuple):
+                raise _refused(primitive, "a list of primals and one of tangents", returned)
             if len(out) != len(tangent_out):
                 raise RuleError(
                     f"the jvp rule of {primitive} returned {len(out)} primals but {len(tangent_out)} tangents"
@@ -112,6 +118,13 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
     raise RuleError(
         f"the jvp rule of {primitive} returned a tangent of type {t.str_short()} for a primal of type "
         f"{p.str_short()}; it must be of type {p.to_tangent_aval().str_short()}. The rule is at {location}:{line}"
+    )
+
+
+def _refused(primitive: Any, wanted: str, returned: Any) -> RuleError:
+    location, line = _rule_place(primitive)
+    return RuleError(
+        f"the jvp rule of {primitive} must return {wanted}, got {returned!r}. The rule is at {location}:{line}"
     )
 
 

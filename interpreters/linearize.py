@@ -225,10 +225,11 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             if eqn.source_info is not source:
                 source = thread.source = eqn.source_info
             returned = rule(ct, *args, **eqn.params)
-            if len(returned) != len(args):
+            if not isinstance(returned, list | tuple) or len(returned) != len(args):
+                got = len(returned) if isinstance(returned, list | tuple) else repr(returned)
                 raise RuleError(
                     f"the transpose rule of {primitive} must return one cotangent or None per argument, "
-                    f"got {len(returned)} for {len(args)} arguments"
+                    f"got {got} for {len(args)} arguments"
                 )
             for x, c in zip(eqn.args, returned, strict=True):
                 if c is None or type(c) is Zero:

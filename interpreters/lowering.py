@@ -134,6 +134,7 @@ class ModuleContext:
         self.host_callbacks: list[Any] = []
         self.keepalives: list[Any] = []
         self.functions: dict[Any, Any] = {}
+        self.checked = False
         self.source: Any = None
         self._uses: dict[Jaxpr, int] | None = None
 
@@ -322,13 +323,20 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
         outs = [out]
     else:
         outs = []
-        for x in out:
-            if isinstance(x, _jaxlib.ir.Value):
-                outs.append(x)
-            else:
-                outs.extend(x)
+        try:
+            for x in out:
+                if isinstance(x, _jaxlib.ir.Value):
+                    outs.append(x)
+                else:
+                    outs.extend(x)
+        except TypeError:
+            raise RuleError(f"the lowering rule of {primitive} must return IR values, got {out!r}") from None
     if len(outs) != len(ctx.avals_out):
         raise RuleError(f"the lowering rule of {primitive} must return {len(ctx.avals_out)} IR values, got {len(outs)}")
+    if ctx.module_context.checked:
+        for x, aval in zip(outs, ctx.avals_out, strict=True):
+            if x.type != aval_to_ir_type(aval):
+                raise RuleError(f"the lowering rule of {primitive} returned {x.type} for a result of type {aval}")
     return outs
 
 
@@ -516,6 +524,7 @@ def lower_to_module(
     donated: Sequence[bool] = (),
     kept: Sequence[bool] = (),
     embed: bool = False,
+    checked: bool = False,
 ) -> Lowered:
     """The StableHLO module of a program, whose `main` takes the constants, then the kept inputs.
 
@@ -526,6 +535,7 @@ def lower_to_module(
       donated: for each input whether its buffer may be reused for an output.
       kept: for each input whether `main` takes it; all if empty.
       embed: whether the constants are written into the module, rather than passed.
+      checked: whether to compare what every rule returns with the types of its equation.
     """
     ir = _jaxlib.ir
     jaxpr = closed.jaxpr
@@ -541,6 +551,7 @@ def lower_to_module(
         attributes["mhlo.num_partitions"] = one
         attributes["mhlo.num_replicas"] = one
         module = ModuleContext(shared, op, platform, jaxpr)
+        module.checked = checked
         invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
         constvars = [] if embed else jaxpr.constvars
         in_avals = [v.aval for v in (*constvars, *invars)]
@@ -568,6 +579,8 @@ def lower_to_module(
         try:
             op.operation.verify()
         except ir.MLIRError as error:
+            if not checked:  # build it once more, now looking at what every rule returns
+                lower_to_module(closed, name, platform, donated, kept, embed, checked=True)
             raise XlaError(
                 f"the module of {name} is not valid StableHLO; a lowering rule is wrong:\n{error}"
             ) from error
