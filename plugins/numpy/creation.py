@@ -227,7 +227,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
       ValueError: `fill_value` does not broadcast to `shape`.
 
     >>> import primax as px
-    >>> px.numpy.full(2, 7)
+    >>> px.numpy.full(2, 7, "int32")
     Array([7, 7], dtype=int32)
     """
     return _full("full", read_shape(shape, "full"), fill_value, dtype, device, False)
