@@ -136,9 +136,19 @@ class Primitive:
 def params_key(params: dict[str, Any]) -> Any:
     """What distinguishes parameters of one primitive in caches: also 1 from True, and 0.0 from -0.0."""
     types = tuple(map(type, params.values()))
-    if float in types or complex in types:
-        return tuple(params.items()), types, tuple(map(repr, params.values()))
+    if tuple in types or float in types or complex in types:
+        return tuple(params.items()), tuple([_exact_type(x, type(x)) for x in params.values()])
     return tuple(params.items()), types
+
+
+def _exact_type(x: Any, kind: type) -> Any:
+    """What tells `x` apart from values that are equal to it, also within tuples."""
+    if kind is tuple:
+        types = list(map(type, x))
+        if types.count(int) == len(types):
+            return int
+        return tuple(map(_exact_type, x, types))
+    return (kind, repr(x)) if kind is float or kind is complex else kind
 
 
 def _with_variance(outs: list[Any], avals: tuple[Any, ...]) -> list[Any]:

@@ -190,6 +190,12 @@ class Tracer(Operand):
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval.str_short()}>"
 
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
     def __reduce__(self) -> Any:
         raise TypeError(f"a tracer cannot be pickled: {self!r}")
 
