@@ -222,9 +222,36 @@ def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]
     return out
 
 
-def operands(function: str, *args: Any, to: Any = None) -> list[Any]:
-    """Operands of one dtype and one shape (or scalars), ready for an elementwise primitive."""
-    return broadcast(function, promote(function, *args, to=to))
+def operands(function: str, x: Any, y: Any, to: Any = None) -> Any:
+    """Two operands in one dtype and of one shape (or scalars), ready for an elementwise primitive.
+
+    Args:
+      function: what messages call the function.
+      x, y: arrays and numbers.
+      to: a function of the common dtype that gives the dtype wanted instead.
+
+    Raises:
+      TypeError: an operand is neither an array nor a number; the shapes do not broadcast.
+      TypePromotionError: there is no common dtype.
+    """
+    try:
+        a, b = get_aval(x), get_aval(y)
+    except TypeError:
+        a, b = aval_of(function, x, 0), aval_of(function, y, 1)
+    except OverflowError:
+        x, y = _fitted(x, y), _fitted(y, x)
+        a, b = get_aval(x), get_aval(y)
+    if a.dtype != b.dtype or (to is not None and to(a.dtype) != a.dtype):
+        x, y = promote(function, x, y, to=to)
+    if a.shape == b.shape or not a.shape or not b.shape:
+        return x, y
+    return broadcast(function, [x, y])
+
+
+def _fitted(x: Any, partner: Any) -> Any:
+    """A Python integer that only the dtype of its partner can hold, in that dtype."""
+    scalar = None if type(x) is not int or type(partner) is int else scalar_in(get_aval(partner), x)
+    return x if scalar is None else scalar
 
 
 def strong(x: Any) -> Any:

@@ -128,7 +128,8 @@ def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, 
     bind = primitive.bind
 
     def function(x: Any, y: Any, /) -> Any:
-        return bind(*operands(name, x, y, to=to))
+        x, y = operands(name, x, y, to)
+        return bind(x, y)
 
     return document(function, name, sentence, 2, kinds)
 
@@ -139,7 +140,7 @@ def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Functio
 
     def function(x: Any, y: Any, /) -> Any:
         x, y = operands(name, x, y)
-        return logic.bind(x, y) if get_aval(x).dtype == _BOOL else bind(x, y)
+        return logic.bind(x, y) if get_aval(x).dtype is _BOOL else bind(x, y)
 
     return document(function, name, sentence, 2, "of any dtype")
 

@@ -1,0 +1,214 @@
+"""Elements put in and left out at positions known beforehand, and bits in and out of bytes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins import bitwise, comparison
+from primax.plugins.numpy.creation import asarray
+from primax.plugins.numpy.indexing import take_slice
+from primax.plugins.numpy.joining import concatenate
+from primax.plugins.numpy.promotion import aval_of, boolean, broadcast_to_shape, cast, convert, known_integers
+from primax.plugins.numpy.selection import choose
+from primax.plugins.numpy.shaping import moveaxis, ravel, reshaped
+from primax.plugins.structural import iota_p, pad_p, reduce_sum_p, rev_p
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = ["delete", "fill_diagonal", "insert", "packbits", "unpackbits"]
+
+
+def _positions(function: str, obj: Any, size: int) -> list[int]:
+    """The positions that a number, a slice or a sequence of numbers names."""
+    if isinstance(obj, slice):
+        return list(range(*obj.indices(size)))
+    if isinstance(obj, np.ndarray) and obj.dtype == bool:
+        return np.flatnonzero(obj).tolist()  # type: ignore[no-any-return]
+    found = []
+    for position in known_integers(function, "obj", obj):
+        if not -size <= position <= size:
+            raise IndexError(f"{function}: obj must be in [{-size}, {size}], got {position}")
+        found.append(position + size if position < 0 else position)
+    return found
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
+    """An array without the elements at some positions.
+
+    Args:
+      arr: an array.
+      obj: the positions, known beforehand: a number, a slice, or a sequence of numbers.
+      axis: the axis; None to ravel the array first.
+      assume_unique_indices: without effect.
+
+    Raises:
+      IndexError: a position is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.delete(px.numpy.arange(4), 1)
+    Array([0, 2, 3], dtype=int32)
+    """
+    aval_of("delete", arr, "arr")
+    x = ravel(arr) if axis is None else asarray(arr)
+    axis = canonical_axis(0 if axis is None else axis, len(x.shape), "delete")
+    size = x.shape[axis]
+    gone = set(_positions("delete", obj, size))
+    if size in gone:
+        raise IndexError(f"delete: obj must be in [{-size}, {size}), got {size}")
+    cuts = [-1, *sorted(gone), size]
+    parts = [take_slice(x, low + 1, high, axis) for low, high in pairwise(cuts) if high > low + 1]
+    return concatenate(parts, axis) if parts else take_slice(x, 0, 0, axis)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """An array with elements put in before some positions.
+
+    Args:
+      arr: an array.
+      obj: the positions, known beforehand: a number, a slice, or a sequence of numbers.
+      values: what is put in, an array that broadcasts to what is needed.
+      axis: the axis; None to ravel the array first.
+
+    Raises:
+      IndexError: a position is out of range.
+    """
+    aval_of("insert", arr, "arr")
+    x = ravel(arr) if axis is None else asarray(arr)
+    rank = len(x.shape)
+    axis = canonical_axis(0 if axis is None else axis, rank, "insert")
+    values = cast(asarray(values), x.dtype)
+    single = not isinstance(obj, slice) and not np.shape(obj)
+    places = _positions("insert", obj, x.shape[axis])
+    if single:
+        values = moveaxis(reshaped(values, (1,) * (rank - values.ndim) + values.shape), 0, axis)
+        count = values.shape[axis]
+        sizes = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+        pieces = [(places[0], broadcast_to_shape(values, sizes))]
+    else:
+        sizes = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
+        values = broadcast_to_shape(reshaped(values, (1,) * (rank - values.ndim) + values.shape), sizes)
+        pieces = [(place, take_slice(values, i, i + 1, axis)) for i, place in enumerate(places)]
+    parts, done = [], 0
+    for place, piece in sorted(pieces, key=lambda item: item[0]):
+        if place > done:
+            parts.append(take_slice(x, done, place, axis))
+        parts.append(piece)
+        done = place
+    if done < x.shape[axis]:
+        parts.append(take_slice(x, done, x.shape[axis], axis))
+    return concatenate(parts, axis) if parts else x
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """An array with other elements on its main diagonal.
+
+    Args:
+      a: an array of rank 2, or of a higher one and with axes of one length.
+      val: a number, or an array whose raveled elements are taken in turn.
+      wrap: False.
+      inplace: must be False, which says that the array itself is not changed.
+
+    Raises:
+      NotImplementedError: `inplace` is True, or `wrap`.
+      ValueError: `a` is of rank 0 or 1, or of rank 3 or more with axes of different lengths.
+    """
+    if inplace or wrap:
+        raise NotImplementedError("fill_diagonal: inplace and wrap must be False: arrays are immutable")
+    aval = aval_of("fill_diagonal", a, "a")
+    shape = aval.shape
+    if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
+        raise ValueError(
+            f"fill_diagonal: a must be of rank 2, or of a higher one with axes of one length, got {aval.str_short()}"
+        )
+    integer = np.dtype(np.int32)
+    places = [iota_p.bind(dtype=integer, shape=shape, dimension=i) for i in range(len(shape))]
+    here = comparison.eq_p.bind(places[0], places[1])
+    for place in places[2:]:
+        here = bitwise.and_p.bind(here, comparison.eq_p.bind(places[0], place))
+    value = aval_of("fill_diagonal", val, "val")
+    new = convert(val, value, aval.dtype)
+    if value.shape:
+        flat = ravel(new)
+        count = min(shape)
+        copies = -(-count // value.size)
+        flat = take_slice(concatenate([flat] * copies), 0, count, 0)
+        if shape[0] > count:
+            flat = pad_p.bind(flat, aval.dtype.type(0), padding_config=((0, shape[0] - count, 0),))
+        new = broadcast_to_shape(reshaped(flat, (shape[0], *[1] * (len(shape) - 1))), shape)
+    return choose(here, new, a)
+
+
+def _bit_order(function: str, bitorder: str) -> bool:
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"{function}: bitorder must be 'big' or 'little', got {bitorder!r}")
+    return bitorder == "big"
+
+
+_BYTE = np.dtype(np.uint8)
+
+
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+    """Bytes made of the bits along an axis, eight each; zeros fill up the last one.
+
+    Args:
+      a: an array of a boolean or integer dtype; what is not zero is a bit that is set.
+      axis: the axis; None to ravel the array first.
+      bitorder: whether the first bit is the highest, "big", or the lowest, "little".
+
+    Raises:
+      TypeError: `a` is not of such a dtype.
+    """
+    aval = aval_of("packbits", a)
+    big = _bit_order("packbits", bitorder)
+    if not (dtypes.is_bool(aval.dtype) or dtypes.is_integer(aval.dtype)):
+        raise TypeError(f"packbits: a must be boolean or integer, got {aval.str_short()}")
+    x = ravel(a) if axis is None else asarray(a)
+    axis = canonical_axis(0 if axis is None else axis, len(x.shape), "packbits")
+    bits = cast(moveaxis(boolean(x), axis, -1), _BYTE)
+    *rest, size = get_aval(bits).shape
+    count = -(-size // 8)
+    config = (*[(0, 0, 0)] * len(rest), (0, count * 8 - size, 0))
+    bits = reshaped(pad_p.bind(bits, _BYTE.type(0), padding_config=config), (*rest, count, 8))
+    shifts = iota_p.bind(dtype=_BYTE, shape=(*rest, count, 8), dimension=len(rest) + 1)
+    if big:
+        shifts = rev_p.bind(shifts, dimensions=(len(rest) + 1,))
+    return moveaxis(reduce_sum_p.bind(bitwise.shift_left_p.bind(bits, shifts), axes=(len(rest) + 1,)), -1, axis)
+
+
+def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
+    """The bits of bytes along an axis, as zeros and ones.
+
+    Args:
+      a: an array of dtype uint8.
+      axis: the axis; None to ravel the array first.
+      count: how many bits; negative to leave out so many at the end; all if None.
+      bitorder: whether the first bit is the highest, "big", or the lowest, "little".
+
+    Raises:
+      TypeError: `a` is not of dtype uint8.
+    """
+    aval = aval_of("unpackbits", a)
+    big = _bit_order("unpackbits", bitorder)
+    if aval.dtype != _BYTE:
+        raise TypeError(f"unpackbits: a must be of dtype uint8, got {aval.str_short()}")
+    x = ravel(a) if axis is None else asarray(a)
+    axis = canonical_axis(0 if axis is None else axis, len(x.shape), "unpackbits")
+    x = moveaxis(x, axis, -1)
+    *rest, size = get_aval(x).shape
+    shape = (*rest, size, 8)
+    shifts = iota_p.bind(dtype=_BYTE, shape=shape, dimension=len(shape) - 1)
+    if big:
+        shifts = rev_p.bind(shifts, dimensions=(len(shape) - 1,))
+    spread = broadcast_to_shape(reshaped(x, (*rest, size, 1)), shape)
+    bits = bitwise.and_p.bind(bitwise.shift_right_logical_p.bind(spread, shifts), _BYTE.type(1))
+    bits = reshaped(bits, (*rest, size * 8))
+    if count is not None:
+        wanted = count if count >= 0 else max(size * 8 + count, 0)
+        if wanted > size * 8:
+            config = (*[(0, 0, 0)] * len(rest), (0, wanted - size * 8, 0))
+            bits = pad_p.bind(bits, _BYTE.type(0), padding_config=config)
+        bits = take_slice(bits, 0, wanted, len(rest))
+    return moveaxis(bits, -1, axis)

@@ -1,0 +1,255 @@
+"""Medians and other quantiles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.plugins import arithmetic, bitwise, comparison, rounding
+from primax.plugins.numpy import reductions
+from primax.plugins.numpy.indexing import take_slice
+from primax.plugins.numpy.joining import stack
+from primax.plugins.numpy.predicates import isnan
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast, convert, promote, strong
+from primax.plugins.numpy.reductions import read_axes, refuse_out
+from primax.plugins.numpy.selection import choose
+from primax.plugins.numpy.shaping import moveaxis, reshaped
+from primax.plugins.numpy.sorting import sort
+from primax.plugins.numpy.ufuncs import to_inexact
+from primax.plugins.structural import iota_p, reduce_sum_p, squeeze_p
+
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+) -> Any:
+    """The values below which given parts of the elements along axes are. NaN where an element is NaN.
+
+    Args:
+      a: an array or a number, real.
+      q: the parts, between 0 and 1: an array of rank 1, or a number.
+      axis: an axis, a sequence of axes, or None for all.
+      out: None.
+      overwrite_input: False.
+      method: what to take between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      keepdims: whether the axes stay, with length 1.
+      weights: None.
+
+    Returns:
+      An array with the axis of `q` in front, if it has one.
+
+    Raises:
+      ValueError: `method` is none of these; an axis is out of range; `a` is complex; `q` is of rank 2 or more.
+
+    >>> import primax as px
+    >>> px.numpy.quantile(px.numpy.array([1.0, 2.0, 4.0]), 0.75)
+    Array(3., dtype=float32)
+    """
+    return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+) -> Any:
+    """`quantile`, with the parts in percent."""
+    q = _hundredth("percentile", q)
+    return _quantile("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+) -> Any:
+    """`quantile`, with NaN left out."""
+    return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
+
+
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: None = None,
+) -> Any:
+    """`percentile`, with NaN left out."""
+    q = _hundredth("nanpercentile", q)
+    return _quantile("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
+
+
+def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """The middle of the elements along axes: half of them are below it. The arguments are those of `quantile`."""
+    return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False)
+
+
+def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """`median`, with NaN left out."""
+    return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True)
+
+
+def _hundredth(function: str, q: Any) -> Any:
+    if isinstance(q, Array | Tracer):
+        (q,) = promote(function, q, to=to_inexact)
+        return arithmetic.div_p.bind(q, get_aval(q).dtype.type(100))
+    return np.asarray(q) / 100
+
+
+def _quantile(
+    function: str,
+    a: Any,
+    q: Any,
+    axis: Any,
+    out: Any,
+    overwrite_input: bool,
+    method: str,
+    keepdims: bool,
+    weights: Any,
+    without_nan: bool,
+) -> Any:
+    if out is not None or overwrite_input:
+        refuse_out(function)
+    if weights is not None:
+        raise NotImplementedError(f"{function}: weights must be None")
+    if method not in _METHODS:
+        raise ValueError(f"{function}: method must be one of {', '.join(_METHODS)}, got {method!r}")
+    aval = aval_of(function, a)
+    if dtypes.is_complex(aval.dtype):
+        raise ValueError(f"{function}: a must be real, got {aval.str_short()}")
+    (a,) = promote(function, a, to=to_inexact)
+    dtype, shape = get_aval(a).dtype, aval.shape
+    if isinstance(q, Tracer) and q.is_concrete:
+        q = q.concrete()
+    if not isinstance(q, Tracer):
+        q = np.asarray(q, np.float64)
+    parts = tuple(q.shape)
+    if len(parts) > 1:
+        raise ValueError(f"{function}: q must be of rank 1 or 0, got shape {parts}")
+    axes = read_axes(axis, len(shape), function)
+    rest = tuple([size for i, size in enumerate(shape) if i not in axes])
+    size = math.prod([shape[i] for i in axes])
+    a = reshaped(moveaxis(a, axes, range(len(rest), len(shape))), (*rest, size))
+    wide = convert(a, get_aval(a), np.dtype(np.float32)) if dtypes.itemsize_bits(dtype) < 32 else a
+    if isinstance(q, np.ndarray) and not without_nan:
+        found = _at_known_places(wide, size, q, method)
+    else:
+        found = _at_computed_places(wide, size, q, method, without_nan)
+    if not without_nan:
+        bad = reductions.any(isnan(wide), axis=-1)
+        found = choose(broadcast_to_shape(bad, (*parts, *rest)), get_aval(found).dtype.type(math.nan), found)
+    found = strong(cast(found, dtype))
+    if not keepdims:
+        return found
+    kept = tuple([1 if i in axes else length for i, length in enumerate(shape)])
+    return reshaped(found, (*parts, *kept))
+
+
+def _at_known_places(a: Any, size: int, q: Any, method: str) -> Any:
+    """Quantiles at places known beforehand, which are read off the sorted array."""
+    a = sort(a, -1)
+    axis = len(get_aval(a).shape) - 1
+    dtype = get_aval(a).dtype
+    found = []
+    for part in q.ravel():
+        place = min(max(part * (size - 1), 0.0), float(max(size - 1, 0)))
+        low, high = math.floor(place), math.ceil(place)
+        if method == "nearest":
+            low = high = low if place - low <= 0.5 else high
+        elif method == "lower":
+            high = low
+        elif method == "higher":
+            low = high
+        below = _element(a, low, axis)
+        if low == high or not size:
+            found.append(below)
+            continue
+        weight = 0.5 if method == "midpoint" else place - low
+        found.append(_between(below, _element(a, high, axis), dtype.type(weight)))
+    return stack(found) if q.shape else found[0]
+
+
+def _element(a: Any, place: int, axis: int) -> Any:
+    if not get_aval(a).shape[axis]:
+        return reductions.sum(a, axis=axis) * math.nan
+    return squeeze_p.bind(take_slice(a, place, place + 1, axis), dimensions=(axis,))
+
+
+def _between(low: Any, high: Any, weight: Any) -> Any:
+    """low and high, mixed; equal infinities are kept apart from their difference."""
+    one = get_aval(weight).dtype.type(1)
+    mixed = arithmetic.add_p.bind(
+        arithmetic.mul_p.bind(low, arithmetic.sub_p.bind(one, weight)), arithmetic.mul_p.bind(high, weight)
+    )
+    return mixed
+
+
+def _at_computed_places(a: Any, size: int, q: Any, method: str, without_nan: bool) -> Any:
+    """Quantiles at places that are computed; the elements there are picked out by comparing positions."""
+    a = sort(a, -1)
+    rest = get_aval(a).shape[:-1]
+    dtype = get_aval(a).dtype
+    q = cast(q, dtype)
+    parts = get_aval(q).shape
+    shape = (*parts, *rest)
+    if without_nan:
+        present = bitwise.not_p.bind(isnan(a))
+        count = reduce_sum_p.bind(convert(present, get_aval(present), dtype), axes=(len(rest),))
+        last = arithmetic.max_p.bind(arithmetic.sub_p.bind(count, dtype.type(1)), dtype.type(0))
+        last = broadcast_to_shape(last, shape)
+    else:
+        last = dtype.type(max(size - 1, 0))
+    spread = broadcast_to_shape(reshaped(q, (*parts, *[1] * len(rest))), shape)
+    place = arithmetic.mul_p.bind(spread, last)
+    place = arithmetic.max_p.bind(arithmetic.min_p.bind(place, last), dtype.type(0))
+    low, high = rounding.floor_p.bind(place), rounding.ceil_p.bind(place)
+    if method == "lower":
+        return _picked(a, low, rest)
+    if method == "higher":
+        return _picked(a, high, rest)
+    if method == "nearest":
+        return _picked(a, rounding.ceil_p.bind(arithmetic.sub_p.bind(place, dtype.type(0.5))), rest)
+    weight = dtype.type(0.5) if method == "midpoint" else arithmetic.sub_p.bind(place, low)
+    below, above = _picked(a, low, rest), _picked(a, high, rest)
+    exact = comparison.eq_p.bind(low, high)
+    return choose(exact, below, _between(below, above, weight))
+
+
+def _picked(a: Any, place: Any, rest: tuple[int, ...]) -> Any:
+    size = get_aval(a).shape[-1]
+    wanted = get_aval(place).shape
+    shape = (*wanted, size)
+    positions = iota_p.bind(dtype=get_aval(a).dtype, shape=shape, dimension=len(wanted))
+    hit = comparison.eq_p.bind(positions, broadcast_to_shape(reshaped(place, (*wanted, 1)), shape))
+    values = choose(hit, broadcast_to_shape(a, shape), get_aval(a).dtype.type(0))
+    return reduce_sum_p.bind(values, axes=(len(wanted),))

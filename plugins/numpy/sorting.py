@@ -1,0 +1,285 @@
+"""Elements in order, their ranks, and where others belong among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins import arithmetic, bitwise, comparison
+from primax.plugins import sorting as primitives
+from primax.plugins.numpy.creation import asarray, read_dtype
+from primax.plugins.numpy.joining import concatenate
+from primax.plugins.numpy.predicates import isnan
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, promote
+from primax.plugins.numpy.selection import choose
+from primax.plugins.numpy.shaping import ravel, reshaped
+from primax.plugins.structural import iota_p, reduce_sum_p, rev_p, slice_p
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = [
+    "argpartition",
+    "argsort",
+    "digitize",
+    "isin",
+    "lexsort",
+    "partition",
+    "searchsorted",
+    "sort",
+    "sort_complex",
+]
+
+_MOST_COMPARISONS = 1 << 16
+
+
+def _prepared(function: str, a: Any, axis: Any, kind: Any, order: Any) -> tuple[Any, int]:
+    """An array of rank 1 or more and the axis to sort along."""
+    if kind is not None or order is not None:
+        raise NotImplementedError(f"{function}: kind and order must be None, got {kind!r} and {order!r}")
+    aval_of(function, a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    return a, canonical_axis(axis, len(get_aval(a).shape), function)
+
+
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
+    """The elements of an array in order along an axis. NaN comes last.
+
+    Args:
+      a: an array or a number.
+      axis: the axis; None to ravel the array first.
+      kind, order: None.
+      stable: whether equal elements keep their order.
+      descending: whether the largest comes first.
+
+    Raises:
+      ValueError: the axis is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.sort(px.numpy.array([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
+    """
+    a, axis = _prepared("sort", a, axis, kind, order)
+    (out,) = primitives.sort_p.bind(a, dimension=axis, is_stable=bool(stable), num_keys=1)
+    return rev_p.bind(out, dimensions=(axis,)) if descending else out
+
+
+def argsort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: Any = None,
+) -> Any:
+    """The positions of the elements of an array in order along an axis.
+
+    Args:
+      a: an array or a number.
+      axis: the axis; None to ravel the array first.
+      kind, order: None.
+      stable: whether equal elements keep their order.
+      descending: whether the largest comes first.
+      dtype: the dtype of the result; the default int dtype if None.
+
+    Raises:
+      ValueError: the axis is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.argsort(px.numpy.array([3, 1, 2]))
+    Array([1, 2, 0], dtype=int32)
+    """
+    a, axis = _prepared("argsort", a, axis, kind, order)
+    wanted = dtypes.default_int_dtype() if dtype is None else read_dtype(dtype, "argsort")
+    return _order(a, axis, wanted, stable, descending)
+
+
+def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool = False) -> Any:
+    shape = get_aval(a).shape
+    places = iota_p.bind(dtype=dtype, shape=shape, dimension=axis)
+    if descending:
+        # Equal elements keep their order if both what is sorted and the result are reversed.
+        a, places = rev_p.bind(a, dimensions=(axis,)), rev_p.bind(places, dimensions=(axis,))
+    _, out = primitives.sort_p.bind(a, places, dimension=axis, is_stable=bool(stable), num_keys=1)
+    return rev_p.bind(out, dimensions=(axis,)) if descending else out
+
+
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The positions of elements in the order of several keys: the last decides first.
+
+    Args:
+      keys: a sequence of arrays of one shape.
+      axis: the axis.
+
+    Raises:
+      TypeError: there are no keys.
+      ValueError: their shapes differ, or the axis is out of range.
+    """
+    arrays = list(keys)
+    if not arrays:
+        raise TypeError("lexsort: keys must be one array or more, got none")
+    shapes = {aval_of("lexsort", x, i).shape for i, x in enumerate(arrays)}
+    if len(shapes) > 1:
+        raise ValueError(f"lexsort: keys must be of one shape, got {sorted(shapes)}")
+    (shape,) = shapes
+    if not shape:
+        return asarray(dtypes.default_int_dtype().type(0))
+    axis = canonical_axis(axis, len(shape), "lexsort")
+    places = iota_p.bind(dtype=dtypes.default_int_dtype(), shape=shape, dimension=axis)
+    *_, out = primitives.sort_p.bind(*arrays[::-1], places, dimension=axis, is_stable=True, num_keys=len(arrays))
+    return out
+
+
+def _kth(function: str, a: Any, kth: Any, axis: int) -> None:
+    size = get_aval(a).shape[axis]
+    if not -size <= kth < size:
+        raise ValueError(f"{function}: kth must be in [{-size}, {size}), got {kth}")
+
+
+def partition(a: Any, kth: int, axis: int = -1) -> Any:
+    """An array in which the element at a position is that of the sorted array, what is smaller stands before it.
+
+    Args:
+      a: an array of rank 1 or more.
+      kth: the position.
+      axis: the axis.
+
+    Raises:
+      ValueError: the position or the axis is out of range.
+    """
+    a, axis = _prepared("partition", a, axis, None, None)
+    _kth("partition", a, kth, axis)
+    return sort(a, axis)
+
+
+def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The positions of the elements of `partition`, whose arguments it takes."""
+    a, axis = _prepared("argpartition", a, axis, None, None)
+    _kth("argpartition", a, kth, axis)
+    return argsort(a, axis)
+
+
+def sort_complex(a: Any) -> Any:
+    """The elements of an array as complex numbers, in the order of real parts, then imaginary parts."""
+    out = sort(a, -1)
+    return convert(out, get_aval(out), dtypes.canonicalize_dtype(dtypes.to_complex_dtype(get_aval(out).dtype)))
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: None = None, *, method: str = "default") -> Any:
+    """Where elements would have to be inserted in a sorted array to keep it sorted.
+
+    Args:
+      a: an array of rank 1, in ascending order.
+      v: an array or a number.
+      side: "left" for the first such position, "right" for the last.
+      sorter: None.
+      method: "compare_all" to compare every pair of elements, "sort" to sort all of them together; anything else to
+        take the one that is cheaper.
+
+    Returns:
+      Positions, in the shape of `v`.
+
+    Raises:
+      TypeError: `a` is not of rank 1.
+      ValueError: `side` is neither "left" nor "right".
+
+    >>> import primax as px
+    >>> px.numpy.searchsorted(px.numpy.array([1, 2, 2, 3]), 2, side="right")
+    Array(3, dtype=int32)
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    if sorter is not None:
+        raise NotImplementedError("searchsorted: sorter must be None: sort a first")
+    aval, wanted = aval_of("searchsorted", a, "a"), aval_of("searchsorted", v, "v")
+    if len(aval.shape) != 1:
+        raise TypeError(f"searchsorted: a must be of rank 1, got {aval.str_short()}")
+    a, v = promote("searchsorted", a, v)
+    flat = reshaped(v, (wanted.size,))
+    small = aval.size * wanted.size <= _MOST_COMPARISONS
+    if method == "compare_all" or (method != "sort" and small):
+        out = _by_comparing(a, flat, side)
+    else:
+        out = _by_sorting(a, flat, side)
+    return reshaped(out, wanted.shape)
+
+
+def _by_comparing(a: Any, v: Any, side: str) -> Any:
+    count, size = get_aval(v).shape[0], get_aval(a).shape[0]
+    a = broadcast_to_shape(reshaped(a, (1, size)), (count, size))
+    v = broadcast_to_shape(reshaped(v, (count, 1)), (count, size))
+    before = (comparison.lt_p if side == "left" else comparison.le_p).bind(a, v)
+    if dtypes.is_floating(get_aval(a).dtype):
+        last = isnan(v) if side == "right" else bitwise.and_p.bind(isnan(v), bitwise.not_p.bind(isnan(a)))
+        before = bitwise.or_p.bind(before, last)
+    return reduce_sum_p.bind(convert(before, get_aval(before), dtypes.default_int_dtype()), axes=(1,))
+
+
+def _by_sorting(a: Any, v: Any, side: str) -> Any:
+    """Among all elements together, v comes behind those of a that are before it, and behind the smaller ones of v."""
+    count, size = get_aval(v).shape[0], get_aval(a).shape[0]
+    dtype = dtypes.default_int_dtype()
+    together = concatenate([v, a] if side == "left" else [a, v])
+    ranks = _order(_order(together, 0, dtype), 0, dtype)
+    start = 0 if side == "left" else size
+    among_all = slice_p.bind(ranks, start_indices=(start,), limit_indices=(start + count,), strides=None)
+    return arithmetic.sub_p.bind(among_all, _order(_order(v, 0, dtype), 0, dtype))
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> Any:
+    """The numbers of the bins that elements are in.
+
+    Args:
+      x: an array or a number.
+      bins: an array of rank 1, in ascending or descending order.
+      right: whether a bin includes its right end instead of its left one.
+      method: as in `searchsorted`.
+
+    Raises:
+      ValueError: `bins` is not of rank 1.
+    """
+    aval = aval_of("digitize", bins, "bins")
+    if len(aval.shape) != 1:
+        raise ValueError(f"digitize: bins must be of rank 1, got {aval.str_short()}")
+    side = "left" if right else "right"
+    method = "default" if method is None else method
+    if aval.size < 2:
+        return searchsorted(bins, x, side, method=method)
+    bins = asarray(bins)
+    ascending = searchsorted(bins, x, side, method=method)
+    found = searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method)
+    descending = arithmetic.sub_p.bind(get_aval(found).dtype.type(aval.size), found)
+    return choose(bins[-1] >= bins[0], ascending, descending)
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
+) -> Any:
+    """Whether elements are among others.
+
+    Args:
+      element: an array or a number.
+      test_elements: the others, an array or a number.
+      assume_unique: without effect.
+      invert: whether to say instead which are not among them.
+      method: without effect: every pair of elements is compared.
+    """
+    shape = aval_of("isin", element, "element").shape
+    size = aval_of("isin", test_elements, "test_elements").size
+    x, others = promote("isin", element, test_elements)
+    wide = (*shape, size)
+    spread = broadcast_to_shape(reshaped(x, (*shape, 1)), wide)
+    same = comparison.eq_p.bind(spread, broadcast_to_shape(reshaped(others, (size,)), wide))
+    count = reduce_sum_p.bind(convert(same, get_aval(same), np.dtype(np.int32)), axes=(len(shape),))
+    return (comparison.eq_p if invert else comparison.gt_p).bind(count, np.int32(0))

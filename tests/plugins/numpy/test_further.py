@@ -1,0 +1,204 @@
+"""Selection, polynomials, windows, editing, grids and text against jax.numpy and NumPy."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from numpycheck import compare, refuses, sample
+
+import primax as px
+import primax.numpy as pnp
+
+
+def test_selection_agrees_with_jax() -> None:
+    calls = {
+        "where": lambda m, x, n: (m.where(x > 0, x, n), m.where(n, 1, 2.5), m.where(True, x, n), m.where(x > 0, x, 0)),
+        "broadcast": lambda m, x, n: (m.where(x[0] > 0, x, n[:, :1]), m.where(m.array(False), x, 1)),
+        "shapes": lambda m, x, n: m.where(x > 0, x, n[:, :2]),
+        "one": lambda m, x, n: m.where(x > 0, x),
+        "select": lambda m, x, n: m.select([x > 1, n > 0], [x, n], -1),
+        "select default": lambda m, x, n: m.select([x > 1, x > 0], [n, n * 2]),
+        "select lengths": lambda m, x, n: m.select([x > 1], [n, n]),
+        "piecewise": lambda m, x, n: m.piecewise(x, [x < 0, x > 1], [lambda y: -y, 3, lambda y: y * 2]),
+        "clip": lambda m, x, n: (m.clip(x, -1, 1), m.clip(x, n, None), m.clip(n, 0.5, 2), m.clip(x, max=0), m.clip(x)),
+        "clip complex": lambda m, x, n: m.clip(x * 1j, 0, 1),
+        "nan_to_num": lambda m, x, n: m.nan_to_num(
+            m.array([np.nan, np.inf, -np.inf, 1.0]), nan=2.0, posinf=5, neginf=-5
+        ),
+        "round": lambda m, x, n: (m.round(x, 1), m.around(x * 100, -1), m.round(n, 2), m.round(x * 1j, 1)),
+        "round integers": lambda m, x, n: m.round(n, -1),
+        "closeness": lambda m, x, n: (
+            m.isclose(x, x + 1e-6),
+            m.isclose(x, n, atol=1),
+            m.allclose(x, x),
+            m.isclose(x, x[:1], rtol=x[1:]),
+        ),
+        "nan": lambda m, x, n: m.isclose(m.array([np.nan, np.inf]), m.array([np.nan, np.inf]), equal_nan=True),
+        "equality": lambda m, x, n: (m.array_equal(x, x), m.array_equal(x, n[:, :2]), m.array_equiv(x, x[None])),
+        "nans": lambda m, x, n: m.array_equal(m.array([np.nan]), m.array([np.nan]), equal_nan=True),
+    }
+    compare(calls, sample("float32"), sample("int32", seed=1))
+    assert not pnp.array_equiv(pnp.ones((2, 3)), pnp.ones((2, 2)))
+    refuses(NotImplementedError, "where: with one argument it is nonzero", pnp.where, pnp.ones(2))
+
+
+def test_polynomials_agree_with_jax() -> None:
+    calls = {
+        "polyval": lambda m, p, q, n: (m.polyval(p, q), m.polyval(n, 2), m.polyval(p, n), m.polyval(p[:0], q)),
+        "polyadd": lambda m, p, q, n: (m.polyadd(p, q), m.polysub(p, q), m.polyadd(n, p)),
+        "polymul": lambda m, p, q, n: (m.polymul(p, q), m.polymul(n, p)),
+        "polyder": lambda m, p, q, n: (m.polyder(p), m.polyder(p, 2), m.polyder(n), m.polyder(p, 0), m.polyder(p, 9)),
+        "polyder negative": lambda m, p, q, n: m.polyder(p, -1),
+        "polyint": lambda m, p, q, n: (
+            m.polyint(p),
+            m.polyint(p, 2),
+            m.polyint(n, 1, 3),
+            m.polyint(p, 2, m.array([1.0, 2.0])),
+        ),
+        "vander": lambda m, p, q, n: (m.vander(p), m.vander(p, 2, increasing=True), m.vander(n, 3), m.vander(p, 0)),
+        "unwrap": lambda m, p, q, n: (m.unwrap(p * 4), m.unwrap(q * 5, discont=4.0), m.unwrap(p, period=1.0)),
+    }
+    compare(calls, sample("float32", (5,)), sample("float32", (3,), seed=1), sample("int32", (4,)), weak=False)
+
+
+def test_windows_agree_with_jax() -> None:
+    sizes = (0, 1, 2, 7)
+    calls: dict[str, Any] = {
+        name: lambda m, name=name: [getattr(m, name)(n) for n in sizes]
+        for name in ("bartlett", "blackman", "hamming", "hanning")
+    }
+    compare(calls | {"kaiser": lambda m: [m.kaiser(n, 3.0) for n in sizes]}, rtol=1e-5)
+
+
+def test_editing_agrees_with_jax() -> None:
+    calls = {
+        "delete": lambda m, x: (
+            m.delete(x, 1),
+            m.delete(x, 1, axis=0),
+            m.delete(x, slice(0, 2), axis=1),
+            m.delete(x, -1, axis=1),
+        ),
+        "delete many": lambda m, x: (m.delete(x, np.array([0, 2, 2]), axis=1), m.delete(x, slice(None), axis=0)),
+        "delete range": lambda m, x: m.delete(x, 5, axis=0),
+        "insert": lambda m, x: (m.insert(x, 1, 7), m.insert(x, 1, x[0], axis=0), m.insert(x, 0, 5, axis=1)),
+        "insert many": lambda m, x: (
+            m.insert(x, np.array([0, 2]), 9, axis=1),
+            m.insert(x, np.array([2, 0]), m.array([1, 2]), axis=1),
+        ),
+        "fill": lambda m, x: (
+            m.fill_diagonal(x, 5, inplace=False),
+            m.fill_diagonal(x.T, m.array([1, 2]), inplace=False),
+        ),
+        "fill cube": lambda m, x: m.fill_diagonal(m.zeros((2, 2, 2)), m.arange(4.0), inplace=False),
+        "fill vector": lambda m, x: m.fill_diagonal(x[0], 1, inplace=False),
+        "packbits": lambda m, x: (
+            m.packbits(x > 0),
+            m.packbits(x > 0, axis=1),
+            m.packbits(x > 0, axis=0, bitorder="little"),
+        ),
+        "unpackbits": lambda m, x: (
+            m.unpackbits(m.array([3, 200], "uint8")),
+            m.unpackbits(m.array([[3], [200]], "uint8"), axis=1, count=5),
+        ),
+        "little": lambda m, x: (
+            m.unpackbits(m.array([3, 200], "uint8"), bitorder="little", count=-3),
+            m.unpackbits(m.array([3], "uint8"), count=10),
+        ),
+    }
+    compare(calls, sample("float32"), weak=False)
+    refuses(
+        NotImplementedError, "fill_diagonal: inplace and wrap must be False", pnp.fill_diagonal, pnp.ones((2, 2)), 1
+    )
+
+
+def test_grids_agree_with_jax() -> None:
+    calls = {
+        "mgrid": lambda m: (m.mgrid[0:3], m.mgrid[0:2, 1:3], m.mgrid[0:1:3j, 2:4]),
+        "ogrid": lambda m: (list(m.ogrid[0:2, 1:3]), m.ogrid[1:4]),
+        "ix_": lambda m: m.ix_(m.array([0, 1]), m.array([2, 3, 4])),
+        "diag_indices": lambda m: (m.diag_indices(3), m.diag_indices_from(m.ones((2, 2)))),
+    }
+    compare(calls)
+    assert pnp.s_[1:2, ...] == np.s_[1:2, ...]
+    assert pnp.index_exp[0] == (0,)
+
+
+def test_arrays_are_written_and_read(tmp_path: Any) -> None:
+    x = pnp.asarray(sample("float32"))
+    pnp.save(tmp_path / "x.npy", x)
+    assert np.array_equal(pnp.load(tmp_path / "x.npy"), x)
+    file = io.BytesIO()
+    pnp.savez(file, x=x)
+    file.seek(0)
+    assert np.array_equal(pnp.load(file)["x"], x)
+    assert pnp.fromstring("1 2 3", dtype=int, sep=" ").tolist() == [1, 2, 3]
+    assert pnp.array_repr(pnp.array([1.23456]), precision=2) == "Array([1.23], dtype=float32)"
+    assert pnp.array_str(pnp.array([1, 2])) == "[1 2]"
+
+
+DIFFERENTIABLE = {
+    "logaddexp": lambda m, x: m.logaddexp(x, x[::-1]).sum(),
+    "logaddexp2": lambda m, x: m.logaddexp2(x, 1.0).sum(),
+    "hypot": lambda m, x: m.hypot(x, x[::-1] + 1).sum(),
+    "sinc": lambda m, x: m.sinc(x).sum(),
+    "i0": lambda m, x: m.i0(x).sum(),
+    "var": lambda m, x: m.var(x, axis=0).sum(),
+    "std": lambda m, x: m.std(x),
+    "nanmean": lambda m, x: m.nanmean(x),
+    "prod": lambda m, x: m.prod(x, axis=1).sum(),
+    "max": lambda m, x: m.max(x, axis=1).sum(),
+    "clip": lambda m, x: m.clip(x, -1, 1).sum(),
+    "cumprod": lambda m, x: m.cumprod(x, axis=1).sum(),
+    "where": lambda m, x: m.where(x > 0, x**2, 3 * x).sum(),
+    "mod": lambda m, x: (x % 1.5).sum(),
+    "power": lambda m, x: (m.abs(x) ** x).sum(),
+    "copysign": lambda m, x: m.copysign(x, -x).sum(),
+    "ldexp": lambda m, x: m.ldexp(x, 3).sum(),
+    "tile": lambda m, x: (m.tile(x, (2, 2)) ** 2).sum(),
+    "roll": lambda m, x: (m.roll(x, 1, 1) * x).sum(),
+    "pad": lambda m, x: (m.pad(x, 2, mode="reflect") ** 2).sum(),
+    "tril": lambda m, x: (m.tril(x) ** 2).sum(),
+    "diag": lambda m, x: (m.diag(x[0]) ** 2).sum() + m.trace(x),
+    "kron": lambda m, x: m.kron(x, x).sum(),
+    "cross": lambda m, x: (m.cross(x, x[::-1]) ** 2).sum(),
+    "polyval": lambda m, x: m.polyval(x[0], x[1]).sum(),
+    "polymul": lambda m, x: (m.polymul(x[0], x[1]) ** 2).sum(),
+    "interpolation": lambda m, x: m.linspace(x[0], x[1], 4).sum(),
+    "cov": lambda m, x: (m.cov(x) ** 2).sum(),
+}
+
+
+def test_derivatives_agree_with_jax() -> None:
+    x = np.array([[0.3, -1.2, 2.1], [1.7, 0.4, -0.6]], np.float32)
+    compare(
+        {
+            name: lambda m, x, call=call: (px if m is pnp else pytest.importorskip("jax")).grad(lambda y: call(m, y))(x)
+            for name, call in DIFFERENTIABLE.items()
+        },
+        x,
+        rtol=1e-4,
+    )
+
+
+def test_batches_agree_with_a_loop() -> None:
+    x = np.stack([np.array([[0.3, -1.2, 2.1], [1.7, 0.4, -0.6]], np.float32) + i for i in range(2)])
+    found = px.jit(
+        lambda x: {name: px.vmap(lambda y, call=call: call(pnp, y))(x) for name, call in DIFFERENTIABLE.items()}
+    )(x)
+    looped = px.jit(lambda x: {name: [call(pnp, x[i]) for i in range(2)] for name, call in DIFFERENTIABLE.items()})(x)
+    for name in DIFFERENTIABLE:
+        assert np.allclose(found[name], np.stack(looped[name]), rtol=1e-4), name
+
+
+def test_derivatives_at_special_points_are_finite() -> None:
+    derivatives = {
+        "logaddexp": px.grad(lambda x: pnp.logaddexp(x, -np.inf))(-np.inf),
+        "hypot": px.grad(lambda x: pnp.hypot(x, 0.0))(0.0),
+        "sinc": px.grad(pnp.sinc)(0.0),
+        "sinc twice": px.grad(px.grad(pnp.sinc))(0.0),
+    }
+    assert {name: bool(np.isfinite(value)) for name, value in derivatives.items()} == dict.fromkeys(derivatives, True)
+    assert np.isclose(derivatives["sinc twice"], -(np.pi**2) / 3, rtol=1e-5)

@@ -1,0 +1,149 @@
+"""Sorting, searching and quantiles against jax.numpy and NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpycheck import compare, refuses, sample
+
+import primax as px
+import primax.numpy as pnp
+
+X = np.array([[3, 1, 2, 1], [0, -1, 5, 5]], np.float32)
+SPECIAL = np.array([2.0, np.nan, -np.inf, np.inf, -0.0, 0.0, 1.0], np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "bfloat16", "float32", "complex64"])
+def test_sorting_agrees_with_jax(dtype: str) -> None:
+    calls = {
+        "sort": lambda m, x: (m.sort(x), m.sort(x, axis=0), m.sort(x, axis=None), m.sort(x, descending=True), x.sort()),
+        "argsort": lambda m, x: (m.argsort(x), m.argsort(x, axis=0), m.argsort(x, axis=None), x.argsort(axis=0)),
+        "descending": lambda m, x: (m.argsort(x, descending=True), m.argsort(x, axis=0, descending=True)),
+        "lexsort": lambda m, x: (m.lexsort((x[0], x[1])), m.lexsort((x, x[::-1]), axis=0)),
+        "sort_complex": lambda m, x: m.sort_complex(x),
+        "scalar": lambda m, x: m.sort(x[0, 0]),
+        "dtype": lambda m, x: m.argsort(x, dtype="uint8"),
+    }
+    compare(calls, sample(dtype, (3, 4)))
+
+
+def test_special_values_come_in_the_same_order_as_in_jax() -> None:
+    compare(
+        {
+            "sort": lambda m, x: m.sort(x),
+            "argsort": lambda m, x: m.argsort(x),
+            "down": lambda m, x: m.sort(x, descending=True),
+        },
+        SPECIAL,
+    )
+
+
+def test_partitions_have_what_is_smaller_in_front() -> None:
+    x = sample("float32", (3, 7))
+    for kth in (0, 3, -2):
+        for found in (
+            np.asarray(pnp.partition(x, kth)),
+            np.take_along_axis(x, np.asarray(pnp.argpartition(x, kth)), -1),
+        ):
+            assert np.array_equal(found[:, kth], np.sort(x)[:, kth])
+            assert (found[:, : kth % 7] <= found[:, [kth]]).all()
+    refuses(ValueError, "partition: kth must be in [-7, 7), got 7", pnp.partition, x, 7)
+
+
+@pytest.mark.parametrize("method", ["default", "sort", "compare_all"])
+def test_searching_agrees_with_jax(method: str) -> None:
+    options = {} if method == "default" else {"method": method}
+    calls = {
+        "left": lambda m, a, v: m.searchsorted(a, v, **options),
+        "right": lambda m, a, v: m.searchsorted(a, v, side="right", **options),
+        "scalar": lambda m, a, v: (m.searchsorted(a, 2, **options), m.searchsorted(a[:0], v, **options)),
+        "dtypes": lambda m, a, v: m.searchsorted(a.astype(int)[1:5], v[:2], **options),
+    }
+    compare(
+        calls,
+        np.array([-np.inf, 0, 1, 2, 2, 3, np.inf, np.nan], np.float32),
+        np.array([[2, 0.5, -1], [np.nan, 3, np.inf]], np.float32),
+    )
+
+
+def test_bins_and_membership_agree_with_jax() -> None:
+    calls = {
+        "up": lambda m, x: (
+            m.digitize(x, m.array([0.0, 1.0, 3.0])),
+            m.digitize(x, m.array([0.0, 1.0, 3.0]), right=True),
+        ),
+        "down": lambda m, x: (
+            m.digitize(x, m.array([3.0, 1.0, 0.0])),
+            m.digitize(x, m.array([3.0, 1.0, 0.0]), right=True),
+        ),
+        "one": lambda m, x: m.digitize(x, m.array([1.0])),
+        "isin": lambda m, x: (m.isin(x, m.array([1, 5])), m.isin(x, 3, invert=True), m.isin(2, x)),
+    }
+    compare(calls, X)
+
+
+QUANTILES = "quantile percentile nanquantile nanpercentile".split()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "bfloat16", "float32"])
+def test_quantiles_agree_with_jax(dtype: str) -> None:
+    calls: dict[str, Any] = {
+        f"{name} {method} {given}": lambda m, x, name=name, method=method, given=given, q=q: getattr(m, name)(
+            x, q, method=method, **given
+        )
+        for name, q in (
+            ("quantile", 0.3),
+            ("nanquantile", np.array([0.0, 0.5, 1.0])),
+            ("percentile", np.array([25, 90])),
+            ("nanpercentile", 62.5),
+        )
+        for method in ("linear", "lower", "higher", "midpoint", "nearest")
+        for given in ({}, {"axis": 1}, {"axis": (0, 2), "keepdims": True})
+    }
+    calls |= {
+        "median": lambda m, x: (m.median(x), m.median(x, axis=0), m.median(x, axis=(1, 2), keepdims=True)),
+        "nanmedian": lambda m, x: (m.nanmedian(x), m.nanmedian(x, axis=-1)),
+    }
+    compare(calls, sample(dtype, (2, 3, 4)), weak=False, rtol={"bfloat16": 2e-2}.get(dtype))
+
+
+def test_quantiles_of_special_values_agree_with_jax() -> None:
+    x = np.array(
+        [[np.nan, 1.0, -2.0, 4.0], [np.nan, np.nan, np.nan, np.nan], [0.0, 2.0, 3.0, np.nan], [1, 2, 3, 5]], np.float32
+    )
+    compare(
+        {
+            f"{name} {q}": lambda m, x, name=name, q=q: getattr(m, name)(x, q, axis=1)
+            for name in ("quantile", "nanquantile")
+            for q in (0.0, 0.4, 1.0)
+        },
+        x,
+    )
+
+
+def test_quantiles_may_be_traced() -> None:
+    x = sample("float32", (3, 4))
+    for name in ("quantile", "nanquantile"):
+        traced = px.jit(lambda x, q, name=name: getattr(pnp, name)(x, q, axis=1))(x, np.array([0.1, 0.5], np.float32))
+        assert np.allclose(traced, np.quantile(x, [0.1, 0.5], axis=1), rtol=1e-5)
+    refuses(ValueError, "quantile: method must be one of", pnp.quantile, x, 0.5, method="fancy")
+    refuses(ValueError, "median: a must be real", pnp.median, x * 1j)
+
+
+def test_derivatives_follow_the_elements() -> None:
+    jax = pytest.importorskip("jax")
+    x = sample("float32", (7,))
+    weights = np.arange(7, dtype=np.float32)
+    for name, call in {
+        "sort": lambda m, x: (m.sort(x) * weights).sum(),
+        "median": lambda m, x: m.median(x[:6]),
+        "quantile": lambda m, x: m.quantile(x, 0.3),
+        "nanquantile": lambda m, x: m.nanquantile(x, 0.3),
+    }.items():
+        ours, theirs = (
+            px.grad(lambda x, call=call: call(pnp, x))(x),
+            jax.grad(lambda x, call=call: call(jax.numpy, x))(x),
+        )
+        assert np.allclose(ours, theirs, rtol=1e-5), name
