@@ -172,21 +172,15 @@ class Weight:
     """Something to close over that can be watched."""
 
 
-def watched(transform, call):
-    """Whether a function, what it closed over and its arrays are freed once it is dropped."""
+def watched():
+    """A function, and references to it and to what it closes over."""
     weight, array = Weight(), pnp.arange(5.0) * 3.0
 
     def f(x):
         assert weight is not None
         return (lax.sin(x) * array.astype(x.dtype)).sum()
 
-    g = transform(f)
-    call(g)
-    references = [weakref.ref(weight), weakref.ref(f), weakref.ref(array)]
-    del f, g, weight, array
-    for _ in range(2):
-        gc.collect()
-    return [r() is None for r in references]
+    return f, [weakref.ref(weight), weakref.ref(f), weakref.ref(array)]
 
 
 WAYS = {
@@ -210,7 +204,14 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_function_that_is_dropped_is_freed_with_all_it_closed_over(way):
-    assert watched(*WAYS[way]) == [True, True, True]
+    transform, call = WAYS[way]
+    f, references = watched()
+    g = transform(f)
+    call(g)
+    del f, g
+    for _ in range(2):
+        gc.collect()
+    assert [r() for r in references] == [None] * 3
 
 
 def test_the_compiled_program_of_a_function_is_freed_with_it():
