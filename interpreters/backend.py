@@ -15,6 +15,7 @@ from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
 from primax.core.array import Array, constructor, deleted
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.dlpack import capsule_dtype, capsule_view
+from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.trace import Tracer, escaped
 
@@ -240,6 +241,8 @@ def put_host(
     """A device buffer with the value of a host array, which is copied unless it is lent for good."""
     if device is None:
         device = default_device()
+    if aval.dtype == float0:
+        x, aval = np.zeros(x.shape, np.bool_), aval.update(dtype=np.dtype(np.bool_))
     if x.dtype != aval.dtype:
         with np.errstate(over="ignore"):
             x = x.astype(aval.dtype)

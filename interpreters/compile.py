@@ -16,6 +16,7 @@ import numpy as np
 from primax.core import _jaxlib, config
 from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.array import Array
+from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr, Literal, cached, dce_jaxpr
 from primax.interpreters import backend, disk_cache
@@ -34,7 +35,7 @@ class Executable:
       keepalives: what the program refers to besides.
       consts: buffers of the program's constants, passed before its inputs.
       kept: for each input whether the program takes it.
-      quiet: whether it neither has effects nor calls Python.
+      plain: whether it neither has effects nor calls Python, and all it takes and returns is on the device.
     """
 
     __slots__ = (
@@ -48,9 +49,10 @@ class Executable:
         "kept",
         "ordered",
         "out_avals",
-        "quiet",
+        "plain",
         "sharding",
         "unordered",
+        "void",
         "xla",
     )
 
@@ -63,17 +65,19 @@ class Executable:
         self.in_avals = closed.in_avals
         self.out_avals = closed.out_avals
         self.consts = [backend.to_buffer(x, device) for x in closed.consts]
+        self.void = [i for i, aval in enumerate(self.out_avals) if _is_void(aval)]
+        on_device = [aval.update(dtype=np.dtype(np.bool_)) if _is_void(aval) else aval for aval in self.out_avals]
         self.handlers = {
             committed: [
-                array_result_handler(aval, self.sharding, committed=committed, _skip_checks=True)
-                for aval in self.out_avals
+                array_result_handler(aval, self.sharding, committed=committed, _skip_checks=True) for aval in on_device
             ]
             for committed in (False, True)
         }
         self.ordered = lowered.ordered_effects
         self.unordered = bool(closed.effects) and len(self.ordered) < len(closed.effects)
         self.has_tokens = bool(closed.effects)
-        self.quiet = not closed.effects and not lowered.host_callbacks
+        silent = not closed.effects and not lowered.host_callbacks
+        self.plain = silent and not any(map(_is_void, (*self.in_avals, *self.out_avals)))
 
     def __call__(self, args: Sequence[Any]) -> list[Array]:
         """Run on flat arguments: arrays, NumPy arrays or scalars, of the types compiled for."""
@@ -85,8 +89,17 @@ class Executable:
                 buffers.append(backend.to_buffer(x, device))
         handlers = self.handlers[committed]
         if self.has_tokens:
-            return run_with_effects(self, buffers, handlers)
-        return [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
+            outs = run_with_effects(self, buffers, handlers)
+        else:
+            outs = [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
+        for i in self.void:
+            outs[i] = np.zeros(self.out_avals[i].shape, float0)
+        return outs
+
+
+def _is_void(aval: Any) -> bool:
+    """Whether values of this type are tangents of integers, which carry nothing and stay on the host."""
+    return getattr(aval, "dtype", None) == float0
 
 
 _MOST_PENDING = 1024

@@ -105,8 +105,8 @@ def _to_shard(x: Any, sharding: Any, layout: Any) -> Any:
 
 def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any:
     """What jaxlib needs to run a program without asking Python; None if it must ask."""
-    if not executable.quiet:
-        return None  # jaxlib keeps no tokens, and raises a bare ValueError when a callback fails
+    if not executable.plain:
+        return None  # jaxlib keeps no tokens, raises a bare ValueError when a callback fails, and has no float0
     if "jax" in sys.modules and not _reads_alike(args):
         return None
     sharding = executable.sharding

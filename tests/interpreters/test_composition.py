@@ -315,6 +315,34 @@ def test_integers_and_booleans_have_tangents_of_type_float0(dtype, shape):
     assert float(gradient[1]) == i.size
 
 
+def test_tangents_of_integers_go_through_jit_vmap_and_constants():
+    i, x = np.arange(3), np.float32(2.0)
+
+    def f(i, x):
+        return (x * pnp.asarray(i, np.float32)).sum()
+
+    void = np.zeros(3, px.float0)
+    gradient = px.grad(f, (0, 1), allow_int=True)
+    for _ in range(2):
+        for g in (gradient, px.jit(gradient), px.jit(px.grad(px.jit(f), (0, 1), allow_int=True))):
+            none, slope = g(i, x)
+            assert (type(none), none.dtype, none.shape) == (np.ndarray, px.float0, (3,))
+            assert float(slope) == 3.0
+        none, slopes = px.jit(px.vmap(gradient, in_axes=(0, None)))(i, x)
+        assert (none.dtype, none.shape) == (px.float0, (3,))
+        assert slopes.tolist() == [0.0, 1.0, 2.0]
+        none, slopes = px.vmap(gradient, in_axes=(0, None))(i, x)
+        assert (none.dtype, none.shape) == (px.float0, (3,))
+        for passed in (px.jit(lambda t: t)(void), px.jit(lambda: void)(), px.jit(lambda t: (t, x))(void)[0]):
+            assert (type(passed), passed.dtype, passed.shape) == (np.ndarray, px.float0, (3,))
+    jitted = px.jit(lambda i, x, ti, tx: px.jvp(lambda i, x: (i, x * 2.0), (i, x), (ti, tx)))
+    (same, _), (none, tangent) = jitted(i, x, void, np.float32(1.0))
+    assert same.dtype == i.dtype or not px.config.enable_x64
+    assert (none.dtype, none.shape, float(tangent)) == (px.float0, (3,), 2.0)
+    core.check_jaxpr(px.make_jaxpr(gradient)(i, x))
+    core.check_jaxpr(px.make_jaxpr(px.vmap(gradient, in_axes=(0, None)))(i, x))
+
+
 def test_jit_retraces_when_the_word_size_changes():
     traced = []
 
