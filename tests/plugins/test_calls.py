@@ -771,7 +771,7 @@ def test_a_lowering_that_makes_invalid_ir_is_an_error_with_the_users_line() -> N
     mlir.register_lowering(p, lambda ctx, x: [x])
     line = this_line() + 1
     f = px.jit(lambda x: p.bind(x))
-    with pytest.raises(px.errors.RuleError, match=r"lowering rule of invalid returned tensor<f.*> for .*\[2\]") as error:
+    with pytest.raises(px.errors.RuleError, match=r"lowering rule of invalid returned tensor<f.*> for") as error:
         f(1.0)
     assert any(f"{__file__}:{line}" in note for note in error.value.__notes__)
     q = core.Primitive("without_lowering")
