@@ -79,8 +79,11 @@ class Executable:
         silent = not closed.effects and not lowered.host_callbacks
         self.plain = silent and not any(map(_is_void, (*self.in_avals, *self.out_avals)))
 
-    def __call__(self, args: Sequence[Any]) -> list[Array]:
-        """Run on flat arguments: arrays, NumPy arrays or scalars, of the types compiled for."""
+    def __call__(self, args: Sequence[Any]) -> list[Any]:
+        """Run on flat arguments: arrays, NumPy arrays or scalars, of the types compiled for.
+
+        Results are arrays; those of dtype float0 are NumPy's.
+        """
         device = self.device
         committed = any(type(x) is Array and x._b._committed for x in args)
         buffers = [*self.consts]
@@ -88,6 +91,7 @@ class Executable:
             if kept:
                 buffers.append(backend.to_buffer(x, device))
         handlers = self.handlers[committed]
+        outs: list[Any]
         if self.has_tokens:
             outs = run_with_effects(self, buffers, handlers)
         else:
