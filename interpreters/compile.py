@@ -65,7 +65,7 @@ class Executable:
         self.in_avals = closed.in_avals
         self.out_avals = closed.out_avals
         self.consts = [backend.to_buffer(x, device) for x in closed.consts]
-        self.void = [i for i, aval in enumerate(self.out_avals) if _is_void(aval)]
+        self.void = any(map(_is_void, self.out_avals))
         on_device = [aval.update(dtype=np.dtype(np.bool_)) if _is_void(aval) else aval for aval in self.out_avals]
         self.handlers = {
             committed: [
@@ -77,7 +77,7 @@ class Executable:
         self.unordered = bool(closed.effects) and len(self.ordered) < len(closed.effects)
         self.has_tokens = bool(closed.effects)
         silent = not closed.effects and not lowered.host_callbacks
-        self.plain = silent and not any(map(_is_void, (*self.in_avals, *self.out_avals)))
+        self.plain = silent and not self.void and not any(map(_is_void, self.in_avals))
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments: arrays, NumPy arrays or scalars, of the types compiled for.
@@ -91,14 +91,14 @@ class Executable:
             if kept:
                 buffers.append(backend.to_buffer(x, device))
         handlers = self.handlers[committed]
-        outs: list[Any]
         if self.has_tokens:
             outs = run_with_effects(self, buffers, handlers)
         else:
             outs = [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
-        for i in self.void:
-            outs[i] = np.zeros(self.out_avals[i].shape, float0)
-        return outs
+        if not self.void:
+            return outs
+        pairs = zip(self.out_avals, outs, strict=True)
+        return [np.zeros(aval.shape, float0) if _is_void(aval) else x for aval, x in pairs]
 
 
 def _is_void(aval: Any) -> bool:
