@@ -120,7 +120,7 @@ def power(x: Any, y: Any, /) -> Any:
     if type(y) is int or isinstance(y, np.integer):
         y = int(y)
         if dtypes.is_bool(aval.dtype):
-            x = convert(x, aval, dtypes.default_int_dtype())
+            x = convert(x, aval, dtypes.to_numeric_dtype(aval.dtype))
         return arithmetic.integer_pow_p.bind(x, y=y)
     x, y = operands("power", x, y, to=to_number)
     if dtypes.is_inexact(get_aval(x).dtype):

@@ -58,7 +58,7 @@ def rint(x: Any, /) -> Any:
       x: an array or a number; integers are converted to a floating dtype.
     """
     aval = aval_of("rint", x)
-    return _round_even(x if dtypes.is_inexact(aval.dtype) else cast(x, dtypes.to_inexact_dtype(aval.dtype)))
+    return _round_even(x if dtypes.is_inexact(aval.dtype) else cast(x, dtypes.default_float_dtype()))
 
 
 def _round_even(x: Any) -> Any:

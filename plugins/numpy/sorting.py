@@ -215,6 +215,10 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: None = None, *, met
     return reshaped(out, wanted.shape)
 
 
+def _position_dtype(size: int) -> Any:
+    return np.dtype(np.int32 if size < 2**31 else np.int64)
+
+
 def _by_comparing(a: Any, v: Any, side: str) -> Any:
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     a = broadcast_to_shape(reshaped(a, (1, size)), (count, size))
@@ -223,13 +227,13 @@ def _by_comparing(a: Any, v: Any, side: str) -> Any:
     if dtypes.is_floating(get_aval(a).dtype):
         last = isnan(v) if side == "right" else bitwise.and_p.bind(isnan(v), bitwise.not_p.bind(isnan(a)))
         before = bitwise.or_p.bind(before, last)
-    return reduce_sum_p.bind(convert(before, get_aval(before), dtypes.default_int_dtype()), axes=(1,))
+    return reduce_sum_p.bind(convert(before, get_aval(before), _position_dtype(size)), axes=(1,))
 
 
 def _by_sorting(a: Any, v: Any, side: str) -> Any:
     """Among all elements together, v comes behind those of a that are before it, and behind the smaller ones of v."""
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
-    dtype = dtypes.default_int_dtype()
+    dtype = _position_dtype(size + count)
     together = concatenate([v, a] if side == "left" else [a, v])
     ranks = _order(_order(together, 0, dtype), 0, dtype)
     start = 0 if side == "left" else size

@@ -14,6 +14,7 @@ from primax.plugins.elementwise import like
 from primax.plugins.numpy.creation import asarray, constant
 from primax.plugins.numpy.promotion import (
     aval_of,
+    convert,
     operands,
     promote,
     strong,
@@ -349,7 +350,8 @@ def angle(z: Any, deg: bool = False) -> Any:
       z: an array or a number.
       deg: whether the result is in degrees instead of radians.
     """
-    (z,) = promote("angle", z, to=to_inexact)
+    aval = aval_of("angle", z)
+    z = z if dtypes.is_inexact(aval.dtype) else convert(z, aval, dtypes.default_float_dtype())
     part = imag(z)
     out = trigonometry.atan2_p.bind(part if dtypes.is_complex(get_aval(z).dtype) else strong(part), real(z))
     return rad2deg(out) if deg else out

@@ -68,6 +68,7 @@ def test_arrays_of_arrays_agree_with_jax() -> None:
     )
 
 
+@pytest.mark.usefixtures("narrow")
 def test_what_is_no_array_is_refused() -> None:
     refuses(TypeError, "asarray: a must be an array or a number, got str", pnp.asarray, "a")
     refuses(TypeError, "asarray: a must be an array or a number, got NoneType", pnp.asarray, None)
@@ -171,6 +172,7 @@ def test_ranges_agree_with_jax() -> None:
     compare(calls, rtol=2e-5)
 
 
+@pytest.mark.usefixtures("narrow")
 def test_ranges_are_the_same_eagerly_and_in_programs() -> None:
     for args in ((5,), (2, 9, 3), (0.0, 1.0, 0.1), (2.5,)):
         assert np.allclose(pnp.arange(*args), px.jit(lambda args=args: pnp.arange(*args))(), rtol=1e-6)
@@ -254,6 +256,7 @@ def test_ndarray_is_the_class_of_arrays_and_tracers() -> None:
     refuses(TypeError, "arrays are made by functions", pnp.ndarray, (2,))
 
 
+@pytest.mark.usefixtures("narrow")
 def test_64_bit_dtypes_warn_unless_they_are_enabled() -> None:
     with pytest.warns(UserWarning, match="float64 is not available"):
         assert pnp.zeros(2, "float64").dtype == np.float32

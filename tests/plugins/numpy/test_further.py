@@ -126,6 +126,7 @@ def test_grids_agree_with_jax() -> None:
     assert pnp.index_exp[0] == (0,)
 
 
+@pytest.mark.usefixtures("narrow")
 def test_arrays_are_written_and_read(tmp_path: Any) -> None:
     x = pnp.asarray(sample("float32"))
     pnp.save(tmp_path / "x.npy", x)

@@ -107,6 +107,7 @@ def test_integers_have_no_negative_powers() -> None:
     assert (pnp.array([1.0, 2.0]) ** -1).tolist() == [1.0, 0.5]
 
 
+@pytest.mark.usefixtures("narrow")
 def test_python_integers_must_fit() -> None:
     assert (pnp.uint8(1) + (-1)).dtype == np.uint8
     assert (pnp.uint32(7) & ~3) == 4
@@ -146,6 +147,7 @@ def test_foreign_operands_are_left_to_their_class() -> None:
     )
 
 
+@pytest.mark.usefixtures("narrow")
 def test_numpy_arrays_on_the_left_give_arrays() -> None:
     x = pnp.arange(3.0)
     for out in (np.ones(3) + x, np.float32(1) + x, np.ones(3, np.float64) * x, np.arange(3) - x, np.ones((2, 3)) @ x):
@@ -197,6 +199,7 @@ def test_broadcasting_agrees_with_numpy(left: tuple[int, ...], right: tuple[int,
         assert px.eval_shape(function, *map(pnp.asarray, args)).shape == expected
 
 
+@pytest.mark.usefixtures("narrow")
 def test_operators_take_few_equations() -> None:
     def text(function: Any, *args: Any) -> list[str]:
         return [eqn.primitive.name for eqn in px.make_jaxpr(function)(*args).jaxpr.eqns]
