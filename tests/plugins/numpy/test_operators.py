@@ -68,9 +68,9 @@ def test_operators_on_weak_arrays_agree_with_jax(scalar: Any) -> None:
 )
 def test_operators_on_arrays_agree_with_jax(left: str, right: str) -> None:
     both = {name: lambda m, x, y, op=op: op(x, y) for name, op in OPERATORS.items()}
-    both |= {f"{name} row": lambda m, x, y, op=op: op(x, y[0]) for name, op in OPERATORS.items()}
+    both |= {f"{name} row": lambda m, x, y, op=op: op(x, y[0]) for name, op in OPERATORS.items() if name != "**"}
     both |= {f"{name} column": lambda m, x, y, op=op: op(x[0], y[:, :1]) for name, op in OPERATORS.items()}
-    both |= {f"{name} number": lambda m, x, y, op=op: op(x[0, 0], y) for name, op in OPERATORS.items()}
+    both |= {f"{name} number": lambda m, x, y, op=op: op(x[0, 0], y) for name, op in OPERATORS.items() if name != "**"}
     compare(both, sample(left, (3, 3)), sample(right, (3, 3), seed=1, nonzero=True))
 
 
@@ -248,15 +248,16 @@ def test_results_are_the_same_eagerly_and_in_programs() -> None:
 
 def test_64_bits_agree_with_jax() -> None:
     jax = pytest.importorskip("jax")
+    few = {name: OPERATORS[name] for name in ("+", "/", "//", "**", "<", "<<")}
+    calls: dict[str, Callable[..., Any]] = {
+        f"x {name} {s!r}": lambda m, x, y, op=op, s=s: op(x, s)
+        for name, op in few.items()
+        for s in (2, 1.5, np.int8(2))
+    }
+    calls |= {f"x {name} y": lambda m, x, y, op=op: op(x, y) for name, op in few.items()}
     with px.enable_x64(True), jax.enable_x64(True):
-        lost = [f"{s!r} ** x" for s in SCALARS]
-        for dtype in ("int32", "float32"):
-            compare(with_scalars(), sample(dtype, nonzero=True), any_weak=lost)
-        compare(
-            {name: lambda m, x, y, op=op: op(x, y) for name, op in OPERATORS.items() if name != "@"},
-            sample("uint32"),
-            sample("int32", nonzero=True),
-        )
+        compare(calls, sample("float32"), sample("int32", nonzero=True))
+        compare(calls, sample("int32"), sample("uint32", nonzero=True))
 
 
 def test_items_are_python_numbers() -> None:
