@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.interpreters.backend import (
+    as_array,
     choose_device,
     client,
     default_device,
@@ -32,6 +33,7 @@ from primax.interpreters.portable import artifact_text, artifact_version, newest
 
 __all__ = [
     "Executable",
+    "as_array",
     "artifact_text",
     "artifact_version",
     "choose_device",

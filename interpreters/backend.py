@@ -252,6 +252,11 @@ def put_host(
     )
 
 
+def as_array(x: Any) -> Any:
+    """A buffer as an array; anything else as it is."""
+    return Array(x) if type(x) is ArrayImpl else x
+
+
 def to_buffer(x: Any, device: Any) -> Any:
     """The value of any argument of a program, as a buffer on `device`.
 

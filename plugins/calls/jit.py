@@ -180,6 +180,17 @@ class Jitted:
             )
         return tree.unflatten(program.out_tree, flat), None, False
 
+    @property
+    def special(self) -> bool:
+        """Whether some arguments are static or donated, or the device is given."""
+        return bool(
+            self.static.positions or self.static.names or self.donate.positions or self.donate.names or self.device
+        )
+
+    def miss_of_buffers(self, *args: Any, **kwargs: Any) -> Any:
+        """`miss` for functions whose positional arguments are handed to the dispatcher as buffers."""
+        return self.miss(*map(backend.as_array, args), **kwargs)
+
     def staged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         """The first of the stages that a program can be looked at in."""
         program, leaves = self.program(args, kwargs)
@@ -196,6 +207,16 @@ class Jitted:
         given += [kwargs[name] for name in self.donate.names if name in kwargs]
         for x in tree.tree_leaves(given):
             backend.release(x, self.name)
+
+
+_MANY_ARGUMENTS = 8
+_VARARGS = 0x04
+
+
+def _takes_many(fun: Callable[..., Any]) -> bool:
+    """Whether a function takes so many arguments that unwrapping them here is faster than leaving it to jaxlib."""
+    code = getattr(fun, "__code__", None)
+    return code is not None and (code.co_argcount > _MANY_ARGUMENTS or bool(code.co_flags & _VARARGS))
 
 
 def check_outputs(leaves: list[Any], out_tree: Any, name: str) -> None:
@@ -269,7 +290,19 @@ def jit(
     jitted = Jitted(fun, static, donate, keep_unused, inline, device)
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
     key = (static.positions, static_names, donate.positions, donate_names, keep_unused, inline, device)
-    fast = function = backend.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)
+    wide = not jitted.special and _takes_many(fun)
+    if wide:
+        fast = backend.fast_function(jitted.name, None, jitted.miss_of_buffers, key=key)
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            try:
+                buffers = [x._b for x in args]
+            except AttributeError:
+                return fast(*args, **kwargs)
+            return fast(*buffers, **kwargs)
+
+    else:
+        fast = function = backend.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)
     if donate.positions or donate.names:
 
         def function(*args: Any, **kwargs: Any) -> Any:
