@@ -33,9 +33,9 @@ from primax.interpreters.portable import artifact_text, artifact_version, newest
 
 __all__ = [
     "Executable",
-    "as_array",
     "artifact_text",
     "artifact_version",
+    "as_array",
     "choose_device",
     "client",
     "compile_lowered",
