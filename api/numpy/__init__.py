@@ -177,6 +177,11 @@ from primax.plugins.numpy.linear import (
     vecdot,
     vecmat,
 )
+from primax.plugins.numpy.mapping import (
+    apply_along_axis,
+    apply_over_axes,
+    vectorize,
+)
 from primax.plugins.numpy.nan_reductions import (
     nanargmax,
     nanargmin,
@@ -444,6 +449,8 @@ __all__ = [
     "angle",
     "any",
     "append",
+    "apply_along_axis",
+    "apply_over_axes",
     "arange",
     "arccos",
     "arccosh",
@@ -791,6 +798,7 @@ __all__ = [
     "vdot",
     "vecdot",
     "vecmat",
+    "vectorize",
     "vsplit",
     "vstack",
     "where",
