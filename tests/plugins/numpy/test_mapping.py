@@ -26,7 +26,7 @@ def test_mapping_agrees_with_jax() -> None:
         "arguments": lambda m, x: m.apply_along_axis(lambda v, n, k: v * n + k, 1, x, 2, k=1),
         "over": lambda m, x: (
             m.apply_over_axes(m.sum, x, (0, 2)),
-            m.apply_over_axes(lambda y, i: m.cumsum(y, i), x, 1),
+            m.apply_over_axes(lambda y, i: m.cumsum(y, i), x, (1,)),
         ),
     }
     compare(calls, sample("float32", (2, 3, 4)))
