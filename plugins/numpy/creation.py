@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +44,14 @@ def _on_host() -> bool:
     return not core.thread.trace.tracing
 
 
+_MOST_COPIED = 1 << 16
+
+
+def _is_cheap(shape: tuple[int, ...]) -> bool:
+    """Whether copying so many elements to the default device costs less than compiling what makes them there."""
+    return math.prod(shape) <= _MOST_COPIED or backend.default_device().platform == "cpu"
+
+
 def read_dtype(dtype: Any, function: str) -> Any:
     """A dtype that a user asked for."""
     return dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=4)
@@ -58,7 +67,7 @@ def read_shape(shape: Any, function: str) -> tuple[int, ...]:
 def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> Any:
     """An array of one host scalar."""
     is_host = type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_)
-    if is_host and _on_host() and not isinstance(dtype, dtypes.ExtendedDType):
+    if is_host and _on_host() and _is_cheap(shape) and not isinstance(dtype, dtypes.ExtendedDType):
         with np.errstate(all="ignore"):
             host = np.full(shape, np.asarray(value).astype(dtype), dtype)
         return backend.put_value(host, weak)
