@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ class ArrayProtocol:
       moveaxis: `(x, source, destination) -> value`.
       convert: `(x, aval) -> value`, to the dtype and weak type of `aval`.
       index: `(x, i, dim) -> value`, the `i`-th element along axis `dim`, for a static `i`.
+      stack: `(xs, dim) -> value`, one or more values of one type along a new axis `dim`.
     """
 
     zeros: Callable[[Any], Any]
@@ -31,6 +32,7 @@ class ArrayProtocol:
     moveaxis: Callable[[Any, int, int], Any]
     convert: Callable[[Any, Any], Any]
     index: Callable[[Any, int, int], Any]
+    stack: Callable[[Sequence[Any], int], Any]
 
 
 protocols: dict[type, ArrayProtocol] = {}

@@ -16,6 +16,7 @@ from primax.core.operand import install_operators, installed_operators, operator
 from primax.core.primitive import Primitive
 from primax.core.protocol import ArrayProtocol, install_protocol, protocols
 from primax.core.rules import Provenance, RuleTable, rule_tables
+from primax.core.samples import Sample, SampleSource, sample_sources
 
 __all__ = ["Entry", "RefusedError", "Registry"]
 
@@ -32,7 +33,8 @@ class Entry:
     """One thing that a plugin has entered.
 
     Attributes:
-      what: `"primitive"`, `"rule"`, `"unsupported"`, `"operator"`, `"protocol"`, `"effect"` or `"aval"`.
+      what: `"primitive"`, `"rule"`, `"unsupported"`, `"samples"`, `"operator"`, `"protocol"`, `"effect"`
+        or `"aval"`.
       name: what it is called, such as the primitive's name.
       kind: the kind of rule; empty for other things.
       provenance: where the rule comes from; None for other things.
@@ -111,6 +113,29 @@ class Registry:
         for kind, reason in unsupported.items():
             reasons = rule_tables[kind].unsupported
             self._log("unsupported", primitive.name, kind, None, _put(reasons, primitive, str(reason)))
+
+    def samples(self, primitive: Primitive, *samples: SampleSource) -> None:
+        """Give samples of a primitive, for the conformance kit, in addition to those it has.
+
+        Args:
+          primitive: one that this plugin or another has defined.
+          samples: each a `Sample`, or a function that returns several, called only when they are wanted.
+
+        Raises:
+          TypeError: it is neither.
+        """
+        self._require_open("samples")
+        if not isinstance(primitive, Primitive):
+            raise TypeError(f"registry.samples: primitive must be a Primitive, got {primitive!r}")
+        for sample in samples:
+            if not (isinstance(sample, Sample) or callable(sample)):
+                raise TypeError(
+                    f"registry.samples({primitive}): samples must be Samples or functions that return some, "
+                    f"got {sample!r}"
+                )
+        undo = _restore(sample_sources, primitive)
+        sample_sources[primitive] = [*sample_sources.get(primitive, ()), *samples]
+        self._log("samples", primitive.name, "", None, undo)
 
     def array_protocol(self, aval_type: type, *, override: bool = False, **functions: Callable[..., Any]) -> None:
         """Supply what interpreters need of values whose aval is an `aval_type`.

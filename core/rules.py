@@ -9,7 +9,7 @@ from typing import Any
 
 from primax.core.errors import MissingRuleError, PluginError
 
-__all__ = ["Provenance", "RuleTable", "rule_tables"]
+__all__ = ["Provenance", "RuleTable", "new_rule_table", "rule_tables"]
 
 Rule = Callable[..., Any]
 
@@ -242,6 +242,28 @@ rule_tables: dict[str, RuleTable] = {
         print_rules,
     )
 }
+
+
+def new_rule_table(kind: str, signature: str, *, remedy: str = "", optional: bool = False) -> RuleTable:
+    """A table for a kind of rule that a new transformation asks for; plugins fill it by `registry.define(p, kind=rule)`.
+
+    Args:
+      kind: what the rules are called, an identifier that no other table has.
+      signature: how they are called and what they return, in words for messages.
+      remedy: what else helps who meets a primitive without one, a sentence for messages.
+      optional: whether the transformation does something else than fail where a rule is missing.
+
+    Raises:
+      TypeError: `kind` is not an identifier.
+      PluginError: there is a table of this kind already.
+    """
+    if not isinstance(kind, str) or not kind.isidentifier():
+        raise TypeError(f"new_rule_table: kind must be an identifier, got {kind!r}")
+    with lock:
+        if kind in rule_tables:
+            raise PluginError(f"new_rule_table: there is a table of {kind} rules already")
+        rule_tables[kind] = RuleTable(kind, signature, remedy, optional=optional)
+        return rule_tables[kind]
 
 
 def rules_of(primitive: Any) -> dict[str, Provenance]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import hookimpl
@@ -10,7 +11,7 @@ from primax.plugins.arithmetic import add_any
 from primax.plugins.structural.conversion import convert
 from primax.plugins.structural.creation import zeros_of
 from primax.plugins.structural.shapes import broadcast_in_dim_p, squeeze_p, transpose_p
-from primax.plugins.structural.slicing import slice_p
+from primax.plugins.structural.slicing import concatenate_p, slice_p
 
 __all__: list[str] = []
 
@@ -39,6 +40,11 @@ def _index(x: Any, i: int, dim: int) -> Any:
     return squeeze_p.bind(part, dimensions=(dim,))
 
 
+def _stack(xs: Sequence[Any], dim: int) -> Any:
+    parts = [_broadcast(x, 1, dim) for x in xs]
+    return parts[0] if len(parts) == 1 else concatenate_p.bind(*parts, dimension=dim)
+
+
 @hookimpl
 def primax_register(registry: Any) -> None:
     registry.array_protocol(
@@ -49,4 +55,5 @@ def primax_register(registry: Any) -> None:
         moveaxis=_moveaxis,
         convert=_convert,
         index=_index,
+        stack=_stack,
     )

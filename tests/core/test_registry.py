@@ -73,7 +73,7 @@ class Spell(Effect):
     """An effect that only these tests know."""
 
 
-PROTOCOL = dict.fromkeys(("zeros", "add", "broadcast", "moveaxis", "convert", "index"), _one)
+PROTOCOL = dict.fromkeys(("zeros", "add", "broadcast", "moveaxis", "convert", "index", "stack"), _one)
 
 
 def test_define_enters_the_primitive_and_its_rules_with_their_provenance(make: Any, shared: Any) -> None:

@@ -43,7 +43,10 @@ from primax.core.jaxpr import (
 )
 from primax.core.primitive import Primitive
 from primax.core.recursion import deeper
+from primax.core.registry import Registry
+from primax.core.rules import Provenance, RuleTable, load_plugins, new_rule_table, rule_tables
 from primax.core.rules import epoch as rules_epoch
+from primax.core.samples import Sample
 from primax.core.trace import Trace, Tracer, current_trace, escaped, set_current_trace, thread
 from primax.interpreters.evaluate import EvalTrace, apply_primitive, clear_caches, eval_trace
 from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
@@ -65,7 +68,11 @@ __all__ = [
     "Literal",
     "MissingRuleError",
     "Primitive",
+    "Provenance",
+    "Registry",
     "RuleError",
+    "RuleTable",
+    "Sample",
     "ShapeDtypeStruct",
     "ShapedArray",
     "StagingTrace",
@@ -93,10 +100,13 @@ __all__ = [
     "get_aval",
     "jaxpr_as_fun",
     "jaxprs_in_params",
+    "load_plugins",
     "new_jaxpr_eqn",
+    "new_rule_table",
     "no_effects",
     "register_aval",
     "register_effect",
+    "rule_tables",
     "rules_epoch",
     "set_current_trace",
     "subjaxprs",

@@ -1,0 +1,49 @@
+"""Samples of primitives: arguments and parameters that their rules are checked with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Sample", "SampleSource", "sample_sources", "samples_of"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sample:
+    """One way to bind a primitive.
+
+    Attributes:
+      args: its arguments, NumPy arrays or scalars.
+      params: its parameters.
+      name: tells samples of one primitive apart in reports; its number if empty.
+      rtol: how far off numbers may be, relative to the largest; by dtype if None.
+      skip: by the name of a check, why it cannot hold here.
+    """
+
+    args: Sequence[Any]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+    rtol: float | None = None
+    skip: Mapping[str, str] = field(default_factory=dict)
+
+
+SampleSource = Sample | Callable[[], Iterable[Sample]]
+
+sample_sources: dict[Any, list[SampleSource]] = {}
+
+
+def samples_of(primitive: Any) -> list[Sample]:
+    """The samples of a primitive; functions that make samples are called now.
+
+    Raises:
+      TypeError: such a function makes something else.
+    """
+    found: list[Sample] = []
+    for source in sample_sources.get(primitive, ()):
+        made = [source] if isinstance(source, Sample) else list(source())
+        for sample in made:
+            if not isinstance(sample, Sample):
+                raise TypeError(f"samples of {primitive}: {source!r} must make Samples, got {sample!r}")
+        found += made
+    return found

@@ -1,0 +1,63 @@
+"""Every primitive of every active plugin, by name: `add_p` is the primitive called `add`.
+
+The module is a mapping too: `primitives["add"]`, `len(primitives)`, `sorted(primitives)`.
+
+>>> from primax.extend.core import primitives
+>>> from primax.extend.core.primitives import add_p
+>>> primitives["add"] is add_p
+True
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+from primax.core.host import host
+from primax.core.primitive import Primitive
+from primax.core.registry import nearest
+
+__all__: list[str] = []
+
+
+class _View(ModuleType):
+    """This module, as a read-only mapping that follows the plugin host."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.endswith("_p"):
+            host.activate()
+            found = host.primitives.get(name.removesuffix("_p"))
+            if found is not None:
+                return found
+            hint = nearest(name, [f"{known}_p" for known in host.primitives])
+            raise AttributeError(f"no active plugin has a primitive {name.removesuffix('_p')!r}{hint}")
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        host.activate()
+        return sorted(f"{name}_p" for name in host.primitives)
+
+    def __getitem__(self, name: str) -> Primitive:
+        host.activate()
+        try:
+            return host.primitives[name]
+        except KeyError:
+            raise KeyError(f"no active plugin has a primitive {name!r}{nearest(name, host.primitives)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        host.activate()
+        return iter(sorted(host.primitives))
+
+    def __len__(self) -> int:
+        host.activate()
+        return len(host.primitives)
+
+    def __contains__(self, name: object) -> bool:
+        host.activate()
+        return name in host.primitives
+
+
+Mapping.register(_View)
+sys.modules[__name__].__class__ = _View

@@ -1,0 +1,1 @@
+"""The conformance kit: checks of every rule of a primitive against what does not use that rule."""

@@ -1,0 +1,1 @@
+"""Calls from programs back to Python: callbacks, and printing from them."""
