@@ -245,7 +245,7 @@ rule_tables: dict[str, RuleTable] = {
 
 
 def new_rule_table(kind: str, signature: str, *, remedy: str = "", optional: bool = False) -> RuleTable:
-    """A table for a kind of rule that a new transformation asks for; plugins fill it by `registry.define(p, kind=rule)`.
+    """A table for the rules of a new transformation, which plugins fill by `registry.define(p, kind=rule)`.
 
     Args:
       kind: what the rules are called, an identifier that no other table has.
