@@ -19,7 +19,8 @@ MACHINE_PATH = re.compile(r"(?<![\w.])/(?:root|work|home/\w+|Users/\w+|tmp/w)/|\
 
 def _literal_all(path: Path) -> list[str] | None:
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value and ast.unparse(target) == "__all__":
             return list(ast.literal_eval(node.value))
     return None
 
