@@ -89,7 +89,7 @@ __all__ = [
 
 _SUBMODULES = frozenset(("dtypes", "errors", "export", "extend", "lax", "numpy", "stages", "tree", "tree_util"))
 
-host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES)
+host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES, version=__version__)
 
 
 def __getattr__(name: str) -> Any:

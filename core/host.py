@@ -69,7 +69,12 @@ class PluginHost:
         rules.loader.suppliers = self.suppliers
 
     def add_builtins(
-        self, names: Iterable[str], *, package: str = "primax.plugins", essential: Iterable[str] = ()
+        self,
+        names: Iterable[str],
+        *,
+        package: str = "primax.plugins",
+        essential: Iterable[str] = (),
+        version: str = "",
     ) -> None:
         """List the families that come with primax, in the order of their activation. Nothing is imported yet.
 
@@ -77,6 +82,7 @@ class PluginHost:
           names: modules in `package`, and the names of the plugins.
           package: where the modules are.
           essential: those that cannot be disabled, and whose failure is an error.
+          version: the version of primax.
 
         Raises:
           PluginError: a name is taken.
@@ -88,7 +94,7 @@ class PluginHost:
                     raise PluginError(f"add_builtins: there is a plugin {name!r} already")
                 taken.add(name)
                 where = f"{package}.{name}"
-                self._builtins.append(PluginRecord(name, "built-in", "primax", entry_point=where))
+                self._builtins.append(PluginRecord(name, "built-in", "primax", version, where))
             self._essential |= frozenset(essential)
             self._listed = self._complete = False
 
@@ -196,6 +202,24 @@ class PluginHost:
         if found is None:
             raise PluginError(f"there is no plugin {name!r}{self._nearest(name)}{self._known()}")
         return found
+
+    def refusal(self, record: PluginRecord) -> str:
+        """Why a plugin is refused before anything of it is imported; empty if it is not."""
+        if record.unreadable:
+            return record.unreadable
+        first = self._find(record.name)
+        if first is not None and first is not record:
+            return f"its name is taken by plugin {first.describe()}, {first.source}"
+        if record.api:
+            try:
+                wanted = ApiRange.parse(record.api)
+            except ValueError as error:
+                return str(error)
+            if hookspec.API_VERSION not in wanted:
+                return (
+                    f"it needs plugin API {wanted}, but this primax has plugin API {show_version(hookspec.API_VERSION)}"
+                )
+        return ""
 
     def suppliers(self, primitive: Any) -> list[str]:
         """Who could supply what a primitive lacks, and why they do not; lines for a message."""
@@ -320,7 +344,7 @@ class PluginHost:
         """Import and register a plugin. It stays discovered if its import began before and is not over."""
         if record.state != "discovered":
             return
-        refusal = self._refusal(record)
+        refusal = self.refusal(record)
         if refusal:
             self._give_up(record, "refused", f"is refused: {refusal}")
             return
@@ -339,24 +363,6 @@ class PluginHost:
         with self._lock:
             if record.state == "discovered":
                 self._register(record, plugin)
-
-    def _refusal(self, record: PluginRecord) -> str:
-        """Why a plugin is refused before anything of it is imported; empty if it is not."""
-        if record.unreadable:
-            return record.unreadable
-        first = self._find(record.name)
-        if first is not None and first is not record:
-            return f"its name is taken by plugin {first.describe()}, {first.source}"
-        if record.api:
-            try:
-                wanted = ApiRange.parse(record.api)
-            except ValueError as error:
-                return str(error)
-            if hookspec.API_VERSION not in wanted:
-                return (
-                    f"it needs plugin API {wanted}, but this primax has plugin API {show_version(hookspec.API_VERSION)}"
-                )
-        return ""
 
     def _register(self, record: PluginRecord, plugin: Any) -> None:
         """Let a plugin register, and undo all of it if it fails. The lock is held."""
