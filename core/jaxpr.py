@@ -275,6 +275,11 @@ def _word_size(jaxpr: Jaxpr) -> bool | None:
 _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
+def evaluation_plan(jaxpr: Jaxpr) -> tuple[list[list[Var]], bool | None]:
+    """For each equation the variables that it is the last to read, and the `enable_x64` to run under, if any."""
+    return cached(jaxpr, "evaluation", lambda: (_last_uses(jaxpr), _word_size(jaxpr)))  # type: ignore[no-any-return]
+
+
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list[Any]:
     """Evaluate a jaxpr by binding its equations under the current trace.
 
@@ -296,7 +301,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
         raise TypeError(
             f"eval_jaxpr: consts must match constvars, got {len(consts)} values for {len(jaxpr.constvars)} constvars"
         )
-    drops, wide = cached(jaxpr, "evaluation", lambda: (_last_uses(jaxpr), _word_size(jaxpr)))
+    drops, wide = evaluation_plan(jaxpr)
     if wide is not None and wide is not config.enable_x64.value:
         with config.enable_x64(wide):
             return eval_jaxpr(jaxpr, consts, *args, propagate_source_info=propagate_source_info)

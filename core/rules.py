@@ -293,3 +293,5 @@ def explain_missing(table: RuleTable, primitive: Any) -> str:
     if table.remedy:
         lines.append(f"  {table.remedy}")
     return "\n".join(lines)
+interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
+        interpret_rules,

@@ -183,6 +183,15 @@ def _transpose_jaxpr(
 
             tape = ad.linear_tape(linear_part, linear_avals)
             found = iter(values[len(rest) :])
+def _jit_interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
+    params = eqn.params
+
+    def bind(closed: core.ClosedJaxpr, args: Any) -> Any:
+        return jit_p.bind(*args, **_params(closed, params["name"], params["inline"]))
+
+    return interpreter.call(params["jaxpr"], values, bind)
+
+
             cts = [
                 next(found) if nz else ad.Zero(a.to_tangent_aval()) for a, nz in zip(out_avals, nonzero, strict=True)
             ]
@@ -194,6 +203,7 @@ def _transpose_jaxpr(
 
     return core.cached(closed, ("transpose", linear, nonzero), make)  # type: ignore[no-any-return]
 
+    "interpret": _jit_interpret,
 
 def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> Any:
     closed = eqn.params["jaxpr"]
