@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from primax.core import rules
+from primax.core.author import author, is_surface
 from primax.core.avals import AbstractValue, aval_handlers, register_aval
 from primax.core.effects import Effect, effect_kinds, register_effect
 from primax.core.errors import PluginError
@@ -21,7 +21,6 @@ from primax.core.samples import Sample, SampleSource, sample_sources
 __all__ = ["Entry", "RefusedError", "Registry"]
 
 _PROTOCOL = tuple(field.name for field in fields(ArrayProtocol))
-_SURFACE = ("primax.core", "primax.interpreters", "primax.extend")
 
 
 class RefusedError(PluginError):
@@ -304,12 +303,10 @@ class Registry:
         function = rule
         while hasattr(function, "func"):
             function = function.func
-        if not _is_surface(getattr(function, "__module__", None) or ""):
+        if not is_surface(getattr(function, "__module__", None) or ""):
             return provenance
-        frame = sys._getframe(1)
-        while frame.f_back is not None and _is_surface(frame.f_globals.get("__name__", "")):
-            frame = frame.f_back
-        return replace(provenance, file=frame.f_code.co_filename, line=frame.f_lineno)
+        _, file, line, _ = author()
+        return replace(provenance, file=file, line=line)
 
     def _refuse_taken(self, what: str, key: Any, name: str, taken: bool, override: bool) -> None:
         if taken and not override:
@@ -339,10 +336,6 @@ def _forget(primitive: Primitive) -> None:
     """Drop what the primitive remembers of its rules."""
     primitive.abstract_cache.clear()
     primitive.eager_cache.clear()
-
-
-def _is_surface(module: str) -> bool:
-    return module.startswith(_SURFACE)
 
 
 def _on(key: Any) -> str:

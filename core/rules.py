@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from primax.core.author import author
 from primax.core.errors import MissingRuleError, PluginError
 
 __all__ = ["Provenance", "RuleTable", "new_rule_table", "rule_tables"]
@@ -16,12 +17,21 @@ Rule = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a rule comes from: its plugin, file and line, and whether it was given, derived or overridden."""
+    """Where a rule comes from.
+
+    Attributes:
+      plugin: who entered it; the module of the rule, if no plugin did.
+      file: where the rule is written.
+      line: the line there.
+      origin: `"given"`, `"overridden"`, or `"derived from"` something.
+      replaced: where the rule that it took the place of comes from, if there was one.
+    """
 
     plugin: str
     file: str
     line: int
     origin: str = "given"
+    replaced: Provenance | None = None
 
     def __str__(self) -> str:
         return f"{self.origin} by {self.plugin} ({self.file}:{self.line})"
@@ -54,9 +64,11 @@ lock = threading.RLock()
 
 
 class RuleTable(MutableMapping[Any, Rule]):
-    """One kind of rule, by primitive. `functions` is what interpreters read on the hot path.
+    """One kind of rule, by primitive: a mapping that shows the rules of all active plugins.
 
-    Without an optional rule, interpreters do something else than fail.
+    Interpreters read `functions`, which holds what has been entered so far. Without an optional rule, they do
+    something else than fail. `table[p] = rule` enters a rule, or replaces one of the writer's own; a rule that
+    somebody else has given to a plugin's primitive is replaced by `register(p, rule, override=True)` only.
     """
 
     def __init__(self, kind: str, signature: str, remedy: str = "", *, optional: bool = False) -> None:
@@ -65,29 +77,37 @@ class RuleTable(MutableMapping[Any, Rule]):
         self.remedy = remedy
         self.optional = optional
         self.functions: dict[Any, Rule] = {}
-        self.provenance: dict[Any, Provenance] = {}
         self.unsupported: dict[Any, str] = {}
+        self._provenance: dict[Any, Provenance] = {}
+
+    @property
+    def provenance(self) -> dict[Any, Provenance]:
+        """Who gave each rule."""
+        load_plugins()
+        return self._provenance
 
     def __getitem__(self, primitive: Any) -> Rule:
-        return self.functions[primitive]
+        rule = self.get_or_load(primitive)
+        if rule is None:
+            raise KeyError(primitive)
+        return rule
 
     def __contains__(self, primitive: object) -> bool:
-        return primitive in self.functions
+        return self.get_or_load(primitive) is not None
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.functions)
+        load_plugins()
+        return iter(list(self.functions))
 
     def __len__(self) -> int:
+        load_plugins()
         return len(self.functions)
 
     def __setitem__(self, primitive: Any, rule: Rule) -> None:
-        self.register(primitive, rule, override=True)
+        self.register(primitive, rule, override=self._is_free(primitive))
 
     def __delitem__(self, primitive: Any) -> None:
-        with lock:
-            del self.functions[primitive]
-            self.provenance.pop(primitive, None)
-            _forget(primitive)
+        self.remove(primitive, override=self._is_free(primitive))
 
     def __repr__(self) -> str:
         return f"<RuleTable {self.kind}: {len(self)} rules>"
@@ -103,36 +123,89 @@ class RuleTable(MutableMapping[Any, Rule]):
     ) -> Change:
         """Enter a rule; refuse to replace one unless `override`.
 
+        Args:
+          key: a primitive, or for lowerings also a pair of one and a platform.
+          rule: the rule.
+          plugin: who gives it; by default the module that calls.
+          override: whether a rule that is there is replaced.
+          origin: how it came to be.
+
         Raises:
           TypeError: the rule is not callable.
           PluginError: there is a rule already and `override` is False.
         """
         if not callable(rule):
             raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
+        file, line = _location(rule)
+        if plugin is None:
+            plugin, at, number, _ = author()
+            self._learn_of(key, plugin)
+            if at != file:
+                file, line = at, number
         with lock:
             old = self.functions.get(key)
-            before = None if old is None else (old, self.provenance[key])
+            before = None if old is None else (old, self._provenance[key])
             if before is not None and not override:
                 raise PluginError(
-                    f"{key} has a {self.kind} rule already, {before[1]}; pass override=True to replace it"
+                    f"{_name(key)} has a {self.kind} rule already, {before[1]}; "
+                    f"pass override=True to replace it: register({_name(key)}, rule, override=True)"
                 )
-            file, line = _location(rule)
             if before is not None and origin == "given":
                 origin = "overridden"
             self.functions[key] = rule
-            self.provenance[key] = Provenance(plugin or _home(rule), file, line, origin)
+            replaced = None if before is None else replace(before[1], replaced=None)
+            self._provenance[key] = Provenance(plugin, file, line, origin, replaced)
             if before is not None or self._was_missed(key):
                 _forget(key)
             return Change(self, key, before)
+
+    def remove(self, key: Any, *, override: bool = False) -> Change:
+        """Take a rule out; refuse to unless `override`.
+
+        Raises:
+          KeyError: there is none.
+          PluginError: `override` is False.
+        """
+        if key not in self:
+            raise KeyError(key)
+        with lock:
+            before = self.functions[key], self._provenance[key]
+            if not override:
+                raise PluginError(
+                    f"the {self.kind} rule of {_name(key)} is {before[1]}; "
+                    f"pass override=True to remove it: remove({_name(key)}, override=True)"
+                )
+            del self.functions[key], self._provenance[key]
+            _forget(key)
+            return Change(self, key, before)
+
+    def _is_free(self, key: Any) -> bool:
+        """Whether the calling module may replace or remove a rule as it likes: its own, or of nobody's primitive."""
+        writer = author().module
+        self._learn_of(key, writer)
+        primitive = _primitive(key)
+        owner = getattr(primitive, "plugin", None)
+        there = self._provenance.get(key)
+        return (
+            owner is None
+            or there is None
+            or there.plugin == writer
+            or (there.plugin == owner and primitive.module == writer)
+        )
+
+    def _learn_of(self, key: Any, writer: str) -> None:
+        """Load the plugins before somebody else's primitive is given a rule, or its own rule would come too late."""
+        if getattr(_primitive(key), "module", None) != writer:
+            load_plugins()
 
     def restore(self, change: Change) -> None:
         """Undo one registration."""
         with lock:
             if change.before is None:
                 self.functions.pop(change.key, None)
-                self.provenance.pop(change.key, None)
+                self._provenance.pop(change.key, None)
             else:
-                self.functions[change.key], self.provenance[change.key] = change.before
+                self.functions[change.key], self._provenance[change.key] = change.before
             _forget(change.key)
 
     def _was_missed(self, key: Any) -> bool:
@@ -165,6 +238,11 @@ def _primitive(key: Any) -> Any:
     return key[0] if isinstance(key, tuple) else key
 
 
+def _name(key: Any) -> str:
+    """A key as a program would write it."""
+    return f"({key[0]}, {key[1]!r})" if isinstance(key, tuple) else str(key)
+
+
 def _forget(key: Any) -> None:
     """Drop what was derived from the rules of a primitive before one of them changed."""
     cache = getattr(_primitive(key), "abstract_cache", None)
@@ -178,12 +256,6 @@ def _location(rule: Rule) -> tuple[str, int]:
         rule = rule.func
     code = getattr(rule, "__code__", None)
     return ("<builtin>", 0) if code is None else (code.co_filename, code.co_firstlineno)
-
-
-def _home(rule: Rule) -> str:
-    while hasattr(rule, "func"):
-        rule = rule.func
-    return getattr(rule, "__module__", None) or "<unknown>"
 
 
 def _nothing_to_load() -> bool:
@@ -222,6 +294,7 @@ dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)"
 staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers", optional=True)
 check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)")
 print_rules = RuleTable("print", "(params) -> the params to print, in order")
+interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
 
 rule_tables: dict[str, RuleTable] = {
     table.kind: table
@@ -240,6 +313,7 @@ rule_tables: dict[str, RuleTable] = {
         staging_rules,
         check_rules,
         print_rules,
+        interpret_rules,
     )
 }
 
@@ -293,5 +367,3 @@ def explain_missing(table: RuleTable, primitive: Any) -> str:
     if table.remedy:
         lines.append(f"  {table.remedy}")
     return "\n".join(lines)
-interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
-        interpret_rules,

@@ -1,0 +1,45 @@
+"""Who calls: the innermost line outside the surface that a plugin or a user works with."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+__all__ = ["Author", "author", "is_surface"]
+
+_SURFACE = ("primax.core", "primax.interpreters", "primax.extend")
+_HELPERS = frozenset(("_collections_abc", "collections.abc", "contextlib", "functools"))
+
+
+class Author(NamedTuple):
+    """A line of somebody's code.
+
+    Attributes:
+      module: the name of the module it is in.
+      file: that module's file.
+      line: its number.
+      level: the `stacklevel` with which a warning by the caller of `author` points at it.
+    """
+
+    module: str
+    file: str
+    line: int
+    level: int
+
+
+def is_surface(module: str) -> bool:
+    """Whether a module is one that plugins and users call, rather than one of theirs."""
+    return module.startswith(_SURFACE)
+
+
+def author() -> Author:
+    """The line on whose behalf this is called: the innermost one outside the surface."""
+    frame = sys._getframe(1)
+    level = 1
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not (is_surface(module) or module in _HELPERS):
+            break
+        frame = frame.f_back
+        level += 1
+    return Author(frame.f_globals.get("__name__", ""), frame.f_code.co_filename, frame.f_lineno, level)
