@@ -11,15 +11,16 @@ from primax.core import config, dtypes, rules
 from primax.core._jaxlib import Traceback
 from primax.core.avals import get_aval
 from primax.core.errors import RuleError
+from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.primitive import params_key
 from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.staging import StagingTrace
+from primax.interpreters.staging import StagingTrace, trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
 
-__all__ = ["LinearTrace", "LinearTracer", "Tape", "backward", "linearize_flat"]
+__all__ = ["LinearTrace", "LinearTracer", "Tape", "backward", "linear_tape", "linearize_flat", "transpose_jaxpr"]
 
 _get_traceback = Traceback.get_traceback
 _partial_eval_functions = rules.partial_eval_rules.functions
@@ -326,3 +327,52 @@ def linear_tape(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any]) -> T
 def _constant(x: Any) -> Any:
     """An output that does not depend on the inputs: it transposes to nothing."""
     return instantiate_zeros(x) if type(x) is Zero else x
+
+
+def transpose_jaxpr(
+    closed: ClosedJaxpr,
+    linear: Sequence[bool],
+    nonzero: Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """The program from the other inputs and the nonzero cotangents to the cotangents of the linear inputs.
+
+    Args:
+      closed: a program.
+      linear: for each input whether the program is transposed with respect to it, in which it must be linear.
+      nonzero: for each output whether its cotangent is an input of the result; the others are zero.
+      instantiate: for each linear input (or for all) whether its cotangent is wanted even if it is zero.
+
+    Returns:
+      The program, and for each linear input whether it returns a cotangent.
+    """
+    count = sum(linear)
+    wanted = (instantiate,) * count if isinstance(instantiate, bool) else tuple(instantiate)
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        in_avals, out_avals = closed.in_avals, closed.out_avals
+        rest = [a for a, is_linear in zip(in_avals, linear, strict=True) if not is_linear]
+        linear_avals = [a for a, is_linear in zip(in_avals, linear, strict=True) if is_linear]
+        given = [a.to_tangent_aval() for a, nz in zip(out_avals, nonzero, strict=True) if nz]
+        flags: list[bool] = []
+
+        def run(*values: Any) -> list[Any]:
+            def linear_part(*tangents: Any) -> list[Any]:
+                others, inputs = iter(values[: len(rest)]), iter(tangents)
+                mixed = [next(inputs) if is_linear else next(others) for is_linear in linear]
+                return eval_jaxpr(closed.jaxpr, closed.consts, *mixed)
+
+            tape = linear_tape(linear_part, linear_avals)
+            found = iter(values[len(rest) :])
+            cts = [next(found) if nz else Zero(a.to_tangent_aval()) for a, nz in zip(out_avals, nonzero, strict=True)]
+            kept = []
+            for ct, want in zip(tape.transpose(cts), wanted, strict=True):
+                flags.append(want or type(ct) is not Zero)
+                if flags[-1]:
+                    kept.append(instantiate_zeros(ct))
+            return kept
+
+        return trace_to_jaxpr(run, [*rest, *given], closed.jaxpr.debug_info), flags
+
+    key = ("transpose", tuple(linear), tuple(nonzero), wanted)
+    return cached(closed, key, make)  # type: ignore[no-any-return]

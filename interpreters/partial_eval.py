@@ -28,17 +28,25 @@ class PartialEval(NamedTuple):
     residuals: list[int]
 
 
-def partial_eval_jaxpr(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> PartialEval:
+def partial_eval_jaxpr(
+    closed: ClosedJaxpr, unknown_in: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> PartialEval:
     """Split a program by which of its inputs are known.
 
     What is known is computed by the known part, once, and handed over as residuals. Neither part holds equations
     that its outputs do not need.
+
+    Args:
+      closed: the program.
+      unknown_in: for each input whether it is unknown.
+      instantiate: for each output (or for all) whether it counts as unknown, whatever it depends on.
     """
-    key = ("partial_eval", tuple(unknown_in))
-    return cached(closed, key, lambda: _partial_eval(closed, unknown_in))  # type: ignore[no-any-return]
+    wanted = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
+    key = ("partial_eval", tuple(unknown_in), wanted)
+    return cached(closed, key, lambda: _partial_eval(closed, unknown_in, wanted))  # type: ignore[no-any-return]
 
 
-def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> PartialEval:
+def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Sequence[bool]) -> PartialEval:
     jaxpr = closed.jaxpr
     unknown_vars: set[Var] = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
     known_eqns: list[JaxprEqn] = []
@@ -60,7 +68,7 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> PartialEva
             if unknown_part is not None:
                 unknown_eqns.append(unknown_part)
             unknown_vars.update(v for v, u in zip(eqn.outvars, unknown_out, strict=True) if u)
-    unknown_out = [v in unknown_vars for v in jaxpr.outvars]
+    unknown_out = [want or v in unknown_vars for v, want in zip(jaxpr.outvars, wanted, strict=True)]
     unknown_invars = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u]
     unknown_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if u]
     rest = Jaxpr((), unknown_invars, unknown_outvars, unknown_eqns, _effects(unknown_eqns), jaxpr.debug_info)
@@ -72,6 +80,9 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> PartialEva
             if type(v) is not Literal and v not in bound:
                 residual_vars[v] = None
         bound.update(eqn.outvars)
+    for v in rest.outvars:
+        if type(v) is not Literal and v not in bound:
+            residual_vars[v] = None
     constants = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     consts = [v for v in residual_vars if v in constants]
     known_invars = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if not u]

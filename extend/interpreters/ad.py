@@ -15,6 +15,7 @@ from primax.interpreters.linearize import (
     backward,
     linear_tape,
     linearize_flat,
+    transpose_jaxpr,
 )
 from primax.interpreters.tangents import (
     UndefinedPrimal,
@@ -55,6 +56,7 @@ __all__ = [
     "primitive_transposes",
     "standard_jvp",
     "standard_jvp2",
+    "transpose_jaxpr",
     "zero_jvp",
     "zeros_like_aval",
 ]

@@ -149,7 +149,7 @@ def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
 def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
     linear = tuple(type(x) is ad.UndefinedPrimal for x in args)
     nonzero = tuple(type(ct) is not ad.Zero for ct in cts)
-    transposed, nonzero_in = _transpose_jaxpr(jaxpr, linear, nonzero)
+    transposed, nonzero_in = ad.transpose_jaxpr(jaxpr, linear, nonzero)
     residuals = [x for x in args if type(x) is not ad.UndefinedPrimal]
     given = [ct for ct in cts if type(ct) is not ad.Zero]
     outs = iter(jit_p.bind(*residuals, *given, **_params(transposed, name, inline)))
@@ -162,48 +162,6 @@ def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inl
             results.append(next(outs) if next(flags) else ad.Zero(x.aval))
     return results
 
-
-def _transpose_jaxpr(
-    closed: core.ClosedJaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
-) -> tuple[core.ClosedJaxpr, list[bool]]:
-    """The program from the other inputs and the nonzero cotangents to those of the linear inputs."""
-
-    def make() -> tuple[core.ClosedJaxpr, list[bool]]:
-        in_avals, out_avals = closed.in_avals, closed.out_avals
-        rest = [a for a, is_linear in zip(in_avals, linear, strict=True) if not is_linear]
-        linear_avals = [a for a, is_linear in zip(in_avals, linear, strict=True) if is_linear]
-        given = [a.to_tangent_aval() for a, nz in zip(out_avals, nonzero, strict=True) if nz]
-        flags: list[bool] = []
-
-        def run(*values: Any) -> list[Any]:
-            def linear_part(*tangents: Any) -> list[Any]:
-                others, inputs = iter(values[: len(rest)]), iter(tangents)
-                mixed = [next(inputs) if is_linear else next(others) for is_linear in linear]
-                return core.eval_jaxpr(closed.jaxpr, closed.consts, *mixed)
-
-            tape = ad.linear_tape(linear_part, linear_avals)
-            found = iter(values[len(rest) :])
-def _jit_interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
-    params = eqn.params
-
-    def bind(closed: core.ClosedJaxpr, args: Any) -> Any:
-        return jit_p.bind(*args, **_params(closed, params["name"], params["inline"]))
-
-    return interpreter.call(params["jaxpr"], values, bind)
-
-
-            cts = [
-                next(found) if nz else ad.Zero(a.to_tangent_aval()) for a, nz in zip(out_avals, nonzero, strict=True)
-            ]
-            results = tape.transpose(cts)
-            flags.extend(type(ct) is not ad.Zero for ct in results)
-            return [ct for ct in results if type(ct) is not ad.Zero]
-
-        return core.trace_to_jaxpr(run, [*rest, *given], closed.jaxpr.debug_info), flags
-
-    return core.cached(closed, ("transpose", linear, nonzero), make)  # type: ignore[no-any-return]
-
-    "interpret": _jit_interpret,
 
 def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> Any:
     closed = eqn.params["jaxpr"]
@@ -225,6 +183,15 @@ def _jit_lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJ
     return mlir.call_jaxpr(ctx, name, jaxpr, args)
 
 
+def _jit_interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
+    params = eqn.params
+
+    def bind(closed: core.ClosedJaxpr, args: Any) -> Any:
+        return jit_p.bind(*args, **_params(closed, params["name"], params["inline"]))
+
+    return interpreter.call(params["jaxpr"], values, bind)
+
+
 rules = {
     "impl": _jit_impl,
     "effectful_abstract_eval": _jit_abstract_eval,
@@ -236,4 +203,5 @@ rules = {
     "partial_eval_jaxpr": _jit_partial_eval_jaxpr,
     "dce": _jit_dce,
     "check": _jit_check,
+    "interpret": _jit_interpret,
 }
