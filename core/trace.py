@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import attrgetter
@@ -20,6 +19,7 @@ from primax.core.errors import (
 from primax.core.operand import Operand
 from primax.core.rules import load_plugins
 from primax.core.source_info import user_frame
+from primax.core.thread import Thread, thread
 
 __all__ = ["Trace", "Tracer", "current_trace", "set_current_trace", "thread"]
 
@@ -62,21 +62,9 @@ class Trace:
         self.alive = False
 
 
-class _Thread(threading.local):
-    """What each thread knows: its current trace, and the source that equations are made on behalf of."""
-
-    trace: Any = None
-    source: Any = None
-    depth: int = 0
-    axes: dict[Any, int] = {}  # noqa: RUF012 - replaced, never changed in place
-
-
-thread = _Thread()
-
-
 def install_eval_trace(trace: Any) -> None:
     """Make `trace` the one that all threads start with."""
-    _Thread.trace = trace
+    Thread.trace = trace
 
 
 def current_trace() -> Any:

@@ -1,0 +1,27 @@
+"""What each thread knows of the program it is running: its trace, and the line it works on behalf of."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+__all__ = ["Thread", "thread"]
+
+
+class Thread(threading.local):
+    """The current trace, the source of the equation being applied, and the axes being mapped over.
+
+    Attributes:
+      trace: handles the binds of this thread.
+      source: a traceback that equations made now are attributed to; None for the line that makes them.
+      depth: how many traces are nested.
+      axes: the sizes of named axes; replaced, never changed in place.
+    """
+
+    trace: Any = None
+    source: Any = None
+    depth: int = 0
+    axes: dict[Any, int] = {}  # noqa: RUF012 - replaced, never changed in place
+
+
+thread = Thread()
