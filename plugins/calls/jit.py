@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -11,60 +10,15 @@ from primax.extend import backend, core
 from primax.extend.api_util import StaticArguments, avals_of, positions_and_names
 from primax.extend.core import tree
 from primax.plugins.calls.primitive import jit_p
+from primax.plugins.calls.programs import Program, check_outputs, forget_programs, programs_of, scope
 from primax.plugins.calls.stages import Lowered, Traced, struct_of
 
 __all__ = ["clear_caches", "eval_shape", "jit"]
 
 
-class Program:
-    """What tracing one signature of a function gave.
-
-    Attributes:
-      closed: the program; its constants are what the function closed over.
-      out_tree: the structure of its results.
-      in_tree: the structure of its dynamic arguments.
-    """
-
-    __slots__ = ("_fast_tree", "_open", "closed", "in_tree", "out_tree", "tracers")
-
-    def __init__(self, closed: core.ClosedJaxpr, in_tree: Any, out_tree: Any) -> None:
-        self.closed = closed
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-        self.tracers = [x for x in closed.consts if isinstance(x, core.Tracer)]
-        self._fast_tree: Any = None
-        self._open: core.ClosedJaxpr | None = None
-
-    @property
-    def fast_tree(self) -> Any:
-        """`out_tree` for jaxlib's dispatcher, to which an `Array` is a node."""
-        if self._fast_tree is None:
-            filled = tree.unflatten(self.out_tree, [core.Array(0)] * self.out_tree.num_leaves)
-            self._fast_tree = tree.dispatch_registry.flatten(filled)[1]
-        return self._fast_tree
-
-    @property
-    def open(self) -> core.ClosedJaxpr:
-        """The program with its constants as leading arguments."""
-        if self._open is None:
-            jaxpr = self.closed.jaxpr
-            invars = [*jaxpr.constvars, *jaxpr.invars]
-            self._open = (
-                core.ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars)) if jaxpr.constvars else self.closed
-            )
-        return self._open
-
-    def alive(self) -> bool:
-        """Whether the enclosing transformations whose values the function closed over are still at work."""
-        return all(x._trace.alive for x in self.tracers)
-
-
-_programs: weakref.WeakKeyDictionary[Any, dict[Any, Program]] = weakref.WeakKeyDictionary()
-
-
 def clear_caches() -> None:
     """Forget all traced and compiled programs; the next call of each function traces it again."""
-    _programs.clear()
+    forget_programs()
     core.clear_caches()
 
 
@@ -93,13 +47,8 @@ class Jitted:
 
     def programs(self) -> dict[Any, Program]:
         """The programs of this function, shared by all that jit it and living as long as it does."""
-        try:
-            found = _programs.get(self.fun)
-            if found is None:
-                found = _programs[self.fun] = {}
-            return found
-        except TypeError:
-            return self.own_programs
+        found = programs_of(self.fun)
+        return self.own_programs if found is None else found
 
     def program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
         """The traced program for a call, and the flat arguments of the call."""
@@ -107,16 +56,7 @@ class Jitted:
         leaves, in_tree = tree.flatten((dynamic, keywords))
         avals = avals_of(leaves, (dynamic, keywords), self.name, call=True)
         programs = self.programs()
-        axes = core.thread.axes
-        key = (
-            in_tree,
-            tuple(avals),
-            record,
-            self.static.positions,
-            core.config.trace_context(),
-            tuple(axes.items()) if axes else (),
-            core.rules_epoch.value,
-        )
+        key = (in_tree, tuple(avals), record, self.static.positions, scope())
         program = programs.get(key)
         if program is None or (program.tracers and not program.alive()):
             program = programs[key] = self.trace(in_tree, avals, record)
@@ -219,17 +159,6 @@ def _takes_many(fun: Callable[..., Any]) -> bool:
     return code is not None and (code.co_argcount > _MANY_ARGUMENTS or bool(code.co_flags & _VARARGS))
 
 
-def check_outputs(leaves: list[Any], out_tree: Any, name: str) -> None:
-    """Refuse results that are not arrays, naming where they are."""
-    for i, x in enumerate(leaves):
-        try:
-            core.get_aval(x)
-        except TypeError as error:
-            marked = tree.unflatten(out_tree, range(len(leaves)))
-            path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
-            raise TypeError(f"{name}: the result{path} must be an array or a number: {error}") from None
-
-
 def jit(
     fun: Callable[..., Any] | None = None,
     *,
@@ -327,7 +256,7 @@ def jit(
 
     def clear_cache() -> None:
         """Forget the programs of this function."""
-        _programs.pop(fun, None)
+        forget_programs(fun)
         jitted.own_programs.clear()
         fast._clear_cache()
 

@@ -8,12 +8,12 @@ from primax.extend import backend, core
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 
-__all__ = ["jit_p"]
+__all__ = ["call_params", "forward", "jit_p", "run_program"]
 
 jit_p = core.Primitive("jit", multiple_results=True)
 
 
-def _params(jaxpr: core.ClosedJaxpr, name: str, inline: bool) -> dict[str, Any]:
+def call_params(jaxpr: core.ClosedJaxpr, name: str, inline: bool = False) -> dict[str, Any]:
     """The parameters of a call that was derived from another: nothing is donated, all inputs are used."""
     count = len(jaxpr.jaxpr.invars)
     return {
@@ -25,9 +25,9 @@ def _params(jaxpr: core.ClosedJaxpr, name: str, inline: bool) -> dict[str, Any]:
     }
 
 
-def _jit_impl(
-    *args: Any, jaxpr: core.ClosedJaxpr, name: str, donated_invars: Any, keep_unused: bool, inline: bool
-) -> Any:
+def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: bool = False) -> list[Any]:
+    """Compile a program, once, and run it."""
+
     def make() -> Any:
         def miss(*args: Any) -> Any:
             for x in args:
@@ -35,14 +35,18 @@ def _jit_impl(
                     raise core.escaped(x)
             device = backend.choose_device(args)
             # Nothing is donated: the program around may still need what it passed.
-            executable = backend.executable_for(jaxpr, f"jit_{name}", device, (), keep_unused)
+            executable = backend.executable_for(closed, f"jit_{name}", device, (), keep_unused)
             outs = executable(args)
             out_tree = core.tree.dispatch_registry.flatten(outs)[1]
             return outs, backend.fast_path(executable, out_tree, args), False
 
         return backend.fast_function(name, None, miss, key=name)
 
-    return core.cached(jaxpr, ("fast", keep_unused), make)(*args)
+    return core.cached(closed, ("fast", keep_unused), make)(*args)  # type: ignore[no-any-return]
+
+
+def _jit_impl(*args: Any, jaxpr: core.ClosedJaxpr, name: str, keep_unused: bool, **params: Any) -> Any:
+    return run_program(jaxpr, name, args, keep_unused)
 
 
 def _jit_abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
@@ -58,7 +62,7 @@ def _jit_jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str,
     nonzeros = [type(t) is not ad.Zero for t in tangents]
     jvp_jaxpr, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzeros)
     given = [t for t in tangents if type(t) is not ad.Zero]
-    outs = jit_p.bind(*primals, *given, **_params(jvp_jaxpr, name, inline))
+    outs = jit_p.bind(*primals, *given, **call_params(jvp_jaxpr, name, inline))
     count = len(jaxpr.jaxpr.outvars)
     found = iter(outs[count:])
     primals_out = outs[:count]
@@ -83,7 +87,7 @@ def _jit_batch(
         outs = jit_p.bind(*args, jaxpr=jaxpr, name=name, inline=inline, **params)
         return outs, [None] * len(outs)
     batched, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
-    return jit_p.bind(*args, **_params(batched, name, inline)), out_dims
+    return jit_p.bind(*args, **call_params(batched, name, inline)), out_dims
 
 
 def _uses_axis(jaxpr: core.ClosedJaxpr, name: Any) -> bool:
@@ -96,14 +100,14 @@ def _jit_partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
     split = pe.partial_eval_jaxpr(jaxpr, unknown)
     known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
     if split.known.eqns:
-        known_outs = trace.parent.process(jit_p, known_args, _params(split.known, name, inline))
+        known_outs = trace.parent.process(jit_p, known_args, call_params(split.known, name, inline))
     else:
-        known_outs = _forward(split.known, known_args)
+        known_outs = forward(split.known, known_args)
     count = len(split.unknown_out) - sum(split.unknown_out)
     residuals = [known_args[i] if i >= 0 else known_outs[count - 1 - i] for i in split.residuals]
     unknown_args = [x for x, u in zip(args, unknown, strict=True) if u]
     unknown_outs = iter(
-        trace.record(jit_p, [*residuals, *unknown_args], _params(split.unknown, name, inline))
+        trace.record(jit_p, [*residuals, *unknown_args], call_params(split.unknown, name, inline))
         if any(split.unknown_out) or split.unknown.effects
         else ()
     )
@@ -111,7 +115,7 @@ def _jit_partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
     return [next(unknown_outs) if u else next(known) for u in split.unknown_out]
 
 
-def _forward(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
+def forward(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
     """The outputs of a program without equations."""
     env = dict(zip((*closed.jaxpr.constvars, *closed.jaxpr.invars), (*closed.consts, *args), strict=True))
     return [v.val if isinstance(v, core.Literal) else env[v] for v in closed.jaxpr.outvars]
@@ -133,14 +137,14 @@ def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
         known_eqn = eqn.replace(
             invars=known_in,
             outvars=[*known_out, *extra],
-            params=_params(split.known, params["name"], params["inline"]),
+            params=call_params(split.known, params["name"], params["inline"]),
             effects=split.known.effects,
         )
     if unknown_out or split.unknown.effects:
         unknown_eqn = eqn.replace(
             invars=[*residuals, *rest_in],
             outvars=unknown_out,
-            params=_params(split.unknown, params["name"], params["inline"]),
+            params=call_params(split.unknown, params["name"], params["inline"]),
             effects=split.unknown.effects,
         )
     return known_eqn, unknown_eqn, split.unknown_out
@@ -152,7 +156,7 @@ def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inl
     transposed, nonzero_in = ad.transpose_jaxpr(jaxpr, linear, nonzero)
     residuals = [x for x in args if type(x) is not ad.UndefinedPrimal]
     given = [ct for ct in cts if type(ct) is not ad.Zero]
-    outs = iter(jit_p.bind(*residuals, *given, **_params(transposed, name, inline)))
+    outs = iter(jit_p.bind(*residuals, *given, **call_params(transposed, name, inline)))
     flags = iter(nonzero_in)
     results: list[Any] = []
     for x in args:
@@ -173,7 +177,7 @@ def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> Any:
     if all(used_outputs) and all(used_inputs) and len(trimmed.eqns) == len(closed.jaxpr.eqns):
         return used_inputs, eqn
     new = core.cached(closed, ("trimmed", tuple(used_outputs)), lambda: core.ClosedJaxpr(trimmed, closed.consts))
-    params = _params(new, eqn.params["name"], eqn.params["inline"])
+    params = call_params(new, eqn.params["name"], eqn.params["inline"])
     invars = [v for v, used in zip(eqn.invars, used_inputs, strict=True) if used]
     outvars = [v for v, used in zip(eqn.outvars, used_outputs, strict=True) if used]
     return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=params, effects=trimmed.effects)
@@ -187,7 +191,7 @@ def _jit_interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     params = eqn.params
 
     def bind(closed: core.ClosedJaxpr, args: Any) -> Any:
-        return jit_p.bind(*args, **_params(closed, params["name"], params["inline"]))
+        return jit_p.bind(*args, **call_params(closed, params["name"], params["inline"]))
 
     return interpreter.call(params["jaxpr"], values, bind)
 

@@ -1,0 +1,115 @@
+"""Programs of Python functions: staged once per signature and kept as long as the function lives."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import tree
+
+__all__ = ["Program", "check_outputs", "forget_programs", "programs_of", "scope", "stage"]
+
+
+class Program:
+    """What tracing one signature of a function gave.
+
+    Attributes:
+      closed: the program; its constants are what the function closed over.
+      out_tree: the structure of its results.
+      in_tree: the structure of its dynamic arguments.
+    """
+
+    __slots__ = ("_fast_tree", "_open", "closed", "in_tree", "out_tree", "tracers")
+
+    def __init__(self, closed: core.ClosedJaxpr, in_tree: Any, out_tree: Any) -> None:
+        self.closed = closed
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+        self.tracers = [x for x in closed.consts if isinstance(x, core.Tracer)]
+        self._fast_tree: Any = None
+        self._open: core.ClosedJaxpr | None = None
+
+    @property
+    def fast_tree(self) -> Any:
+        """`out_tree` for jaxlib's dispatcher, to which an `Array` is a node."""
+        if self._fast_tree is None:
+            filled = tree.unflatten(self.out_tree, [core.Array(0)] * self.out_tree.num_leaves)
+            self._fast_tree = tree.dispatch_registry.flatten(filled)[1]
+        return self._fast_tree
+
+    @property
+    def open(self) -> core.ClosedJaxpr:
+        """The program with its constants as leading arguments."""
+        if self._open is None:
+            jaxpr = self.closed.jaxpr
+            invars = [*jaxpr.constvars, *jaxpr.invars]
+            self._open = (
+                core.ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars)) if jaxpr.constvars else self.closed
+            )
+        return self._open
+
+    def alive(self) -> bool:
+        """Whether the enclosing transformations whose values the function closed over are still at work."""
+        return all(x._trace.alive for x in self.tracers)
+
+
+_programs: weakref.WeakKeyDictionary[Any, dict[Any, Program]] = weakref.WeakKeyDictionary()
+
+
+def programs_of(fun: Callable[..., Any]) -> dict[Any, Program] | None:
+    """The programs of a function, shared by all that stage it; None if it cannot be a key."""
+    try:
+        found = _programs.get(fun)
+        if found is None:
+            found = _programs[fun] = {}
+        return found
+    except TypeError:
+        return None
+
+
+def forget_programs(fun: Callable[..., Any] | None = None) -> None:
+    """Forget the programs of one function, or of all."""
+    if fun is None:
+        _programs.clear()
+    else:
+        _programs.pop(fun, None)
+
+
+def scope() -> tuple[Any, ...]:
+    """What a program depends on besides its function and arguments: options, mapped axes, and the rules."""
+    axes = core.thread.axes
+    return core.config.trace_context(), tuple(axes.items()) if axes else (), core.rules_epoch.value
+
+
+def stage(fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any], name: str, what: str) -> Program:
+    """The program of a function whose positional arguments have the given structure and types."""
+    programs = programs_of(fun)
+    key = (what, in_tree, tuple(avals), scope())
+    found = None if programs is None else programs.get(key)
+    if found is not None and found.alive():
+        return found
+    out_trees: list[Any] = []
+
+    def run(*flat: Any) -> Any:
+        leaves, out_tree = tree.flatten(fun(*tree.unflatten(in_tree, flat)))
+        out_trees.append(out_tree)
+        check_outputs(leaves, out_tree, name)
+        return leaves
+
+    program = Program(core.trace_to_jaxpr(run, avals, name, what), in_tree, out_trees[0])
+    if programs is not None:
+        programs[key] = program
+    return program
+
+
+def check_outputs(leaves: Sequence[Any], out_tree: Any, name: str) -> None:
+    """Refuse results that are not arrays, naming where they are."""
+    for i, x in enumerate(leaves):
+        try:
+            core.get_aval(x)
+        except TypeError as error:
+            marked = tree.unflatten(out_tree, range(len(leaves)))
+            path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
+            raise TypeError(f"{name}: the result{path} must be an array or a number: {error}") from None
