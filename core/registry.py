@@ -84,8 +84,8 @@ class Registry:
           override: whether rules that are there already are replaced.
           given: rules by kind: impl, abstract_eval, jvp, transpose, batch, lowering and the other keys of
             `rule_tables`. A lowering may be a mapping from platforms to rules, with None for all others. None
-            means that there is no rule. A rule that was made from another one may say so in an attribute
-            `derived_from`, such as `"lowering"`.
+            means that there is no rule. A rule may be a derivation, such as `derive.loop`. One that was made from
+            another may say so in an attribute `derived_from`, such as `"lowering"`.
 
         Raises:
           TypeError: a keyword is no kind of rule, or a rule is not callable.
@@ -95,23 +95,13 @@ class Registry:
         if not isinstance(primitive, Primitive):
             raise TypeError(f"registry.define: primitive must be a Primitive, got {primitive!r}")
         unsupported = unsupported or {}
-        _require_known(f"registry.define({primitive}): rule kinds", (*given, *unsupported), rule_tables)
-        flat = dict(_flatten(primitive, given))
-        both = sorted({kind for kind, _ in flat} & unsupported.keys())
-        if both:
-            raise TypeError(f"registry.define({primitive}): {both[0]} is given and declared unsupported")
-        for (kind, key), rule in flat.items():
-            if not callable(rule):
-                raise TypeError(
-                    f"registry.define({primitive}): the {kind} rule{_on(key)} must be a function "
-                    f"{rule_tables[kind].signature}, got {rule!r}"
-                )
+        flat = rules_to_enter(f"registry.define({primitive})", primitive, given, unsupported)
         self._claim(primitive)
         for (kind, key), rule in flat.items():
             self._enter_rule(primitive, rule_tables[kind], key, rule, override)
         for kind, reason in unsupported.items():
             reasons = rule_tables[kind].unsupported
-            self._log("unsupported", primitive.name, kind, None, _put(reasons, primitive, str(reason)))
+            self._log("unsupported", primitive.name, kind, None, _put(reasons, primitive, reason))
 
     def samples(self, primitive: Primitive, *samples: SampleSource) -> None:
         """Give samples of a primitive, for the conformance kit, in addition to those it has.
@@ -126,12 +116,7 @@ class Registry:
         self._require_open("samples")
         if not isinstance(primitive, Primitive):
             raise TypeError(f"registry.samples: primitive must be a Primitive, got {primitive!r}")
-        for sample in samples:
-            if not (isinstance(sample, Sample) or callable(sample)):
-                raise TypeError(
-                    f"registry.samples({primitive}): samples must be Samples or functions that return some, "
-                    f"got {sample!r}"
-                )
+        require_samples(f"registry.samples({primitive})", samples)
         undo = _restore(sample_sources, primitive)
         sample_sources[primitive] = [*sample_sources.get(primitive, ()), *samples]
         self._log("samples", primitive.name, "", None, undo)
@@ -285,9 +270,7 @@ class Registry:
                 f"plugin {self.plugin!r} may not replace the {table.kind} rule of {primitive}{_on(key)}, "
                 f"{there}, unless it passes override=True"
             )
-        source = getattr(rule, "derived_from", None)
-        origin = "given" if source is None else f"derived from {source}"
-        change = table.register(key, rule, plugin=self.plugin, override=override, origin=origin)
+        change = table.register(key, rule, plugin=self.plugin, override=override)
         provenance = table.provenance[key] = self._placed(table.provenance[key], rule)
         kind = f"{table.kind}[{key[1]}]" if isinstance(key, tuple) else table.kind
 
@@ -342,7 +325,49 @@ def _on(key: Any) -> str:
     return f" for platform {key[1]!r}" if isinstance(key, tuple) else ""
 
 
-def _flatten(primitive: Primitive, given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, Any], Any]]:
+def rules_to_enter(
+    where: str, primitive: Primitive, given: Mapping[str, Any], unsupported: Mapping[str, str]
+) -> dict[tuple[str, Any], Callable[..., Any]]:
+    """Rules by kind and table key, derived where that is asked for, and all found to be right.
+
+    Args:
+      where: what is called, for messages.
+      primitive: whose rules they are.
+      given: rules and derivations by kind; lowerings may be mappings from platforms.
+      unsupported: reasons by kind.
+
+    Raises:
+      TypeError: a kind is unknown, or given and unsupported; a rule is no function; a reason is no text.
+    """
+    _require_known(f"{where}: rule kinds", (*given, *unsupported), rule_tables)
+    found = {}
+    for (kind, key), rule in _flatten(where, primitive, given):
+        made = rules.made(where, rule, primitive, kind, given)
+        if not callable(made):
+            raise TypeError(
+                f"{where}: the {kind} rule{_on(key)} must be a function {rule_tables[kind].signature}, got {rule!r}"
+            )
+        if kind in unsupported:
+            raise TypeError(f"{where}: {kind} is given and declared unsupported")
+        found[kind, key] = made
+    for kind, reason in unsupported.items():
+        if not (isinstance(reason, str) and reason):
+            raise TypeError(f"{where}: the reason why {kind} is unsupported must be text, got {reason!r}")
+    return found
+
+
+def require_samples(where: str, samples: Iterable[Any]) -> None:
+    """Refuse what makes no samples.
+
+    Raises:
+      TypeError: something is neither a `Sample` nor a function.
+    """
+    for sample in samples:
+        if not (isinstance(sample, Sample) or callable(sample)):
+            raise TypeError(f"{where}: samples must be Samples or functions that return some, got {sample!r}")
+
+
+def _flatten(where: str, primitive: Primitive, given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, Any], Any]]:
     """Rules by kind and table key; the rules of platforms one by one."""
     for kind, rule in given.items():
         if rule is None:
@@ -352,10 +377,7 @@ def _flatten(primitive: Primitive, given: Mapping[str, Any]) -> Iterator[tuple[t
                 if one is None:
                     continue
                 if platform is not None and not isinstance(platform, str):
-                    raise TypeError(
-                        f"registry.define({primitive}): platforms of lowerings must be strings or None, "
-                        f"got {platform!r}"
-                    )
+                    raise TypeError(f"{where}: platforms of lowerings must be strings or None, got {platform!r}")
                 yield (kind, primitive if platform is None else (primitive, platform)), one
         else:
             yield (kind, primitive), rule

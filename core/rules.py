@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from primax.core.author import author
+from primax.core.derivation import Derivation
 from primax.core.errors import MissingRuleError, PluginError
 
 __all__ = ["Provenance", "RuleTable", "new_rule_table", "rule_tables"]
@@ -125,15 +126,19 @@ class RuleTable(MutableMapping[Any, Rule]):
 
         Args:
           key: a primitive, or for lowerings also a pair of one and a platform.
-          rule: the rule.
+          rule: the rule, or a derivation of it.
           plugin: who gives it; by default the module that calls.
           override: whether a rule that is there is replaced.
-          origin: how it came to be.
+          origin: how it came to be; what the rule's attribute `derived_from` says, by default.
 
         Raises:
-          TypeError: the rule is not callable.
+          TypeError: the rule is not callable, or cannot be derived.
           PluginError: there is a rule already and `override` is False.
         """
+        rule = made(f"{self.kind} rule of {key}", rule, _primitive(key), self.kind, {})
+        source = getattr(rule, "derived_from", None)
+        if source is not None and origin == "given":
+            origin = f"derived from {source}"
         if not callable(rule):
             raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
         file, line = _location(rule)
@@ -241,6 +246,25 @@ def _primitive(key: Any) -> Any:
 def _name(key: Any) -> str:
     """A key as a program would write it."""
     return f"({key[0]}, {key[1]!r})" if isinstance(key, tuple) else str(key)
+
+
+def made(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[str, Any]) -> Any:
+    """What is given as a rule; if it is a derivation, the rule that comes of it and of the others.
+
+    Args:
+      where: what is called, for messages.
+      rule: a rule or a derivation.
+      primitive: whose rule it is.
+      kind: of rule.
+      given: rules and derivations that are given along with it, by kind.
+
+    Raises:
+      TypeError: the rule cannot be derived.
+    """
+    if not isinstance(rule, Derivation):
+        return rule
+    there = {name: table.functions[primitive] for name, table in rule_tables.items() if primitive in table.functions}
+    return rule.rule_for(where, primitive, kind, {**there, **given})
 
 
 def _forget(key: Any) -> None:

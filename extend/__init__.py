@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from primax.core.hookspec import API_VERSION, hookimpl
 
-__all__ = ["API_VERSION", "hookimpl"]
+if TYPE_CHECKING:
+    from primax.extend import derive
+    from primax.extend.definition import Definitions, define_primitive
+
+__all__ = ["API_VERSION", "Definitions", "define_primitive", "derive", "hookimpl"]
+
+_LATER = {"Definitions": "definition", "define_primitive": "definition"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what programs do not need, and submodules, when they are first used."""
+    if name in _LATER:
+        return getattr(import_module(f"primax.extend.{_LATER[name]}"), name)
+    if name == "derive":
+        return import_module("primax.extend.derive")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

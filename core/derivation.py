@@ -1,0 +1,26 @@
+"""Derivations: what may stand in place of a rule, to be made into one when it is entered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["Derivation"]
+
+
+class Derivation:
+    """A rule that is made from its primitive, or from other rules of that; `primax.extend.derive` has some."""
+
+    def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> Callable[..., Any]:
+        """The rule.
+
+        Args:
+          where: what is called, for messages.
+          primitive: whose rule it is.
+          kind: of rule.
+          others: rules of the primitive by kind: those that it has, and those that are given along with this one.
+
+        Raises:
+          TypeError: a rule of this kind cannot be made from these.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define rule_for(where, primitive, kind, others)")

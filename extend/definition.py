@@ -1,0 +1,174 @@
+"""A primitive and all that is known of it, defined by one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from primax.core.author import author
+from primax.core.primitive import Primitive
+from primax.core.registry import Registry, require_samples, rules_to_enter
+from primax.core.rules import rule_tables
+from primax.core.samples import SampleSource, sample_sources
+
+__all__ = ["Definitions", "define_primitive"]
+
+
+class Definitions:
+    """The primitives of a module, kept for the plugin host to enter.
+
+    A plugin defines its primitives where its functions can see them, and enters them when the host asks:
+
+    >>> from primax.extend import Definitions, define_primitive, derive, hookimpl
+    >>> definitions = Definitions()
+    >>> thrice_p = define_primitive(
+    ...     "thrice", impl=lambda x: x + x + x, lowering=derive.from_impl, registry=definitions
+    ... )
+    >>> @hookimpl
+    ... def primax_register(registry):
+    ...     definitions.enter(registry)
+    """
+
+    def __init__(self) -> None:
+        self._all: list[tuple[Primitive, dict[str, Any], Mapping[str, str], tuple[SampleSource, ...]]] = []
+
+    def __repr__(self) -> str:
+        return f"<Definitions: {', '.join(str(primitive) for primitive, *_ in self._all) or 'none'}>"
+
+    def enter(self, registry: Registry) -> None:
+        """Enter everything through the registry that `primax_register` was given.
+
+        Raises:
+          TypeError: `registry` is none.
+          PluginError: a primitive's name belongs to another primitive.
+        """
+        if not isinstance(registry, Registry):
+            raise TypeError(f"Definitions.enter: registry must be what primax_register is given, got {registry!r}")
+        for primitive, given, unsupported, samples in self._all:
+            _hand_over(registry, primitive, given, unsupported, samples)
+
+    def _add(
+        self,
+        primitive: Primitive,
+        given: dict[str, Any],
+        unsupported: Mapping[str, str],
+        samples: tuple[SampleSource, ...],
+    ) -> None:
+        self._all.append((primitive, given, unsupported, samples))
+
+
+def define_primitive(
+    name: str,
+    *,
+    multiple_results: bool = False,
+    impl: Any = None,
+    abstract_eval: Any = None,
+    jvp: Any = None,
+    transpose: Any = None,
+    batch: Any = None,
+    lowering: Any = None,
+    unsupported: Mapping[str, str] | None = None,
+    samples: Sequence[SampleSource] = (),
+    doc: str | None = None,
+    registry: Registry | Definitions | None = None,
+    **further: Any,
+) -> Primitive:
+    """A new primitive with its rules, samples and documentation. If anything is wrong, nothing is entered.
+
+    Each rule is a function, a derivation from the others (see `primax.extend.derive`), or None for none.
+
+    Args:
+      name: how programs and messages call the primitive.
+      multiple_results: whether its rules return lists.
+      impl: `(*args, **params) -> array`; gets what the caller has passed.
+      abstract_eval: `(*avals, **params) -> aval`.
+      jvp: `(primals, tangents, **params) -> (primal_out, tangent_out)`.
+      transpose: `(cotangent, *args, **params) -> one cotangent or None per argument`.
+      batch: `(args, dims, **params) -> (out, dim)`.
+      lowering: `(ctx, *ir_values, **params) -> ir values`; or a mapping from platforms, such as `"cuda"`, to such
+        rules, with None for all others. Platforms need not be present.
+      unsupported: for kinds of rules that cannot be given, the reason, which the user is told.
+      samples: how to bind it, for the conformance kit: `Sample`s, or functions that return some.
+      doc: what it does; becomes its `__doc__`.
+      registry: who enters it: in `primax_register`, the registry; at the top of a plugin's module, its
+        `Definitions`. With None it is entered now, and belongs to no plugin: for scripts and notebooks.
+      further: rules of further kinds, by the keys of `rule_tables`.
+
+    Returns:
+      The primitive.
+
+    Raises:
+      TypeError: an argument is not as above; the message names it.
+      PluginError: the name belongs to another primitive of the registry.
+
+    >>> from primax.extend import define_primitive, derive
+    >>> hypot_p = define_primitive(
+    ...     "hypot",
+    ...     impl=lambda x, y: (x * x + y * y) ** 0.5,
+    ...     abstract_eval=derive.from_impl,
+    ...     lowering=derive.from_impl,
+    ... )
+    >>> import primax as px
+    >>> float(px.jit(hypot_p.bind)(3.0, 4.0))
+    5.0
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"define_primitive: name must be a non-empty string, got {name!r}")
+    where = f"define_primitive({name})"
+    if doc is not None and not isinstance(doc, str):
+        raise TypeError(f"{where}: doc must be text, got {doc!r}")
+    if not (registry is None or isinstance(registry, Registry | Definitions)):
+        raise TypeError(f"{where}: registry must be a Registry, Definitions or None, got {registry!r}")
+    if not isinstance(samples, Sequence):
+        raise TypeError(f"{where}: samples must be a sequence, got {samples!r}")
+    samples = tuple(samples)
+    require_samples(where, samples)
+    unsupported = dict(unsupported or {})
+    primitive = Primitive(name, multiple_results=multiple_results)
+    primitive.module = author().module
+    if doc is not None:
+        primitive.__doc__ = doc
+    given = {
+        "impl": impl,
+        "abstract_eval": abstract_eval,
+        "jvp": jvp,
+        "transpose": transpose,
+        "batch": batch,
+        "lowering": lowering,
+        **further,
+    }
+    found = rules_to_enter(where, primitive, given, unsupported)
+    if isinstance(registry, Definitions):
+        registry._add(primitive, given, unsupported, samples)
+    elif registry is not None:
+        _hand_over(registry, primitive, given, unsupported, samples)
+    else:
+        _enter(primitive, found, unsupported, samples)
+    return primitive
+
+
+def _hand_over(
+    registry: Registry,
+    primitive: Primitive,
+    given: Mapping[str, Any],
+    unsupported: Mapping[str, str],
+    samples: tuple[SampleSource, ...],
+) -> None:
+    registry.define(primitive, unsupported=unsupported, **given)
+    if samples:
+        registry.samples(primitive, *samples)
+
+
+def _enter(
+    primitive: Primitive,
+    found: Mapping[tuple[str, Any], Callable[..., Any]],
+    unsupported: Mapping[str, str],
+    samples: tuple[SampleSource, ...],
+) -> None:
+    """Enter a new primitive, which is nobody's: nothing of this can fail."""
+    for (kind, key), rule in found.items():
+        rule_tables[kind].register(key, rule)
+    for kind, reason in unsupported.items():
+        rule_tables[kind].unsupported[primitive] = reason
+    if samples:
+        sample_sources[primitive] = list(samples)
