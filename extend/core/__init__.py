@@ -14,7 +14,7 @@ from primax.core.avals import (
     register_aval,
 )
 from primax.core.check import check_jaxpr
-from primax.core.effects import Effect, Effects, no_effects, register_effect
+from primax.core.effects import Effect, Effects, kind_of, no_effects, ordered_effects, register_effect
 from primax.core.errors import (
     ConcretizationTypeError,
     JaxprTypeError,
@@ -42,6 +42,7 @@ from primax.core.jaxpr import (
     subjaxprs,
 )
 from primax.core.primitive import Primitive
+from primax.core.protocol import protocol_of
 from primax.core.recursion import deeper
 from primax.core.registry import Registry
 from primax.core.rules import Provenance, RuleTable, load_plugins, new_rule_table, rule_tables
@@ -100,10 +101,13 @@ __all__ = [
     "get_aval",
     "jaxpr_as_fun",
     "jaxprs_in_params",
+    "kind_of",
     "load_plugins",
     "new_jaxpr_eqn",
     "new_rule_table",
     "no_effects",
+    "ordered_effects",
+    "protocol_of",
     "register_aval",
     "register_effect",
     "rule_tables",
