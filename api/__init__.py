@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from primax.core.array import Array
 from primax.core.avals import ShapeDtypeStruct
@@ -48,6 +48,9 @@ from primax.plugins import BUILTIN_FAMILIES, ESSENTIAL_FAMILIES
 from primax.plugins.calls import clear_caches, eval_shape, jit
 from primax.plugins.devices import block_until_ready, copy_to_host_async, device_get, device_put
 
+if TYPE_CHECKING:
+    from primax.plugins.callbacks import io_callback, pure_callback
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -71,6 +74,7 @@ __all__ = [
     "float0",
     "grad",
     "hessian",
+    "io_callback",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -82,22 +86,31 @@ __all__ = [
     "log_compiles",
     "make_jaxpr",
     "numpy_dtype_promotion",
+    "pure_callback",
     "value_and_grad",
     "vjp",
     "vmap",
 ]
 
-_SUBMODULES = frozenset(("dtypes", "errors", "export", "extend", "lax", "numpy", "stages", "tree", "tree_util"))
+_SUBMODULES = frozenset(
+    ("debug", "dtypes", "errors", "export", "extend", "lax", "numpy", "stages", "tree", "tree_util")
+)
+
+# Functions whose modules are imported when they are first used.
+_FUNCTIONS = {"io_callback": "primax.plugins.callbacks", "pure_callback": "primax.plugins.callbacks"}
 
 host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES, version=__version__)
 
 
 def __getattr__(name: str) -> Any:
-    """Import submodules when they are first used."""
+    """Import submodules, and some functions, when they are first used."""
     if name in _SUBMODULES:
         return import_module(f"primax.{name}")
+    if name in _FUNCTIONS:
+        function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), name)
+        return function
     raise AttributeError(f"module 'primax' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES})
+    return sorted({*globals(), *_SUBMODULES, *_FUNCTIONS})

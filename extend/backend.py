@@ -27,6 +27,7 @@ from primax.interpreters.compile import (
     lower,
     module_text,
     optimized_text,
+    wait_for_effect,
 )
 from primax.interpreters.evaluate import fast_function, fast_path
 from primax.interpreters.portable import artifact_text, artifact_version, newest_version, to_artifact
@@ -60,4 +61,5 @@ __all__ = [
     "release",
     "sharding_of",
     "to_artifact",
+    "wait_for_effect",
 ]

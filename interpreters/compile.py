@@ -35,7 +35,7 @@ class Executable:
       keepalives: what the program refers to besides.
       consts: buffers of the program's constants, passed before its inputs.
       kept: for each input whether the program takes it.
-      plain: whether it neither has effects nor calls Python, and all it takes and returns is on the device.
+      plain: whether it neither has effects nor calls other code, and all it takes and returns is on the device.
     """
 
     __slots__ = (
@@ -76,7 +76,7 @@ class Executable:
         self.ordered = lowered.ordered_effects
         self.unordered = bool(closed.effects) and len(self.ordered) < len(closed.effects)
         self.has_tokens = bool(closed.effects)
-        silent = not closed.effects and not lowered.host_callbacks
+        silent = not (closed.effects or lowered.host_callbacks or lowered.calls_foreign)
         self.plain = silent and not self.void and not any(map(_is_void, self.in_avals))
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
@@ -147,6 +147,18 @@ def _token(effect: Any, device: Any) -> Any:
 def _token_handler(device: Any) -> Any:
     aval = backend.put_value(np.zeros(0, np.bool_), device=device).aval
     return array_result_handler(aval, backend.sharding_of(device), committed=True, _skip_checks=True)
+
+
+def wait_for_effect(effect: Any) -> None:
+    """Wait until all that this thread's programs do by way of an ordered effect has happened.
+
+    Raises:
+      XlaError: one of the programs failed.
+    """
+    ordered = runtime_tokens.ordered
+    if ordered:
+        for token in [ordered.pop(key) for key in list(ordered) if key[0] == effect]:
+            token.block_until_ready()
 
 
 def effects_barrier() -> None:

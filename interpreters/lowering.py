@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,6 +20,7 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from primax.core.recursion import deeper
 from primax.core.source_info import is_internal, summarize
 from primax.interpreters.staging import trace_to_jaxpr
+from primax.interpreters.tokens import TokenSet, no_tokens
 
 __all__ = [
     "LoweringRuleContext",
@@ -35,13 +37,24 @@ __all__ = [
 _functions = rules.lowering_rules.functions
 
 
-def register_lowering(primitive: Any, rule: Callable[..., Any], platform: str | None = None) -> Callable[..., Any]:
+def register_lowering(
+    primitive: Any,
+    rule: Callable[..., Any],
+    platform: str | None = None,
+    inline: bool = True,
+    cacheable: bool = True,
+) -> Callable[..., Any]:
     """Register a lowering rule.
 
     Args:
       primitive: what it lowers.
       rule: `(ctx, *ir_values, **params) -> ir values`.
       platform: the only platform it is for; it need not be present. None is the default for all.
+      inline: jax's leave to share what the rule builds. Here every equation is built in place, which means the same.
+      cacheable: likewise.
+
+    Raises:
+      PluginError: there is a rule that somebody else has given.
     """
     rules.lowering_rules[primitive if platform is None else (primitive, platform)] = rule
     return rule
@@ -120,6 +133,7 @@ class ModuleContext:
       platform: what it is built for.
       host_callbacks: Python functions that the program calls; rules append, the executable keeps them alive.
       keepalives: whatever else must live as long as the executable.
+      calls_foreign: whether the program calls foreign functions, which may fail; rules say so.
       source: where the equation that is being lowered was made.
     """
 
@@ -133,6 +147,7 @@ class ModuleContext:
         self.body = _jaxlib.ir.InsertionPoint(module.body)
         self.host_callbacks: list[Any] = []
         self.keepalives: list[Any] = []
+        self.calls_foreign = False
         self.functions: dict[Any, Any] = {}
         self.checked = False
         self.source: Any = None
@@ -166,14 +181,17 @@ class ModuleContext:
 
 
 def _located(function: Callable[..., Any], source: Any) -> Callable[..., Any]:
-    """A function whose errors say where it was called from: of an error XLA keeps nothing but the text."""
+    """A function whose errors say where they come from: of an error XLA keeps nothing but the text."""
 
     def call(*args: Any) -> Any:
         try:
             return function(*args)
         except Exception as error:
-            where = summarize(source)
-            raise CallbackError(f"{type(error).__name__}: {error}\nThe callback was made at {where}.") from error
+            text = f"{type(error).__name__}: {error}\nThe callback was made at {summarize(source)}."
+            frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_internal(frame.filename)]
+            if frames:
+                text += f"\nIt failed at:\n{''.join(traceback.format_list(frames))}"
+            raise CallbackError(text) from error
 
     return call
 
@@ -205,7 +223,7 @@ class LoweringRuleContext:
         primitive: Any,
         avals_in: Sequence[Any],
         avals_out: Sequence[Any],
-        tokens_in: dict[Any, Any] | None = None,
+        tokens_in: TokenSet = no_tokens,
         source_info: Any = None,
     ) -> None:
         self.module_context = module_context
@@ -396,12 +414,12 @@ def jaxpr_subcomp(
                     eqn.primitive,
                     [v.aval for v in invars],
                     [v.aval for v in eqn.outvars],
-                    None,
+                    no_tokens,
                     source,
                 )
                 ordered = ordered_effects(eqn.effects)
                 if ordered:
-                    ctx.tokens_in = {effect: tokens[effect] for effect in ordered}
+                    ctx.tokens_in = TokenSet({effect: tokens[effect] for effect in ordered})
                 module.source = source
                 outs = lower_eqn(ctx, values, eqn.params)
                 if ordered:
@@ -460,7 +478,7 @@ def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: S
             return inline_jaxpr(ctx, closed, args)
     ordered = ordered_effects(closed.effects)
     function = lower_jaxpr_to_fun(module, name, closed)
-    before = ctx.tokens_in or {}
+    before = ctx.tokens_in
     call = _jaxlib.func.CallOp(function, [*(before[effect] for effect in ordered), *args])
     results = list(call.results)
     if ordered:
@@ -471,7 +489,7 @@ def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: S
 def inline_jaxpr(ctx: LoweringRuleContext, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Build the IR of a closed jaxpr in place."""
     consts = [ir_constant(np.asarray(value)) for value in closed.consts]
-    outs, tokens = jaxpr_subcomp(ctx.module_context, closed.jaxpr, ctx.tokens_in or {}, consts, args)
+    outs, tokens = jaxpr_subcomp(ctx.module_context, closed.jaxpr, ctx.tokens_in, consts, args)
     if ctx.tokens_in:
         ctx.set_tokens_out({effect: tokens[effect] for effect in ctx.tokens_in})
     return outs
@@ -513,6 +531,7 @@ class Lowered:
         self.platform = module.platform
         self.host_callbacks = module.host_callbacks
         self.keepalives = module.keepalives
+        self.calls_foreign = module.calls_foreign
         self.ordered_effects = ordered
         self.kept = kept
 

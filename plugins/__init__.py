@@ -18,8 +18,10 @@ BUILTIN_FAMILIES = (
     "sorting",
     "dot",
     "calls",
+    "control_flow",
     "devices",
     "export",
+    "callbacks",
     "arrays",
     "numpy",
 )

@@ -6,11 +6,25 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.core.rules import lowering_rules
+from primax.interpreters.builders import (
+    aval_to_ir_type,
+    aval_to_ir_types,
+    core_call_lowering,
+    dense_int_array,
+    dense_int_elements,
+    i32_attr,
+    i64_attr,
+    ir_constants,
+    module_to_bytecode,
+    module_to_string,
+    shape_tensor,
+    token_type,
+)
+from primax.interpreters.callbacks import emit_python_callback, host_results
+from primax.interpreters.foreign import custom_call
 from primax.interpreters.lowering import (
     LoweringRuleContext,
     ModuleContext,
-    aval_to_ir_type,
-    aval_to_ir_types,
     broadcast_scalar,
     cached_ir_type,
     call_jaxpr,
@@ -25,26 +39,41 @@ from primax.interpreters.lowering import (
     register_lowering,
 )
 from primax.interpreters.portable import call_artifact
+from primax.interpreters.tokens import TokenSet
 
 __all__ = [
     "LoweringRuleContext",
     "ModuleContext",
+    "TokenSet",
     "aval_to_ir_type",
     "aval_to_ir_types",
     "broadcast_scalar",
     "cached_ir_type",
     "call_artifact",
     "call_jaxpr",
+    "core_call_lowering",
+    "custom_call",
+    "dense_int_array",
+    "dense_int_elements",
     "dtype_to_ir_type",
+    "emit_python_callback",
+    "host_results",
+    "i32_attr",
+    "i64_attr",
     "inline_jaxpr",
     "ir_attribute",
     "ir_constant",
+    "ir_constants",
     "jaxpr_subcomp",
     "lower_fun",
     "lower_jaxpr_to_fun",
     "lowering_rules",
+    "module_to_bytecode",
+    "module_to_string",
     "nary",
     "register_lowering",
+    "shape_tensor",
+    "token_type",
 ]
 
 _DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))

@@ -1,5 +1,32 @@
-"""Calls from programs back to Python: callbacks, and printing from them."""
+"""Calls from programs to code that primax cannot look into: Python functions, and printing from them."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from typing import Any
+
+from primax.extend import hookimpl
+from primax.plugins.callbacks import debug, io, pure
+from primax.plugins.callbacks.debug import debug_callback, debug_callback_p, debug_print
+from primax.plugins.callbacks.io import io_callback, io_callback_p
+from primax.plugins.callbacks.pure import pure_callback, pure_callback_p
+
+__all__ = [
+    "debug_callback",
+    "debug_callback_p",
+    "debug_print",
+    "io_callback",
+    "io_callback_p",
+    "pure_callback",
+    "pure_callback_p",
+]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.effect(io.IOEffect, control_flow=True)
+    registry.effect(io.OrderedIOEffect, ordered=True, control_flow=True)
+    registry.effect(debug.DebugEffect, control_flow=True, custom_derivatives=True)
+    registry.effect(debug.OrderedDebugEffect, ordered=True, control_flow=True, custom_derivatives=True)
+    registry.define(pure_callback_p, unsupported=pure.unsupported, **pure.rules)
+    registry.define(io_callback_p, unsupported=io.unsupported, **io.rules)
+    registry.define(debug_callback_p, **debug.rules)

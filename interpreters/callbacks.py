@@ -1,0 +1,105 @@
+"""Calls from compiled programs back into Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import config
+from primax.core.avals import AbstractToken, get_aval
+from primax.interpreters.foreign import TYPED, custom_call
+from primax.interpreters.lowering import LoweringRuleContext, aval_to_ir_type
+
+__all__ = ["emit_python_callback", "host_results"]
+
+_PROCESSORS = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu"}
+
+
+def emit_python_callback(
+    ctx: LoweringRuleContext,
+    callback: Callable[..., Any],
+    token: Any,
+    operands: Sequence[Any],
+    operand_avals: Sequence[Any],
+    result_avals: Sequence[Any],
+    *,
+    has_side_effect: bool,
+    label: Callable[[int], str] | None = None,
+) -> tuple[list[Any], Any, Any]:
+    """Build a call of a Python function at the current insertion point: for lowering rules.
+
+    The function runs on a thread of the program, with the `enable_x64` that the program was built under. What
+    it raises reaches the user as an `XlaError`, with the traceback and the line that bound the primitive. It
+    lives as long as the program.
+
+    Args:
+      ctx: what the rule was called with.
+      callback: `(*arrays) -> results`, NumPy arrays, and whatever NumPy takes for an array.
+      token: what the call waits for, the token of an ordered effect; None if it waits for its operands only.
+      operands: IR values.
+      operand_avals: their types.
+      result_avals: the types of the results. The callback must return just these.
+      has_side_effect: whether the call stays although nothing uses its results.
+      label: `(i) -> text`, what messages call the `i`-th result.
+
+    Returns:
+      The IR values of the results, the token that later calls wait for (None without `token`), and the function
+      that the program keeps.
+
+    Raises:
+      NotImplementedError: programs for this platform cannot call Python.
+    """
+    module = ctx.module_context
+    processor = _PROCESSORS.get(module.platform)
+    if processor is None:
+        raise NotImplementedError(f"{ctx.primitive}: programs for {module.platform!r} cannot call Python")
+    wide = config.enable_x64.value
+    ordered = token is not None
+
+    def call(*args: Any) -> Any:
+        with config.enable_x64(wide):
+            found = callback(*(args[1:] if ordered else args))
+            results = host_results(found, result_avals, label)
+        return (None, *results) if ordered else results
+
+    types = [aval_to_ir_type(aval) for aval in result_avals]
+    avals = list(operand_avals)
+    if ordered:
+        types = [aval_to_ir_type(AbstractToken()), *types]
+        operands = [token, *operands]
+        avals = [AbstractToken(), *avals]
+    operation = custom_call(
+        f"xla_ffi_python_{processor}_callback",
+        result_types=types,
+        operands=operands,
+        backend_config={"index": np.uint64(module.add_host_callback(call))},
+        has_side_effect=has_side_effect,
+        api_version=TYPED,
+        operand_layouts=[None] * len(avals),
+        result_layouts=[None] * len(types),
+    )
+    results = list(operation.results)
+    return (results[1:], results[0], call) if ordered else (results, None, call)
+
+
+def host_results(
+    found: Sequence[Any], avals: Sequence[Any], label: Callable[[int], str] | None = None
+) -> tuple[np.ndarray[Any, Any], ...]:
+    """What a callback returned, as NumPy arrays of the promised types; 64-bit results are narrowed without x64.
+
+    Raises:
+      TypeError: it returned something else.
+    """
+    if len(found) != len(avals):
+        raise TypeError(f"the number of arrays that the callback returns must be {len(avals)}, got {len(found)}")
+    arrays = []
+    for i, (x, aval) in enumerate(zip(found, avals, strict=True)):
+        array = np.asarray(x)
+        have = get_aval(array)
+        if have.shape != aval.shape or have.dtype != aval.dtype:
+            name = f"output {i} of the callback" if label is None else label(i)
+            raise TypeError(f"{name} must be {aval.str_short()}, got {have.str_short()}")
+        arrays.append(array if array.dtype == have.dtype else array.astype(have.dtype))
+    return tuple(arrays)

@@ -1,0 +1,221 @@
+"""`debug.callback` and `debug.print`: looking at values while a program runs."""
+
+from __future__ import annotations
+
+import string
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend, core
+from primax.extend.core import tree
+from primax.extend.interpreters import mlir
+from primax.plugins.callbacks.flat import FlatCallback, flat_call, one_by_one, require_callable
+
+__all__ = ["DebugEffect", "OrderedDebugEffect", "debug_callback", "debug_callback_p", "debug_print", "rules"]
+
+debug_callback_p = core.Primitive("debug_callback", multiple_results=True)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DebugEffect(core.Effect):
+    """A program shows values."""
+
+    def __repr__(self) -> str:
+        return "Debug"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OrderedDebugEffect(core.Effect):
+    """A program shows values in its order."""
+
+    def __repr__(self) -> str:
+        return "OrderedDebug"
+
+
+def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False, **kwargs: Any) -> Any:
+    """Call a Python function with values of the program, to look at them.
+
+    Transformations leave it alone: under `grad` and `jvp` it sees the primals, under `vmap` one element after the
+    other, and what is transposed or recomputed may show less or more.
+
+    Args:
+      callback: receives `args` and `kwargs` with arrays for tracers; what it returns is ignored.
+      args: anything; arrays in any containers are passed as of the time the program runs.
+      ordered: whether these calls happen in the order of the program.
+      kwargs: like `args`.
+
+    Returns:
+      None. Without a callback, a function `(callback, *args, **kwargs)` that calls one.
+
+    Raises:
+      TypeError: `callback` cannot be called.
+      XlaError: the callback failed; in compiled programs it is `effects_barrier` that raises it.
+
+    >>> import primax as px
+    >>> seen = []
+    >>> px.grad(lambda x: px.debug.callback(lambda y: seen.append(float(y)), x * x) or x**3)(2.0)
+    Array(12., dtype=float32, weak_type=True)
+    >>> seen
+    [4.0]
+    """
+    if callback is None:
+        _refuse_arguments("debug.callback", args, kwargs)
+        return lambda callback, *args, **kwargs: _bind("debug.callback", callback, args, kwargs, ordered)
+    return _bind("debug.callback", callback, args, kwargs, ordered)
+
+
+def debug_print(
+    fmt: str | None = None, *args: Any, ordered: bool = False, skip_format_check: bool = False, **kwargs: Any
+) -> Any:
+    """Print values of the program while it runs.
+
+    Args:
+      fmt: as for `str.format`; an f-string would be formatted too early.
+      args: what it refers to by position.
+      ordered: whether lines appear in the order of the program.
+      skip_format_check: whether to go without checking that `fmt` refers to just these values.
+      kwargs: what it refers to by name.
+
+    Returns:
+      None. Without `fmt`, a function `(fmt, *args, **kwargs)` that prints.
+
+    Raises:
+      TypeError: `fmt` is not a string.
+      KeyError, IndexError: it refers to a value that is not given.
+      ValueError: it does not refer to a value that is given.
+
+    >>> import primax as px
+    >>> px.jit(lambda x: px.debug.print("x = {x:.2f}", x=x))(2.0)
+    >>> px.effects_barrier()
+    x = 2.00
+    """
+    if fmt is None:
+        _refuse_arguments("debug.print", args, kwargs)
+        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, ordered, skip_format_check)
+    return _print(fmt, args, kwargs, ordered, skip_format_check)
+
+
+def _refuse_arguments(user: str, args: Any, kwargs: Any) -> None:
+    if args or kwargs:
+        raise TypeError(f"{user}: values must come with what they are for, got {(*args, *kwargs)} alone")
+
+
+def _bind(user: str, callback: Any, args: Any, kwargs: Any, ordered: bool) -> None:
+    require_callable(user, callback)
+    leaves, in_tree = tree.flatten((args, kwargs))
+    static = tuple((i, leaf) for i, leaf in enumerate(leaves) if not _is_value(leaf))
+    apart = {i for i, _ in static}
+    values = [leaf for i, leaf in enumerate(leaves) if i not in apart]
+    flat = FlatCallback(callback, user, in_tree, None, static)
+    debug_callback_p.bind(*values, callback=flat, effect=OrderedDebugEffect() if ordered else DebugEffect())
+
+
+def _is_value(leaf: Any) -> bool:
+    try:
+        core.get_aval(leaf)
+    except TypeError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Printer:
+    """Prints by a format, as NumPy was set to print where the user called."""
+
+    fmt: str
+    options: tuple[tuple[str, Any], ...]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        with np.printoptions(**dict(self.options)):
+            if args and all(field is None for _, field, _, _ in string.Formatter().parse(self.fmt)):
+                text = " ".join((self.fmt, *map(str, args)))  # not checked, and without a place for its values
+            else:
+                text = self.fmt.format(*args, **kwargs)
+        sys.stdout.write(f"{text}\n")
+
+    def __repr__(self) -> str:
+        return f"print({self.fmt!r})"
+
+
+def _print(fmt: Any, args: Any, kwargs: Any, ordered: bool, unchecked: bool) -> None:
+    if not isinstance(fmt, str):
+        raise TypeError(f"debug.print: fmt must be a string, got {fmt!r}")
+    if not unchecked:
+        try:
+            _Checker().format(fmt, *args, **kwargs)
+        except (KeyError, IndexError) as error:
+            raise type(error)(
+                f"debug.print: fmt must refer to values that are given, got {fmt!r} for {len(args)} values and "
+                f"the names {sorted(kwargs)}"
+            ) from None
+    _bind("debug.print", Printer(fmt, tuple(np.get_printoptions().items())), args, kwargs, ordered)
+
+
+class _Checker(string.Formatter):
+    """Formats nothing, but looks every value up, and refuses those that are not looked up."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        return value
+
+    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+        positions = [i for i in range(len(args)) if i not in used_args]
+        names = [name for name in kwargs if name not in used_args]
+        if positions:
+            raise ValueError(f"debug.print: fmt must refer to every value, but leaves out those at {positions}")
+        if names:
+            raise ValueError(
+                f"debug.print: fmt must refer to every value, but leaves out {names}; "
+                "is it an f-string, which was formatted before the values were known?"
+            )
+
+
+def _debug_callback_impl(*args: Any, callback: Any, effect: core.Effect) -> Any:
+    backend.wait_for_effect(effect)
+    flat_call(callback, args)
+    return []
+
+
+def _debug_callback_abstract_eval(*avals: Any, callback: Any, effect: core.Effect) -> Any:
+    return [], {effect}
+
+
+def _debug_callback_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    debug_callback_p.bind(*primals, **params)
+    return [], []
+
+
+def _debug_callback_transpose(cts: Any, *args: Any, **params: Any) -> Any:
+    return [None] * len(args)
+
+
+def _debug_callback_batch(args: Any, dims: Any, *, callback: Any, effect: core.Effect) -> Any:
+    callback, moved, _ = one_by_one(callback, args, dims, ())
+    debug_callback_p.bind(*moved, callback=callback, effect=effect)
+    return [], []
+
+
+def _debug_callback_lowering(ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, effect: core.Effect) -> Any:
+    token = ctx.tokens_in[effect] if ctx.tokens_in else None
+    _, after, _ = mlir.emit_python_callback(
+        ctx, callback, token, args, ctx.avals_in, ctx.avals_out, has_side_effect=True
+    )
+    if token is not None:
+        ctx.set_tokens_out({effect: after})
+    return []
+
+
+rules = {
+    "impl": _debug_callback_impl,
+    "effectful_abstract_eval": _debug_callback_abstract_eval,
+    "jvp": _debug_callback_jvp,
+    "transpose": _debug_callback_transpose,
+    "batch": _debug_callback_batch,
+    "lowering": _debug_callback_lowering,
+}

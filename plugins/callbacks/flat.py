@@ -1,0 +1,169 @@
+"""Python functions of trees of arrays, as functions of flat arrays that a primitive can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend, core
+from primax.extend.core import tree
+from primax.extend.interpreters import batching, mlir
+
+__all__ = ["FlatCallback", "OneByOne", "one_by_one", "require_callable", "result_types", "run_eagerly"]
+
+
+@dataclass(frozen=True, slots=True)
+class FlatCallback:
+    """A function of the leaves of its arguments, which returns the leaves of its result.
+
+    Attributes:
+      function: what the user gave; it receives arrays on a CPU.
+      user: the primax function it was given to, for messages.
+      in_tree: the structure of `(args, kwargs)`.
+      out_tree: the structure of the result; None if it is of no interest.
+      static: positions and values of leaves that are no arrays, in order.
+    """
+
+    function: Any
+    user: str
+    in_tree: Any
+    out_tree: Any = None
+    static: tuple[tuple[int, Any], ...] = ()
+
+    def __call__(self, *flat: Any) -> list[Any]:
+        leaves = [_as_array(x) for x in flat]
+        for i, leaf in self.static:
+            leaves.insert(i, leaf)
+        args, kwargs = tree.unflatten(self.in_tree, leaves)
+        result = self.function(*args, **kwargs)
+        return [] if self.out_tree is None else tree.flatten(result)[0]
+
+    def label(self, i: int) -> str:
+        """What messages call the `i`-th leaf of the result."""
+        numbered = tree.unflatten(self.out_tree, range(self.out_tree.num_leaves))
+        path = tree.keystr(tree.tree_leaves_with_path(numbered)[i][0])
+        return f"{self.user}: output{path} of {_name(self.function)}"
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """A callback for each element along the first axis of its arguments, in order.
+
+    Attributes:
+      callback: what is called for each.
+      mapped: for each argument whether it has that axis.
+      size: how many elements there are.
+      result_avals: what the callback returns.
+    """
+
+    callback: Any
+    mapped: tuple[bool, ...]
+    size: int
+    result_avals: tuple[Any, ...]
+
+    def __call__(self, *flat: Any) -> list[Any]:
+        given = [np.asarray(x) if m else x for x, m in zip(flat, self.mapped, strict=True)]
+        results = [np.empty((self.size, *aval.shape), aval.dtype) for aval in self.result_avals]
+        for i in range(self.size):
+            found = self.callback(*(x[i] if m else x for x, m in zip(given, self.mapped, strict=True)))
+            for result, x in zip(results, mlir.host_results(found, self.result_avals, self.label), strict=True):
+                result[i] = x
+        return results
+
+    def label(self, i: int) -> str:
+        """What messages call the `i`-th result."""
+        return self.callback.label(i)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"one_by_one({self.callback!r})"
+
+
+def one_by_one(
+    callback: Any, args: Sequence[Any], dims: Sequence[Any], result_avals: Sequence[Any]
+) -> tuple[OneByOne, list[Any], tuple[Any, ...]]:
+    """The callback, arguments and result types for a batch, whose elements are handled one after the other."""
+    size, moved = mapped_in_front(args, dims)
+    mapped = tuple(dim is not None for dim in dims)
+    outs = tuple(aval.unmapped(size, 0) for aval in result_avals)
+    return OneByOne(callback, mapped, size, tuple(result_avals)), moved, outs
+
+
+def mapped_in_front(args: Sequence[Any], dims: Sequence[Any]) -> tuple[int, list[Any]]:
+    """The length of the mapped axis, and the arguments with that axis in front, if they have it."""
+    size = next(core.get_aval(x).shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None)
+    return size, [x if dim is None else batching.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)]
+
+
+def _as_array(x: Any) -> core.Array:
+    """The argument of a callback as an array, on a CPU and without a weak type."""
+    aval = core.get_aval(x)
+    platform = backend.default_device().platform
+    if type(x) is core.Array and not aval.weak_type and platform == "cpu":
+        return x
+    return backend.put_value(np.asarray(x), device=None if platform == "cpu" else backend.devices("cpu")[0])
+
+
+def run_eagerly(callback: Any, args: Sequence[Any], result_avals: Sequence[Any]) -> list[core.Array]:
+    """The results of a callback that is called outside of any program.
+
+    Raises:
+      XlaError: it raised something, or returned something else than promised.
+    """
+    device = backend.choose_device(args)
+    try:
+        found = mlir.host_results(flat_call(callback, args), result_avals, callback.label)
+    except Exception as error:
+        raise core.XlaError(f"{type(error).__name__}: {error}") from error
+    committed = any(type(x) is core.Array and x.committed for x in args)
+    return [backend.put_value(x, device=device if committed else None) for x in found]
+
+
+def flat_call(callback: Any, args: Sequence[Any]) -> list[Any]:
+    """Call a callback with the arguments of a primitive that is evaluated."""
+    for x in args:
+        if isinstance(x, core.Tracer):
+            raise core.escaped(x)
+    return callback(*args)  # type: ignore[no-any-return]
+
+
+def require_callable(user: str, callback: Any) -> None:
+    """Check what a user gave for a callback.
+
+    Raises:
+      TypeError: it cannot be called.
+    """
+    if not callable(callback):
+        raise TypeError(f"{user}: callback must be callable, got {callback!r}")
+
+
+def result_types(user: str, result_shape_dtypes: Any) -> tuple[tuple[core.ShapedArray, ...], Any]:
+    """The types that a callback is to return, and their structure.
+
+    Raises:
+      TypeError: a leaf has no shape or no dtype.
+      ValueError: a dtype has 64 bits, which `enable_x64` does not allow.
+    """
+    leaves, out_tree = tree.flatten(result_shape_dtypes)
+    avals = []
+    for i, leaf in enumerate(leaves):
+        if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")) or isinstance(leaf, type):
+            path = tree.keystr(tree.tree_leaves_with_path(result_shape_dtypes)[i][0])
+            raise TypeError(f"{user}: result_shape_dtypes{path} must have a shape and a dtype, got {leaf!r}")
+        dtype = core.dtypes.canonicalize_dtype(leaf.dtype)
+        if dtype != leaf.dtype:
+            raise ValueError(
+                f"{user}: result_shape_dtypes must have dtypes of up to 32 bits, unless enable_x64 is on, "
+                f"got {leaf.dtype}"
+            )
+        avals.append(core.ShapedArray(leaf.shape, dtype))
+    return tuple(avals), out_tree
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", None) or repr(function)

@@ -1,0 +1,52 @@
+"""The ways in which `vmap` treats functions that primax cannot look into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend import backend
+from primax.extend.interpreters import batching
+from primax.plugins.callbacks.flat import mapped_in_front
+
+__all__ = ["check_sharding", "check_vmap_method", "vmap_at_once"]
+
+_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+
+def check_vmap_method(user: str, method: Any) -> None:
+    """Check the name of a way.
+
+    Raises:
+      ValueError: there is no such way.
+    """
+    if method is not None and method not in _METHODS:
+        raise ValueError(f"{user}: vmap_method must be one of {', '.join(_METHODS)} or None, got {method!r}")
+
+
+def check_sharding(user: str, sharding: Any) -> None:
+    """Check where a callback is to run.
+
+    Raises:
+      TypeError: `sharding` is not that of one device.
+    """
+    backend.device_of(sharding, user)
+
+
+def vmap_at_once(
+    user: str, method: str | None, args: Sequence[Any], dims: Sequence[Any], result_avals: Sequence[Any]
+) -> tuple[list[Any], tuple[Any, ...]]:
+    """The arguments and result types of the one call that handles a batch.
+
+    Raises:
+      NotImplementedError: no method is named.
+    """
+    if method is None:
+        raise NotImplementedError(
+            f"{user}: vmap_method must be given where the call is mapped over an axis, one of {', '.join(_METHODS)}"
+        )
+    size, moved = mapped_in_front(args, dims)
+    if method != "legacy_vectorized":
+        length = size if method == "broadcast_all" else 1
+        moved = [batching.broadcast(x, length, 0) if dim is None else x for x, dim in zip(moved, dims, strict=True)]
+    return moved, tuple(aval.unmapped(size, 0) for aval in result_avals)
