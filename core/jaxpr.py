@@ -362,18 +362,20 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 
 def dce_jaxpr(
-    jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
     """Remove what the wanted outputs do not need. Equations with effects stay.
 
     Args:
       jaxpr: the program.
-      used_outputs: for each output whether it is wanted.
+      used_outputs: for each output (or for all) whether it is wanted.
       instantiate: for each input (or for all) whether to keep it although unused.
 
     Returns:
       The trimmed jaxpr and, for each input, whether it was kept.
     """
+    if isinstance(used_outputs, bool):
+        used_outputs = [used_outputs] * len(jaxpr.outvars)
     if len(used_outputs) != len(jaxpr.outvars):
         raise TypeError(
             f"dce_jaxpr: used_outputs must have one flag per output, "

@@ -2,8 +2,104 @@
 
 from __future__ import annotations
 
-from primax.core.avals import ShapeDtypeStruct
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.core import tree
+from primax.core.avals import AbstractValue, ShapeDtypeStruct, get_aval
 from primax.core.tree import flatten_axes, keystr
+from primax.extend.linear_util import DebugInfo, transformation_with_aux2
 from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names
 
-__all__ = ["ShapeDtypeStruct", "StaticArguments", "avals_of", "flatten_axes", "keystr", "positions_and_names"]
+__all__ = [
+    "ShapeDtypeStruct",
+    "StaticArguments",
+    "avals_of",
+    "debug_info",
+    "flatten_axes",
+    "flatten_fun",
+    "flatten_fun_nokwargs",
+    "keystr",
+    "positions_and_names",
+    "shaped_abstractify",
+]
+
+
+def shaped_abstractify(x: Any) -> AbstractValue:
+    """The type of a value, or of what has a shape and a dtype.
+
+    Raises:
+      TypeError: it is neither.
+    """
+    if isinstance(x, AbstractValue):
+        return x
+    try:
+        return get_aval(x)  # type: ignore[no-any-return]
+    except TypeError:
+        if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            raise
+        return get_aval(ShapeDtypeStruct(x.shape, x.dtype))  # type: ignore[no-any-return]
+
+
+@transformation_with_aux2
+def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *leaves: Any) -> list[Any]:
+    """A function of `(args, kwargs)` as one of leaves; the second result is the structure of what it returns.
+
+    Args:
+      fun: the function, wrapped by `linear_util.wrap_init`.
+      in_tree: the structure of `(args, kwargs)`.
+    """
+    args, kwargs = tree.unflatten(in_tree, leaves)
+    outs: list[Any]
+    outs, out_tree = tree.flatten(f(*args, **kwargs))
+    store.put(out_tree)
+    return outs
+
+
+@transformation_with_aux2
+def flatten_fun_nokwargs(f: Callable[..., Any], store: Any, in_tree: Any, *leaves: Any) -> list[Any]:
+    """Like `flatten_fun`, for the structure of positional arguments alone."""
+    outs: list[Any]
+    outs, out_tree = tree.flatten(f(*tree.unflatten(in_tree, leaves)))
+    store.put(out_tree)
+    return outs
+
+
+def debug_info(
+    traced_for: str,
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    *,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+) -> DebugInfo:
+    """What messages say of a function that is called with these arguments.
+
+    Args:
+      traced_for: who traces it, such as `"jit"`.
+      fun: the function.
+      args: its positional arguments.
+      kwargs: its keyword arguments.
+      static_argnums: positions of arguments that have no leaves.
+      static_argnames: names of such arguments.
+    """
+    name = getattr(fun, "__name__", "a_function")
+    code = getattr(inspect.unwrap(fun), "__code__", None)
+    where = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
+    return DebugInfo(traced_for, name + where, _leaf_names(fun, args, kwargs, static_argnums, static_argnames))
+
+
+def _leaf_names(fun: Any, args: Any, kwargs: Any, static_argnums: Any, static_argnames: Any) -> Any:
+    try:
+        bound = inspect.signature(fun).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return None
+    static = {list(bound.arguments)[i] for i in static_argnums if i < len(bound.arguments)} | set(static_argnames)
+    return tuple(
+        name + keystr(path)
+        for name, value in bound.arguments.items()
+        if name not in static
+        for path, _ in tree.tree_leaves_with_path(value)
+    )

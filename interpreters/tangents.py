@@ -46,6 +46,10 @@ class Zero:
             self._primal = None
         return self._aval
 
+    def instantiate(self) -> Any:
+        """The zero as a value."""
+        return zeros_like_aval(self.aval)
+
     def __repr__(self) -> str:
         return f"Zero({self.aval.str_short()})"
 

@@ -49,6 +49,18 @@ from primax.core.rules import Provenance, RuleTable, load_plugins, new_rule_tabl
 from primax.core.rules import epoch as rules_epoch
 from primax.core.samples import Sample
 from primax.core.trace import Trace, Tracer, current_trace, escaped, set_current_trace, thread
+from primax.extend.core.names import (
+    TraceTag,
+    concrete_or_error,
+    eval_context,
+    find_top_trace,
+    mapped_aval,
+    primal_dtype_to_tangent_dtype,
+    take_current_trace,
+    unmapped_aval,
+    valid_jaxtype,
+)
+from primax.extend.linear_util import DebugInfo
 from primax.interpreters.evaluate import EvalTrace, apply_primitive, clear_caches, eval_trace
 from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
 
@@ -59,6 +71,7 @@ __all__ = [
     "Atom",
     "ClosedJaxpr",
     "ConcretizationTypeError",
+    "DebugInfo",
     "DropVar",
     "Effect",
     "Effects",
@@ -79,6 +92,7 @@ __all__ = [
     "StagingTrace",
     "StagingTracer",
     "Trace",
+    "TraceTag",
     "Tracer",
     "TracerBoolConversionError",
     "UnexpectedTracerError",
@@ -89,24 +103,29 @@ __all__ = [
     "cached",
     "check_jaxpr",
     "clear_caches",
+    "concrete_or_error",
     "config",
     "current_trace",
     "dce_jaxpr",
     "deeper",
     "dtypes",
     "escaped",
+    "eval_context",
     "eval_jaxpr",
     "eval_trace",
+    "find_top_trace",
     "gensym",
     "get_aval",
     "jaxpr_as_fun",
     "jaxprs_in_params",
     "kind_of",
     "load_plugins",
+    "mapped_aval",
     "new_jaxpr_eqn",
     "new_rule_table",
     "no_effects",
     "ordered_effects",
+    "primal_dtype_to_tangent_dtype",
     "protocol_of",
     "register_aval",
     "register_effect",
@@ -114,7 +133,10 @@ __all__ = [
     "rules_epoch",
     "set_current_trace",
     "subjaxprs",
+    "take_current_trace",
     "thread",
     "trace_to_jaxpr",
     "tree",
+    "unmapped_aval",
+    "valid_jaxtype",
 ]

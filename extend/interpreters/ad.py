@@ -34,6 +34,7 @@ __all__ = [
     "Tape",
     "UndefinedPrimal",
     "Zero",
+    "add_jaxvals",
     "add_tangents",
     "backward",
     "bilinear_jvp",
@@ -43,6 +44,7 @@ __all__ = [
     "defjvp2",
     "deflinear",
     "deflinear2",
+    "get_primitive_transpose",
     "instantiate_zeros",
     "is_undefined_primal",
     "jvp_flat",
@@ -62,6 +64,20 @@ __all__ = [
 ]
 
 Rule = Callable[..., Any]
+
+
+def add_jaxvals(x: Any, y: Any) -> Any:
+    """The sum of two values of one type; `add_tangents` takes symbolic zeros too."""
+    return add_tangents(x, y)
+
+
+def get_primitive_transpose(primitive: Any) -> Rule:
+    """The transpose rule of a primitive.
+
+    Raises:
+      MissingRuleError: no active plugin gives one.
+    """
+    return primitive_transposes.find(primitive)
 
 
 def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:

@@ -6,16 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.core.avals import get_aval
-from primax.core.rules import axis_batch_rules as axis_primitive_batchers
+from primax.core.rules import axis_batch_rules as fancy_primitive_batchers
 from primax.core.rules import batch_rules as primitive_batchers
+from primax.interpreters import batching
 from primax.interpreters.batching import (
     AxisData,
     BatchTrace,
     BatchTracer,
     batch_flat,
     batch_jaxpr,
-    bdim_at_front,
-    broadcast,
     moveaxis,
     not_mapped,
     to_dim,
@@ -34,6 +33,7 @@ __all__ = [
     "defbroadcasting",
     "defreducer",
     "defvectorized",
+    "fancy_primitive_batchers",
     "moveaxis",
     "not_mapped",
     "primitive_batchers",
@@ -43,6 +43,37 @@ __all__ = [
 ]
 
 Rule = Callable[..., Any]
+
+
+class _AxisBatchers:
+    """Takes axis-aware rules of an older form, `(axis_size, axis_name, None, args, dims, **params) -> (out, dim)`."""
+
+    def __setitem__(self, primitive: Any, rule: Rule) -> None:
+        def batch(axis: AxisData, args: Any, dims: Any, **params: Any) -> Any:
+            return rule(axis.size, axis.name, None, args, dims, **params)
+
+        batch.func = rule  # type: ignore[attr-defined]
+        fancy_primitive_batchers[primitive] = batch
+
+
+axis_primitive_batchers = _AxisBatchers()
+
+
+def broadcast(x: Any, size: int, axis: int, mesh_axis: None = None) -> Any:
+    """`size` copies of `x` along a new axis.
+
+    Args:
+      x: a value.
+      size: how many.
+      axis: where the new axis is.
+      mesh_axis: jax's axis of a mesh that it is laid out along; there is none here.
+    """
+    return batching.broadcast(x, size, axis)
+
+
+def bdim_at_front(x: Any, dim: int | None, size: int, mesh_axis: None = None) -> Any:
+    """A value with its batch axis in front, broadcast if it has none; see `broadcast`."""
+    return batching.bdim_at_front(x, dim, size)
 
 
 def vectorized(primitive: Any) -> Rule:

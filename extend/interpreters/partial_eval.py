@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from primax.core.jaxpr import dce_jaxpr
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.core.avals import AbstractValue, get_aval
+from primax.core.jaxpr import Jaxpr, dce_jaxpr
 from primax.core.rules import dce_rules, partial_eval_jaxpr_rules, partial_eval_rules, staging_rules
+from primax.core.trace import current_trace, set_current_trace
 from primax.interpreters.partial_eval import PartialEval, close_over, partial_eval_jaxpr
+from primax.interpreters.partial_eval import close_over as convert_constvars_jaxpr
 from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
 
 __all__ = [
     "PartialEval",
+    "PartialVal",
     "StagingTrace",
     "StagingTracer",
     "close_over",
+    "convert_constvars_jaxpr",
     "dce_jaxpr",
     "dce_rules",
     "partial_eval_jaxpr",
@@ -19,4 +27,88 @@ __all__ = [
     "partial_eval_rules",
     "staging_rules",
     "trace_to_jaxpr",
+    "trace_to_jaxpr_dynamic",
+    "trace_to_jaxpr_nounits",
 ]
+
+
+def trace_to_jaxpr_dynamic(
+    fun: Callable[..., Any], in_avals: Sequence[Any]
+) -> tuple[Jaxpr, list[AbstractValue], list[Any]]:
+    """Stage a function of flat arguments; `trace_to_jaxpr` does so for functions that are not wrapped.
+
+    Args:
+      fun: wrapped by `linear_util.wrap_init`; it returns a list of values.
+      in_avals: types of its arguments.
+
+    Returns:
+      The program, the types of its outputs, and the values of its constvars.
+    """
+    call = getattr(fun, "call_wrapped", fun)
+    closed = trace_to_jaxpr(call, in_avals, fun.__name__)
+    return closed.jaxpr, closed.out_avals, closed.consts
+
+
+class PartialVal(tuple[Any, Any]):
+    """A value that is known, `(None, value)`, or one of which only the type is, `(aval, None)`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def known(cls, const: Any) -> PartialVal:
+        """One that is known."""
+        return cls((None, const))
+
+    @classmethod
+    def unknown(cls, aval: AbstractValue) -> PartialVal:
+        """One of which only the type is known."""
+        return cls((aval, None))
+
+    def is_known(self) -> bool:
+        return self[0] is None
+
+    def get_known(self) -> Any:
+        """The value, or None."""
+        return self[1]
+
+    def get_aval(self) -> Any:
+        return get_aval(self[1]) if self.is_known() else self[0]
+
+
+class _PartialTrace(StagingTrace):
+    """Computes what depends on known values alone, and stages the rest."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        if any(isinstance(x, StagingTracer) and x._trace is self for x in args):
+            return super().process(primitive, args, params)
+        return self.parent.process(primitive, args, params)
+
+
+def trace_to_jaxpr_nounits(
+    fun: Callable[..., Any], pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
+    """Compute what a function can from the arguments that are known, and stage the rest.
+
+    Args:
+      fun: wrapped by `linear_util.wrap_init`; it returns a list of values.
+      pvals: its arguments.
+      instantiate: for each output (or for all) whether the program returns it even if it is known.
+
+    Returns:
+      The program from the unknown arguments to the unknown outputs, the outputs, and the values of the
+      program's constvars. An equation of which one argument is unknown is staged as a whole.
+    """
+    trace = _PartialTrace(current_trace(), fun.__name__)
+    args = [pval.get_known() if pval.is_known() else trace.new_arg(pval.get_aval()) for pval in pvals]
+    with set_current_trace(trace):
+        outs = list(getattr(fun, "call_wrapped", fun)(*args))
+    wanted = [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate
+    found: list[PartialVal] = []
+    for out, want in zip(outs, wanted, strict=True):
+        unknown = want or (isinstance(out, StagingTracer) and out._trace is trace)
+        found.append(PartialVal.unknown(get_aval(out)) if unknown else PartialVal.known(out))
+    closed = trace.close([out for out, pval in zip(outs, found, strict=True) if not pval.is_known()])
+    trace.end()
+    return closed.jaxpr, found, closed.consts

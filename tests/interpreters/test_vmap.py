@@ -151,6 +151,6 @@ def test_an_axis_aware_rule_gets_the_axis():
         seen.append((axis.name, axis.size, tuple(dims)))
         return p.bind(*args), dims[0]
 
-    batching.axis_primitive_batchers[p] = rule
+    batching.fancy_primitive_batchers[p] = rule
     px.vmap(p.bind, axis_name="i")(np.ones((2, 3), np.float32))
     assert seen == [("i", 2, (0,))]

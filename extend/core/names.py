@@ -1,0 +1,100 @@
+"""Functions of `jax.extend.core` that the kernel has as methods, or by another name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from primax.core import dtypes
+from primax.core.avals import AbstractValue, get_aval
+from primax.core.errors import ConcretizationTypeError, tracer_message
+from primax.core.trace import Tracer, current_trace, escaped, set_current_trace
+from primax.interpreters.evaluate import eval_trace
+
+__all__ = [
+    "TraceTag",
+    "concrete_or_error",
+    "eval_context",
+    "find_top_trace",
+    "mapped_aval",
+    "primal_dtype_to_tangent_dtype",
+    "take_current_trace",
+    "unmapped_aval",
+    "valid_jaxtype",
+]
+
+
+class TraceTag:
+    """Tells the tracers of one use of a transformation from those of another; equal to nothing but itself."""
+
+    __slots__ = ()
+
+
+@contextmanager
+def take_current_trace() -> Iterator[Any]:
+    """Take the current trace, to make it the parent of a new one; binds meanwhile are evaluated."""
+    taken = current_trace()
+    with set_current_trace(eval_trace):
+        yield taken
+
+
+def eval_context() -> AbstractContextManager[Any]:
+    """Evaluate what is bound within a `with` block, whatever transformation is at work."""
+    return set_current_trace(eval_trace)
+
+
+def find_top_trace(args: Any = ()) -> Any:
+    """The current trace, whatever the arguments: it is the one that handles a bind."""
+    return current_trace()
+
+
+def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
+    """The type of one element along an axis of a value.
+
+    Args:
+      size: the length of the axis.
+      axis: its position, None if there is none.
+      aval: the type of the value.
+    """
+    return aval.mapped(size, axis)
+
+
+def unmapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
+    """The type of a value with one more axis; see `mapped_aval`."""
+    return aval.unmapped(size, axis)
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Whether `x` can be an argument of a program."""
+    try:
+        get_aval(x)
+    except TypeError:
+        return False
+    return True
+
+
+def primal_dtype_to_tangent_dtype(dtype: Any) -> Any:
+    """The dtype of tangents of values of a dtype."""
+    return dtypes.tangent_dtype(dtype)
+
+
+def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:
+    """A value that must be known while the program is traced.
+
+    Args:
+      force: what to make of it, such as `int`; None leaves it as it is.
+      value: a value, or a tracer that may have one.
+      context: the sentence that the message begins with.
+
+    Raises:
+      ConcretizationTypeError: it is a tracer without a value.
+    """
+    if isinstance(value, Tracer):
+        if not value._trace.alive:
+            raise escaped(value)
+        if not value.is_concrete:
+            asked = context or "A value was asked of a tracer"
+            raise ConcretizationTypeError(tracer_message(value, asked, "Make it a static argument if it can be."))
+        value = value.concrete()
+    return value if force is None else force(value)

@@ -1,0 +1,62 @@
+"""Effects of programs, and jax's lists of what is allowed of them: views of what `register_effect` was told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from primax.core.effects import Effect, Effects, effect_kinds, kind_of, no_effects, register_effect
+
+__all__ = [
+    "Effect",
+    "EffectTypeSet",
+    "Effects",
+    "control_flow_allowed_effects",
+    "custom_derivatives_allowed_effects",
+    "lowerable_effects",
+    "no_effects",
+    "ordered_effects",
+    "register_effect",
+]
+
+
+class EffectTypeSet:
+    """The classes of effects of which one thing is allowed.
+
+    Args:
+      flag: the argument of `register_effect` that says so; none if being known is enough.
+    """
+
+    def __init__(self, flag: str = "") -> None:
+        self._flag = flag
+
+    def __repr__(self) -> str:
+        names = sorted(kind.__name__ for kind, flags in effect_kinds.items() if getattr(flags, self._flag, True))
+        return f"EffectTypeSet({', '.join(names)})"
+
+    def add_type(self, effect_type: type[Effect]) -> None:
+        """Register a class of effects, or allow one more thing of it."""
+        known = effect_kinds.get(effect_type)
+        flags = asdict(known) if known is not None else {}
+        register_effect(effect_type, **(flags | {self._flag: True} if self._flag else flags))
+
+    def contains(self, effect: Effect) -> bool:
+        """Whether it is allowed of an effect."""
+        try:
+            return bool(getattr(kind_of(effect), self._flag, True))
+        except TypeError:
+            return False
+
+    def filter_in(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Those of which it is allowed."""
+        return [effect for effect in effects if self.contains(effect)]
+
+    def filter_not_in(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Those of which it is not."""
+        return [effect for effect in effects if not self.contains(effect)]
+
+
+lowerable_effects = EffectTypeSet()
+ordered_effects = EffectTypeSet("ordered")
+control_flow_allowed_effects = EffectTypeSet("control_flow")
+custom_derivatives_allowed_effects = EffectTypeSet("custom_derivatives")

@@ -1,0 +1,219 @@
+"""Functions with transformations around them, which may hand out a second result: what jax's tracing functions take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Any
+
+__all__ = [
+    "DebugInfo",
+    "StoreException",
+    "WrappedFun",
+    "merge_linear_aux",
+    "transformation",
+    "transformation2",
+    "transformation_with_aux",
+    "transformation_with_aux2",
+    "wrap_init",
+]
+
+
+class StoreException(Exception):
+    """A second result was asked for before there was one, or given twice."""
+
+
+class _Store:
+    """Holds the second result of a transformation."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held: list[Any] = []
+
+    @property
+    def full(self) -> bool:
+        return bool(self._held)
+
+    def put(self, value: Any) -> None:
+        if self._held:
+            raise StoreException("a wrapped function was called twice; wrap it again for each call")
+        self._held.append(value)
+
+    def get(self) -> Any:
+        if not self._held:
+            raise StoreException("a second result is there only once the wrapped function has been called")
+        return self._held[0]
+
+
+@dataclass(frozen=True, slots=True)
+class DebugInfo:
+    """What messages and programs say of a function.
+
+    Attributes:
+      traced_for: who traces it, such as `"jit"`.
+      func_src_info: its name, followed by its file and line if they are known.
+      arg_names: a name for each leaf of its arguments; None if they are not known.
+      result_paths: likewise for its results.
+    """
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] | None = None
+    result_paths: tuple[str, ...] | None = None
+
+    @property
+    def func_name(self) -> str:
+        return self.func_src_info.split(" ")[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrappedFun:
+    """A function and the transformations around it. Two are equal if they consist of equal parts.
+
+    Attributes:
+      f: the function.
+      f_transformed: the function with all transformations applied.
+      transforms: each transformation with its static arguments, the outermost first.
+      params: keyword arguments given in advance.
+      debug_info: what messages say of it.
+    """
+
+    f: Callable[..., Any]
+    f_transformed: Callable[..., Any]
+    transforms: tuple[tuple[Callable[..., Any], tuple[Hashable, ...]], ...] = ()
+    params: tuple[tuple[str, Any], ...] = ()
+    debug_info: DebugInfo | None = None
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.f, "__name__", "a function")
+
+    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function with its transformations around it."""
+        return self.f_transformed(*args, **dict(self.params, **kwargs))
+
+    def wrap(self, gen: Callable[..., Any], static: tuple[Any, ...], store: _Store | None = None) -> WrappedFun:
+        """One more transformation, around all others."""
+        before = () if store is None else (store,)
+        outer = partial(gen, self.f_transformed, *before, *static)
+        return WrappedFun(self.f, outer, ((gen, static), *self.transforms), self.params, self.debug_info)
+
+    def with_unknown_names(self) -> WrappedFun:
+        """The same function, of whose arguments and results no names are known."""
+        info = self.debug_info
+        bare = None if info is None else DebugInfo(info.traced_for, info.func_src_info)
+        return WrappedFun(self.f, self.f_transformed, self.transforms, self.params, bare)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WrappedFun) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> Any:
+        return self.f, self.transforms, self.params
+
+
+def wrap_init(
+    f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: DebugInfo | None = None
+) -> WrappedFun:
+    """A function without transformations, ready to be given some.
+
+    Args:
+      f: the function.
+      params: keyword arguments to call it with.
+      debug_info: what messages say of it.
+
+    >>> from primax.extend import linear_util as lu
+    >>> lu.wrap_init(pow, {"mod": 5}).call_wrapped(2, 3)
+    3
+    """
+    return WrappedFun(f, f, (), tuple(sorted((params or {}).items())), debug_info)
+
+
+def _wrapped(fun: Any) -> WrappedFun:
+    return fun if isinstance(fun, WrappedFun) else wrap_init(fun)
+
+
+def transformation2(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
+    """Make a transformation of functions from `gen(f, *static, *args, **kwargs)`, which calls `f`.
+
+    Returns:
+      `(fun, *static) -> WrappedFun`.
+    """
+
+    @wraps(gen)
+    def transform(fun: Any, *static: Any) -> WrappedFun:
+        return _wrapped(fun).wrap(gen, static)
+
+    return transform
+
+
+def transformation_with_aux2(gen: Callable[..., Any]) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
+    """Like `transformation2`, for `gen(f, store, *static, *args, **kwargs)`, which puts its second result in `store`.
+
+    Returns:
+      `(fun, *static) -> (WrappedFun, function that gives the second result)`.
+    """
+
+    @wraps(gen)
+    def transform(fun: Any, *static: Any) -> tuple[WrappedFun, Callable[[], Any]]:
+        store = _Store()
+        return _wrapped(fun).wrap(gen, static, store), store.get
+
+    return transform
+
+
+def transformation(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
+    """Make a transformation of functions from a generator.
+
+    Args:
+      gen: `(*static, *args, **kwargs)`, yields the arguments `(args, kwargs)` to call the function with, is sent
+        what that returns, and yields the result.
+    """
+
+    def around(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return _run(gen, f, args, kwargs)
+
+    return transformation2(wraps(gen)(around))
+
+
+def transformation_with_aux(gen: Callable[..., Any]) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
+    """Like `transformation`, for generators that yield a pair of the result and a second one."""
+
+    def around(f: Callable[..., Any], store: _Store, *args: Any, **kwargs: Any) -> Any:
+        result, second = _run(gen, f, args, kwargs)
+        store.put(second)
+        return result
+
+    return transformation_with_aux2(wraps(gen)(around))
+
+
+def _run(gen: Callable[..., Any], f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    steps = gen(*args, **kwargs)
+    inner_args, inner_kwargs = next(steps)
+    result = steps.send(f(*inner_args, **inner_kwargs))
+    steps.close()
+    return result
+
+
+def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[bool, Any]:
+    """Which of two wrapped functions has been called, as told by their second results.
+
+    Returns:
+      Whether it was the first, and its second result.
+
+    Raises:
+      StoreException: neither has been called, or both have.
+    """
+    found = []
+    for is_first, get in ((True, first), (False, second)):
+        try:
+            found.append((is_first, get()))
+        except StoreException:
+            continue
+    if len(found) != 1:
+        raise StoreException(f"one of two functions should have been called, but {len(found)} were")
+    return found[0]

@@ -1,0 +1,41 @@
+"""Where in the user's program an equation was made. A source is what an equation has as its `source_info`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from primax.core._jaxlib import Traceback
+from primax.core.source_info import Frame, user_frame, user_frames
+from primax.core.thread import thread
+
+__all__ = ["Frame", "current", "summarize", "user_context", "user_frame", "user_frames"]
+
+
+def current() -> Any:
+    """The source of equations that are made now."""
+    return Traceback.get_traceback() if thread.source is None else thread.source
+
+
+def summarize(source_info: Any, num_frames: int = 1) -> str:
+    """The innermost lines of the user's program in a source, one below the other.
+
+    Args:
+      source_info: of an equation.
+      num_frames: how many lines there are at most.
+    """
+    frames = user_frames(source_info)[:num_frames]
+    return "\n".join(map(str, frames)) if frames else "an unknown line"
+
+
+@contextmanager
+def user_context(source_info: Any) -> Iterator[None]:
+    """Attribute the equations that are made within a `with` block to a source; None leaves things as they are."""
+    before = thread.source
+    if source_info is not None:
+        thread.source = source_info
+    try:
+        yield
+    finally:
+        thread.source = before
