@@ -275,9 +275,12 @@ def _forget(key: Any) -> None:
     epoch.bump()
 
 
-def _location(rule: Rule) -> tuple[str, int]:
+def _location(rule: Any) -> tuple[str, int]:
+    """Where a rule was written, or its main part, or where it was asked for if it says so."""
     while hasattr(rule, "func"):
         rule = rule.func
+    if hasattr(rule, "asked_at"):
+        return rule.asked_at
     code = getattr(rule, "__code__", None)
     return ("<builtin>", 0) if code is None else (code.co_filename, code.co_firstlineno)
 

@@ -13,6 +13,8 @@ from primax.core.samples import SampleSource, sample_sources
 
 __all__ = ["Definitions", "define_primitive"]
 
+Rule = Callable[..., Any]
+
 
 class Definitions:
     """The primitives of a module, kept for the plugin host to enter.
@@ -138,13 +140,26 @@ def define_primitive(
         **further,
     }
     found = rules_to_enter(where, primitive, given, unsupported)
-    if isinstance(registry, Definitions):
-        registry._add(primitive, given, unsupported, samples)
-    elif registry is not None:
-        _hand_over(registry, primitive, given, unsupported, samples)
-    else:
+    if registry is None:
         _enter(primitive, found, unsupported, samples)
+    else:
+        handed = _by_kind(found)
+        if isinstance(registry, Definitions):
+            registry._add(primitive, handed, unsupported, samples)
+        else:
+            _hand_over(registry, primitive, handed, unsupported, samples)
     return primitive
+
+
+def _by_kind(found: Mapping[tuple[str, Any], Rule]) -> dict[str, Any]:
+    """Rules as `registry.define` takes them: those of platforms in one mapping."""
+    rules: dict[str, Any] = {}
+    for (kind, key), rule in found.items():
+        if kind == "lowering":
+            rules.setdefault(kind, {})[key[1] if isinstance(key, tuple) else None] = rule
+        else:
+            rules[kind] = rule
+    return rules
 
 
 def _hand_over(
@@ -161,7 +176,7 @@ def _hand_over(
 
 def _enter(
     primitive: Primitive,
-    found: Mapping[tuple[str, Any], Callable[..., Any]],
+    found: Mapping[tuple[str, Any], Rule],
     unsupported: Mapping[str, str],
     samples: tuple[SampleSource, ...],
 ) -> None:

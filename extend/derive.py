@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from primax.core.author import author, is_surface
 from primax.core.avals import get_aval
 from primax.core.derivation import Derivation
 from primax.core.errors import RuleError
@@ -70,7 +71,7 @@ class _Recipe(Derivation):
         rule.derived_from = self.origin
         if callable(source):
             rule.func = source  # where it was written
-        return rule  # type: ignore[no-any-return]
+        return _placed(rule)
 
 
 class _Made(Derivation):
@@ -88,7 +89,18 @@ class _Made(Derivation):
         rule = self.factory(primitive, *self.args, **self.options)
         if not callable(rule):
             raise TypeError(f"{where}: the factory of {kind}={self} must return a rule, got {rule!r}")
-        return rule  # type: ignore[no-any-return]
+        return _placed(rule)
+
+
+def _placed(rule: Any) -> Rule:
+    """A rule that knows where it was asked for, if all of it was written here."""
+    written = rule
+    while hasattr(written, "func"):
+        written = written.func
+    if is_surface(getattr(written, "__module__", None) or ""):
+        _, file, line, _ = author()
+        written.asked_at = file, line
+    return rule  # type: ignore[no-any-return]
 
 
 def by(factory: Rule, *args: Any, **options: Any) -> Derivation:

@@ -12,6 +12,7 @@ from primax.core import _jaxlib, config, rules
 from primax.core._jaxlib import PjitFunctionCache, jax_jit
 from primax.core.array import Array
 from primax.core.avals import get_aval
+from primax.core.errors import MissingRuleError
 from primax.core.primitive import params_key
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, thread
 from primax.core.tree import dispatch_registry
@@ -155,6 +156,8 @@ class EvalTrace(Trace):
             return function(*args)
         impl = rules.impl_rules.get_or_load(primitive)
         if impl is None:
+            if primitive in rules.impl_rules.unsupported:
+                raise MissingRuleError(rules.explain_missing(rules.impl_rules, primitive))
             return apply_primitive(primitive, *args, **params)
         if thread.trace is self:
             return impl(*args, **params)
