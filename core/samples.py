@@ -13,12 +13,19 @@ __all__ = ["Sample", "SampleSource", "sample_sources", "samples_of"]
 class Sample:
     """One way to bind a primitive.
 
+    Arguments should be generic: away from points where the primitive is not smooth, no two elements equal, none of
+    them zero or one without need.
+
     Attributes:
       args: its arguments, NumPy arrays or scalars.
       params: its parameters.
       name: tells samples of one primitive apart in reports; its number if empty.
       rtol: how far off numbers may be, relative to the largest; by dtype if None.
       skip: by the name of a check, why it cannot hold here.
+      constant: positions of inexact arguments that derivatives are not taken with respect to.
+      vary: `(args, k) -> args`, for k = 1, 2, ... other arguments of the same types, where exchanging the elements
+        of each argument would not do.
+      reference: `(*args, **params) -> result`, the same computed by NumPy; a list of results for several.
     """
 
     args: Sequence[Any]
@@ -26,6 +33,9 @@ class Sample:
     name: str = ""
     rtol: float | None = None
     skip: Mapping[str, str] = field(default_factory=dict)
+    constant: Sequence[int] = ()
+    vary: Callable[[Sequence[Any], int], Sequence[Any]] | None = None
+    reference: Callable[..., Any] | None = None
 
 
 SampleSource = Sample | Callable[[], Iterable[Sample]]

@@ -2,4 +2,20 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from primax.core.samples import Sample, samples_of
+from primax.extend.testing.report import ConformanceError, Outcome, Report
+from primax.extend.testing.runner import CHECKS, Check, check_plugin, check_primitive, conformance, iter_checks
+
+__all__ = [
+    "CHECKS",
+    "Check",
+    "ConformanceError",
+    "Outcome",
+    "Report",
+    "Sample",
+    "check_plugin",
+    "check_primitive",
+    "conformance",
+    "iter_checks",
+    "samples_of",
+]

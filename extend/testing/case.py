@@ -1,0 +1,288 @@
+"""One primitive at one sample: its arguments in the types that checks want them in, and its programs there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from primax.core import config, dtypes
+from primax.core.avals import ShapedArray, get_aval
+from primax.core.jaxpr import jaxprs_in_params
+from primax.core.primitive import Primitive
+from primax.core.rules import rule_tables
+from primax.core.samples import Sample
+from primax.extend.testing.programs import Program
+from primax.extend.testing.report import NotRun
+from primax.extend.testing.values import direction, is_inexact, varied, wide
+from primax.interpreters.batching import AxisData, batch_flat
+from primax.interpreters.jvp import jvp_flat
+from primax.interpreters.linearize import linearize_flat
+from primax.interpreters.tangents import Zero
+
+__all__ = ["Case", "Setting", "batched", "is_array_type", "refusal"]
+
+
+class Setting:
+    """A primitive at arguments of certain types.
+
+    Attributes:
+      args: the arguments.
+      avals: their types.
+      active: the positions of those that derivatives are taken with respect to.
+      x64: the word size.
+    """
+
+    def __init__(self, case: Case, args: Sequence[Any], x64: bool, avals: Sequence[Any] | None = None) -> None:
+        self.case = case
+        self.x64 = x64
+        self.args = list(args)
+        with config.enable_x64(x64):
+            self.avals = [get_aval(x) for x in args] if avals is None else list(avals)
+        self.active = [
+            i
+            for i, aval in enumerate(self.avals)
+            if is_array_type(aval) and dtypes.is_inexact(aval.dtype) and i not in case.sample.constant
+        ]
+
+    def bind(self, *args: Any) -> list[Any]:
+        """The primitive's results, as a list."""
+        return self.case.bind(*args)
+
+    @cached_property
+    def out_avals(self) -> list[Any]:
+        """The promised types of the results."""
+        with config.enable_x64(self.x64):
+            return self.case.primitive.abstract_eval(tuple(self.avals), dict(self.case.sample.params))[0]
+
+    @cached_property
+    def smooth(self) -> list[int]:
+        """The positions of results that have tangents."""
+        return [i for i, aval in enumerate(self.out_avals) if is_array_type(aval) and dtypes.is_inexact(aval.dtype)]
+
+    def program(self, fun: Any, *args: Any) -> Program:
+        """A program, of this word size, compiled if the primitive has a lowering."""
+        return Program(fun, args, compiled=self.case.compiles, x64=self.x64)
+
+    @cached_property
+    def base(self) -> Program:
+        """The primitive itself."""
+        return self.program(self.bind, *self.args)
+
+    @cached_property
+    def tangents(self) -> list[Any]:
+        """A direction for each active argument."""
+        return [direction(self.args[i], i) for i in self.active]
+
+    @cached_property
+    def cotangents(self) -> list[Any]:
+        """A cotangent for each result that has tangents."""
+        return [
+            direction(np.ones(self.out_avals[i].shape, self.out_avals[i].dtype), ("cotangent", i)) for i in self.smooth
+        ]
+
+    def moved(self, tangents: Sequence[Any], step: float, active: Sequence[int] | None = None) -> list[Any]:
+        """The arguments, a step along the tangents of the active ones."""
+        moved = list(self.args)
+        for i, t in zip(self.active if active is None else active, tangents, strict=True):
+            moved[i] = np.asarray(wide(moved[i]) + step * wide(t)).astype(np.asarray(moved[i]).dtype)
+        return moved
+
+    def push(self, args: Sequence[Any], tangents: Sequence[Any], active: Sequence[int]) -> tuple[list[Any], list[Any]]:
+        """Results, and the tangents of those that have any, under the current trace."""
+        given: list[Any] = [Zero(get_aval(x).to_tangent_aval()) for x in args]
+        for i, t in zip(active, tangents, strict=True):
+            given[i] = t
+        outs, found = jvp_flat(self.bind, args, given)
+        return outs, [found[i] for i in self.smooth]
+
+    def pull(self, args: Sequence[Any], cotangents: Sequence[Any], active: Sequence[int]) -> list[Any]:
+        """Cotangents of the active arguments from those of the results that have any, under the current trace."""
+        _, tape = linearize_flat(self.bind, args, [i in active for i in range(len(args))])
+        given: list[Any] = [Zero(aval.to_tangent_aval()) for aval in self.out_avals]
+        for i, ct in zip(self.smooth, cotangents, strict=True):
+            given[i] = ct
+        return tape.transpose(given)
+
+    @cached_property
+    def forward(self) -> Program:
+        """From the arguments and a tangent for each active one to the results and the tangents."""
+
+        def run(*values: Any) -> list[Any]:
+            args, tangents = values[: len(self.args)], values[len(self.args) :]
+            outs, found = self.push(args, tangents, self.active)
+            return [*outs, *found]
+
+        return self.program(run, *self.args, *self.tangents)
+
+    def forward_tangents(self, args: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        """The tangents of the results."""
+        return self.forward(*args, *tangents)[len(self.out_avals) :]
+
+    @cached_property
+    def backward(self) -> Program:
+        """From the arguments and a cotangent for each result that has any to those of the active arguments."""
+
+        def run(*values: Any) -> list[Any]:
+            return self.pull(values[: len(self.args)], values[len(self.args) :], self.active)
+
+        return self.program(run, *self.args, *self.cotangents)
+
+
+class Case:
+    """One primitive at one sample.
+
+    Args:
+      primitive: which.
+      sample: its arguments and parameters.
+      label: what reports call the sample.
+      siblings: all samples of the primitive.
+    """
+
+    def __init__(self, primitive: Primitive, sample: Sample, label: str, siblings: Sequence[Sample] = ()) -> None:
+        self.primitive = primitive
+        self.sample = sample
+        self.label = label
+        self.siblings = list(siblings) or [sample]
+        self.programs = list(jaxprs_in_params(dict(sample.params)))
+        self.memo: dict[str, Any] = {}
+
+    def bind(self, *args: Any) -> list[Any]:
+        """The primitive's results under the current trace, as a list."""
+        out = self.primitive.bind(*args, **self.sample.params)
+        return list(out) if self.primitive.multiple_results else [out]
+
+    def has(self, *kinds: str) -> bool:
+        """Whether there is a rule of any of these kinds."""
+        return any(self.primitive in rule_tables[kind] for kind in kinds)
+
+    def require(self, *kinds: str) -> None:
+        """Go on only if there is a rule of any of these kinds.
+
+        Raises:
+          NotRun: there is none.
+        """
+        if self.has(*kinds):
+            return
+        for kind in kinds:
+            reason = rule_tables[kind].unsupported.get(self.primitive)
+            if reason is not None:
+                raise NotRun(f"{kind} is declared unsupported: {reason}")
+        raise NotRun(f"there is no {kinds[0]} rule; see the check 'registration'")
+
+    def refuse_unsupported(self, *kinds: str) -> None:
+        """Go on only if none of these kinds is declared unsupported.
+
+        Raises:
+          NotRun: one is.
+        """
+        for kind in kinds:
+            reason = rule_tables[kind].unsupported.get(self.primitive)
+            if reason is not None:
+                raise NotRun(f"{kind} is declared unsupported: {reason}")
+
+    @property
+    def has_unsupported_transpose(self) -> bool:
+        """Whether reverse mode is declared unsupported."""
+        return self.primitive in rule_tables["transpose"].unsupported
+
+    @cached_property
+    def has_lowering(self) -> bool:
+        """Whether there is a lowering for any platform."""
+        return any(
+            (key[0] if isinstance(key, tuple) else key) is self.primitive for key in rule_tables["lowering"].functions
+        )
+
+    @cached_property
+    def compiles(self) -> bool:
+        """Whether programs with this primitive can be compiled."""
+        if not self.has_lowering:
+            return False
+        try:
+            self.native.base = Program(self.bind, self.native.args, x64=self.native.x64)
+        except Exception:
+            return not self.has("impl")  # checks fail with what the compiler says, unless they can do without
+        return True
+
+    @cached_property
+    def native(self) -> Setting:
+        """The sample as it was given."""
+        x64 = config.enable_x64.value or self.holds_wide_program
+        with config.enable_x64(x64):
+            avals = [get_aval(x) for x in self.sample.args]
+            args = [
+                np.asarray(x).astype(a.dtype) if is_array_type(a) else x
+                for x, a in zip(self.sample.args, avals, strict=True)
+            ]
+        return Setting(self, args, x64)
+
+    @property
+    def holds_wide_program(self) -> bool:
+        """Whether a program among the parameters takes values of 64 bits."""
+        return any(
+            is_array_type(aval) and aval.dtype.name in ("float64", "complex128", "int64", "uint64")
+            for jaxpr in self.programs
+            for aval in jaxpr.in_avals
+        )
+
+    @cached_property
+    def double(self) -> Setting:
+        """The sample in double precision, or as it is if the primitive refuses that."""
+        native = self.native
+        if not self.programs:
+            args = [
+                wide(x) if is_array_type(a) and dtypes.is_inexact(a.dtype) else x
+                for x, a in zip(native.args, native.avals, strict=True)
+            ]
+            setting = Setting(self, args, True)
+            if refusal(setting) is None:
+                return setting
+        return native
+
+    @cached_property
+    def complexified(self) -> Setting | None:
+        """The sample with complex arguments in place of real ones, unless that is refused or sampled anyway."""
+        double = self.double
+        if self.programs or not double.active or any(np.iscomplexobj(x) for s in self.siblings for x in s.args):
+            return None
+        args = [x + 1j * direction(x, ("imaginary", i)) if is_inexact(x) else x for i, x in enumerate(double.args)]
+        setting = Setting(self, args, True)
+        return setting if refusal(setting) is None else None
+
+    @property
+    def settings(self) -> list[Setting]:
+        """Where derivatives are checked."""
+        return [self.double, *([] if self.complexified is None else [self.complexified])]
+
+    def other_args(self, setting: Setting, k: int) -> list[Any]:
+        """The k-th of several choices of arguments of the setting's types."""
+        if k == 0:
+            return setting.args
+        if self.sample.vary is not None:
+            made = self.sample.vary(self.sample.args, k)
+            return [
+                np.asarray(x).astype(a.dtype) if is_array_type(a) else x
+                for x, a in zip(made, setting.avals, strict=True)
+            ]
+        return [varied(x, k) if is_array_type(a) else x for x, a in zip(setting.args, setting.avals, strict=True)]
+
+
+def is_array_type(aval: Any) -> bool:
+    """Whether values of this type are NumPy arrays, as keys and tokens are not."""
+    return isinstance(aval, ShapedArray) and not dtypes.is_extended(aval.dtype)
+
+
+def refusal(setting: Setting) -> Exception | None:
+    """What abstract evaluation raises at a setting, if anything."""
+    try:
+        _ = setting.out_avals
+    except Exception as error:
+        return error
+    return None
+
+
+def batched(fun: Any, size: int, values: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], list[Any]]:
+    """The results of a function mapped over an axis, and where each has it."""
+    return batch_flat(fun, AxisData(None, size), values, dims)

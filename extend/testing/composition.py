@@ -1,0 +1,195 @@
+"""Checks of transformations of transformations against a loop over simpler ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.core.avals import get_aval
+from primax.core.host import host
+from primax.core.rules import rule_tables
+from primax.extend.testing.case import Case, Setting, batched, is_array_type
+from primax.extend.testing.derivatives import require_derivatives
+from primax.extend.testing.programs import Parts
+from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.values import difference
+from primax.interpreters.jvp import jvp_flat
+from primax.interpreters.linearize import linearize_flat
+from primax.interpreters.staging import trace_to_jaxpr
+from primax.interpreters.tangents import Zero, instantiate_zeros
+
+__all__ = ["check_grad_of_jit", "check_jvp_of_vmap", "check_vmap_of_grad", "check_vmap_of_jvp"]
+
+_SIZE = 2
+
+
+class Compositions:
+    """The compositions of a case, in one program, and what a loop gives instead."""
+
+    def __init__(self, case: Case) -> None:
+        setting = self.setting = case.double
+        self.dims: dict[str, list[Any]] = {}
+        self.elements = [case.other_args(setting, k) for k in range(_SIZE)]
+        self.tangents = [[np.roll(t, k) if np.ndim(t) else t * (1 + k) for t in setting.tangents] for k in range(_SIZE)]
+        self.cotangents = [[ct * (1 + k) for ct in setting.cotangents] for k in range(_SIZE)]
+        args = [_column(self.elements, i) if is_array_type(a) else setting.args[i] for i, a in enumerate(setting.avals)]
+        tangents = [_column(self.tangents, j) for j in range(len(setting.active))]
+        cotangents = [_column(self.cotangents, j) for j in range(len(setting.smooth))]
+        self.counts = len(args), len(tangents), len(cotangents)
+        self.arg_dims: list[int | None] = [0 if is_array_type(a) else None for a in setting.avals]
+        functions: dict[str, Any] = {"jvp_of_vmap": self.jvp_of_vmap, "vmap_of_jvp": self.vmap_of_jvp}
+        if not case.has("batch", "axis_batch"):
+            functions = {}
+        if setting.smooth and case.primitive not in rule_tables["transpose"].unsupported:
+            if functions:
+                functions["vmap_of_grad"] = self.vmap_of_grad
+            if "jit" in host.primitives:
+                functions["grad_of_jit"] = self.grad_of_jit
+        inputs = [*args, *tangents, *cotangents, *setting.args, *setting.cotangents]
+        self.parts = Parts(functions, inputs, compiled=case.compiles, x64=setting.x64)
+
+    def split(self, values: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """The inputs of the program: stacked arguments, tangents and cotangents; then arguments and cotangents."""
+        n, m, k = self.counts
+        bounds = [0, n, n + m, n + m + k, n + m + k + n, n + m + k + n + k]
+        first, second, third, fourth, fifth = (values[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+        return first, second, third, fourth, fifth
+
+    def vmap_of_jvp(self, *values: Any) -> list[Any]:
+        args, tangents, *_ = self.split(values)
+        n = len(args)
+
+        def pushed(*xs: Any) -> list[Any]:
+            found = self.setting.push(xs[:n], xs[n:], self.setting.active)[1]
+            return [instantiate_zeros(t) for t in found]
+
+        outs, self.dims["vmap_of_jvp"] = batched(
+            pushed, _SIZE, [*args, *tangents], [*self.arg_dims, *[0] * len(tangents)]
+        )
+        return outs
+
+    def jvp_of_vmap(self, *values: Any) -> list[Any]:
+        args, tangents, *_ = self.split(values)
+        setting = self.setting
+
+        def mapped(*xs: Any) -> list[Any]:
+            outs, dims = batched(setting.bind, _SIZE, xs, self.arg_dims)
+            self.dims["jvp_of_vmap"] = [dims[i] for i in setting.smooth]
+            return outs
+
+        given: list[Any] = [Zero(get_aval(x).to_tangent_aval()) for x in args]
+        for i, t in zip(setting.active, tangents, strict=True):
+            given[i] = t
+        found = jvp_flat(mapped, args, given)[1]
+        return [found[i] for i in setting.smooth]
+
+    def vmap_of_grad(self, *values: Any) -> list[Any]:
+        args, _, cotangents, *_ = self.split(values)
+        n = len(args)
+
+        def pulled(*xs: Any) -> list[Any]:
+            found = self.setting.pull(xs[:n], xs[n:], self.setting.active)
+            return [instantiate_zeros(ct) for ct in found]
+
+        dims = [*self.arg_dims, *[0] * len(cotangents)]
+        outs, self.dims["vmap_of_grad"] = batched(pulled, _SIZE, [*args, *cotangents], dims)
+        return outs
+
+    def grad_of_jit(self, *values: Any) -> list[Any]:
+        *_, args, cotangents = self.split(values)
+        setting = self.setting
+        closed = trace_to_jaxpr(setting.bind, setting.avals)
+        jit_p = host.primitives["jit"]
+
+        def called(*xs: Any) -> list[Any]:
+            flags = (False,) * len(xs)
+            return jit_p.bind(  # type: ignore[no-any-return]
+                *xs, jaxpr=closed, name="conformance", donated_invars=flags, keep_unused=False, inline=False
+            )
+
+        _, tape = linearize_flat(called, args, [i in setting.active for i in range(len(args))])
+        given: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.out_avals]
+        for i, ct in zip(setting.smooth, cotangents, strict=True):
+            given[i] = ct
+        return tape.transpose(given)
+
+
+def _column(rows: Any, j: int) -> Any:
+    return np.stack([np.asarray(row[j]) for row in rows])
+
+
+def _result(case: Case, name: str) -> tuple[Compositions, list[Any]]:
+    """The program's results for one composition, with the mapped axis in front.
+
+    Raises:
+      Failed: making or running it failed.
+    """
+    found = case.memo.get("compositions")
+    if found is None:
+        found = case.memo["compositions"] = Compositions(case)
+    try:
+        outs = found.parts[name]
+    except Exception as error:
+        raise Failed(
+            f"{type(error).__name__}: {error}", "batch" if "vmap" in name else "jvp", "jvp", "transpose"
+        ) from error
+    dims = found.dims.get(name)
+    if dims is None:
+        return found, outs
+    return found, [
+        np.broadcast_to(x, (_SIZE, *x.shape)) if dim is None else np.moveaxis(x, dim, 0)
+        for x, dim in zip(outs, dims, strict=True)
+    ]
+
+
+def _compare(case: Case, gots: list[Any], wants: list[Any], what: str, *kinds: str) -> None:
+    for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
+        off = difference(got, want, max(1e-9 if case.double.x64 else 1e-4, case.sample.rtol or 0.0))
+        if off:
+            raise Failed(f"{what} {i} is not what a loop gives: {off}", *kinds)
+
+
+def _require_batch(case: Case, *, reverse: bool = False) -> None:
+    require_derivatives(case, reverse=reverse)
+    case.require("batch", "axis_batch")
+
+
+def _looped_tangents(found: Compositions) -> list[Any]:
+    setting = found.setting
+    rows = [setting.forward_tangents(x, t) for x, t in zip(found.elements, found.tangents, strict=True)]
+    return [_column(rows, j) for j in range(len(setting.smooth))]
+
+
+def check_vmap_of_jvp(case: Case) -> None:
+    """Tangents mapped over all arguments are those of each element."""
+    _require_batch(case)
+    found, outs = _result(case, "vmap_of_jvp")
+    _compare(case, outs, _looped_tangents(found), "tangent", "jvp", "batch")
+
+
+def check_jvp_of_vmap(case: Case) -> None:
+    """Tangents of the mapped primitive are those of each element."""
+    _require_batch(case)
+    found, outs = _result(case, "jvp_of_vmap")
+    _compare(case, outs, _looped_tangents(found), "tangent", "batch", "jvp")
+
+
+def check_vmap_of_grad(case: Case) -> None:
+    """Cotangents mapped over all arguments are those of each element."""
+    _require_batch(case, reverse=True)
+    found, outs = _result(case, "vmap_of_grad")
+    setting = found.setting
+    rows = [setting.backward(*x, *ct) for x, ct in zip(found.elements, found.cotangents, strict=True)]
+    wants = [_column(rows, j) for j in range(len(setting.active))]
+    _compare(case, outs, wants, "cotangent", "jvp", "transpose", "batch")
+
+
+def check_grad_of_jit(case: Case) -> None:
+    """Cotangents pulled back through a compiled call of the primitive are those of the primitive."""
+    require_derivatives(case, reverse=True)
+    if "jit" not in host.primitives:
+        raise NotRun("no active plugin has a primitive called jit")
+    found, outs = _result(case, "grad_of_jit")
+    setting: Setting = found.setting
+    _compare(case, outs, setting.backward(*setting.args, *setting.cotangents), "cotangent", "jvp", "transpose")

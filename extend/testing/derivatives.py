@@ -1,0 +1,347 @@
+"""Checks of derivatives: tangents against differences, cotangents against tangents, zeros that stay symbolic."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import config, dtypes
+from primax.core.jaxpr import dce_jaxpr
+from primax.extend.testing.case import Case, Setting
+from primax.extend.testing.programs import Parts
+from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.values import difference, direction, is_inexact, wide
+from primax.interpreters.jvp import jvp_flat
+from primax.interpreters.linearize import linearize_flat
+from primax.interpreters.staging import trace_to_jaxpr
+from primax.interpreters.tangents import Zero
+
+__all__ = [
+    "central_differences",
+    "check_active_arguments",
+    "check_jvp",
+    "check_linearity",
+    "check_second_derivatives",
+    "check_symbolic_zeros",
+    "check_transpose",
+    "dot_products",
+]
+
+Values = Sequence[Any]
+
+
+def require_derivatives(case: Case, *, reverse: bool = False) -> None:
+    """Go on only if there are derivatives to check.
+
+    Raises:
+      NotRun: there are none, or they are declared unsupported.
+    """
+    if not case.native.active:
+        raise NotRun("no argument is of an inexact type")
+    case.require("jvp")
+    if reverse:
+        case.refuse_unsupported("transpose")
+        if not case.double.smooth:
+            raise NotRun("no result is of an inexact type")
+
+
+def where(setting: Setting) -> str:
+    """The types of the arguments, for messages."""
+    return f"at {', '.join(aval.str_short() for aval in setting.avals)}"
+
+
+def _step(values: Values) -> tuple[float, float] | None:
+    """A step for central differences, and how far off they may be; None in too low a precision."""
+    widths = [float(dtypes.finfo(np.asarray(x).dtype).eps) for x in values if is_inexact(x)]
+    eps = max(widths, default=2.3e-16)
+    return None if eps > 1e-6 else (eps ** (1 / 3), max(300 * eps ** (2 / 3), 1e-6))
+
+
+def central_differences(above: Values, below: Values, step: float) -> list[Any]:
+    """Derivatives from the values a step ahead and a step behind."""
+    return [(wide(a) - wide(b)) / (2 * step) for a, b in zip(above, below, strict=True)]
+
+
+def dot_products(
+    tangents: Values, pulled: Values, cotangents: Values, directions: Values
+) -> tuple[float, float, float]:
+    """<cotangent, tangent> of results and of arguments, which are equal for a map and its transpose, and their size.
+
+    The product conjugates nothing, and real parts are compared: derivatives of real functions of complex numbers
+    are linear no more than so.
+    """
+    forward = [float(np.sum(wide(t) * wide(ct)).real) for t, ct in zip(tangents, cotangents, strict=True)]
+    backward = [float(np.sum(wide(ct) * wide(t)).real) for ct, t in zip(pulled, directions, strict=True)]
+    return sum(forward), sum(backward), sum(map(abs, forward)) + sum(map(abs, backward))
+
+
+def _compare_with_differences(
+    setting: Setting, tangents: Values, directions: Values, active: Sequence[int], said: str
+) -> None:
+    """Tangents are what central differences of the primitive itself give."""
+    outs = setting.base(*setting.args)
+    chosen = _step([*(setting.args[i] for i in active), *(outs[i] for i in setting.smooth)])
+    if chosen is None:
+        return
+    step, rtol = chosen
+    above = setting.base(*setting.moved(directions, step, active))
+    below = setting.base(*setting.moved(directions, -step, active))
+    slopes = central_differences(above, below, step)
+    for i, tangent in zip(setting.smooth, tangents, strict=True):
+        off = difference(tangent, slopes[i].astype(outs[i].dtype), max(rtol, setting.case.sample.rtol or 0.0))
+        if off:
+            raise Failed(
+                f"the tangent of result {i}{said}, {where(setting)}, is not what differences give: {off}", "jvp"
+            )
+
+
+def check_jvp(case: Case) -> None:
+    """The JVP rule returns the primitive's results, and the tangents that central differences give."""
+    require_derivatives(case)
+    for setting in case.settings:
+        found = setting.forward(*setting.args, *setting.tangents)
+        count = len(setting.out_avals)
+        for i, (got, want) in enumerate(zip(found[:count], setting.base(*setting.args), strict=True)):
+            off = difference(got, want, max(_slack(want), case.sample.rtol or 0.0))
+            if off:
+                raise Failed(f"the primal result {i} of the jvp rule is not that of the primitive: {off}", "jvp")
+        said = " with all inexact arguments active" if len(setting.active) > 1 else ""
+        _compare_with_differences(setting, found[count:], setting.tangents, setting.active, said)
+
+
+def _slack(x: Any) -> float:
+    """How far rounding may move a value of this dtype: much less than an error would."""
+    return 1e4 * float(dtypes.finfo(np.asarray(x).dtype).eps) if is_inexact(x) else 0.0
+
+
+def check_linearity(case: Case) -> None:
+    """Tangents are linear in tangents, with real coefficients."""
+    require_derivatives(case)
+    for setting in case.settings:
+        one, two = setting.tangents, [direction(setting.args[i], ("other", i)) for i in setting.active]
+        mixed = [(2 * wide(s) - 3 * wide(t)).astype(np.asarray(s).dtype) for s, t in zip(one, two, strict=True)]
+        of_one, of_two, of_mixed = (setting.forward_tangents(setting.args, t) for t in (one, two, mixed))
+        for i, a, b, got in zip(setting.smooth, of_one, of_two, of_mixed, strict=True):
+            off = difference(got, (2 * wide(a) - 3 * wide(b)).astype(got.dtype), 10 * _slack(got))
+            if off:
+                raise Failed(
+                    f"the tangent of result {i}, {where(setting)}, is not linear: for tangents 2s - 3t, "
+                    f"2 J(s) - 3 J(t) is expected: {off}",
+                    "jvp",
+                )
+
+
+def _subsets(active: Sequence[int]) -> list[tuple[int, ...]]:
+    """Proper subsets of the active arguments: all of them for up to three, else each alone and all but each."""
+    n = len(active)
+    sizes = range(1, n) if n <= 3 else (1, n - 1)
+    return [subset for size in sizes for subset in itertools.combinations(active, size)]
+
+
+def check_active_arguments(case: Case) -> None:
+    """Tangents are right when those of some arguments only are given and the others are symbolic zeros."""
+    require_derivatives(case)
+    setting = case.double
+    subsets = _subsets(setting.active)
+    if not subsets:
+        raise NotRun("one argument can be active only")
+    count = len(setting.args)
+    directions = dict(zip(setting.active, setting.tangents, strict=True))
+
+    def pushed(subset: tuple[int, ...]) -> Any:
+        def run(*values: Any) -> list[Any]:
+            given = dict(zip(setting.active, values[count:], strict=True))
+            return setting.push(values[:count], [given[i] for i in subset], subset)[1]
+
+        return run
+
+    args = [*setting.args, *setting.tangents]
+    parts = Parts({subset: pushed(subset) for subset in subsets}, args, compiled=case.compiles, x64=setting.x64)
+    for subset in subsets:
+        said = f" with argument{'s' if len(subset) > 1 else ''} {', '.join(map(str, subset))} alone active"
+        try:
+            tangents = parts[subset]
+        except Exception as error:
+            raise Failed(f"the jvp rule fails{said}: {type(error).__name__}: {error}", "jvp") from error
+        _compare_with_differences(setting, tangents, [directions[i] for i in subset], subset, said)
+
+
+def check_symbolic_zeros(case: Case) -> None:
+    """A tangent that depends on no tangent is a `Zero`, and is not computed; so is that of every integer result."""
+    require_derivatives(case)
+    setting = case.double
+    for subset in [tuple(setting.active), *_subsets(setting.active)]:
+        kept: list[int] = []
+
+        def run(*values: Any, subset: tuple[int, ...] = subset, kept: list[int] = kept) -> list[Any]:
+            args, given = values[: len(setting.args)], values[len(setting.args) :]
+            tangents: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.avals]
+            for i, t in zip(subset, given, strict=True):
+                tangents[i] = t
+            _, found = jvp_flat(setting.bind, args, tangents)
+            kept[:] = [i for i, t in enumerate(found) if type(t) is not Zero]
+            return [found[i] for i in kept]
+
+        with config.enable_x64(setting.x64):
+            given = [setting.avals[i].to_tangent_aval() for i in subset]
+            jaxpr = trace_to_jaxpr(run, [*setting.avals, *given]).jaxpr
+        for n, i in enumerate(kept):
+            if i not in setting.smooth:
+                continue
+            _, used = dce_jaxpr(jaxpr, [m == n for m in range(len(kept))])
+            if not any(used[len(setting.args) :]):
+                raise Failed(
+                    f"the tangent of result {i} depends on no tangent when arguments {list(subset)} are active; "
+                    "expected a symbolic Zero(aval), got an instantiated array",
+                    "jvp",
+                )
+
+
+def _kinds_of_transpose(setting: Setting) -> tuple[str, ...]:
+    """The rules that pulling back uses: the primitive's own transpose rule too if its JVP rule binds it."""
+    with config.enable_x64(setting.x64):
+        found: list[Any] = []
+
+        def run(*values: Any) -> list[Any]:
+            _, tape = linearize_flat(setting.bind, values, [i in setting.active for i in range(len(values))])
+            found.extend(eqn.primitive for eqn in tape.trace.eqns)
+            return []
+
+        trace_to_jaxpr(run, setting.avals)
+    return ("transpose", "jvp") if setting.case.primitive in found else ("jvp",)
+
+
+def check_transpose(case: Case) -> None:
+    """Cotangents pulled back and tangents pushed forward have one dot product, for all arguments and for each alone.
+
+    The same holds for each result alone, the others having a symbolic zero for a cotangent.
+    """
+    require_derivatives(case, reverse=True)
+    for setting in case.settings:
+        pulled = setting.backward(*setting.args, *setting.cotangents)
+        tangents = setting.forward_tangents(setting.args, setting.tangents)
+        _require_types(setting, pulled)
+        _require_dot_product(setting, tangents, pulled, setting.cotangents, setting.tangents, "")
+    _check_parts_of_transpose(case.double)
+
+
+def _require_types(setting: Setting, pulled: Values) -> None:
+    for i, ct in zip(setting.active, pulled, strict=True):
+        off = difference(np.zeros_like(ct), np.zeros_like(setting.args[i]))
+        if off:
+            raise Failed(f"the cotangent of argument {i}: {off}", *_kinds_of_transpose(setting))
+
+
+def _require_dot_product(
+    setting: Setting, tangents: Values, pulled: Values, cotangents: Values, directions: Values, said: str
+) -> None:
+    forward, backward, size = dot_products(tangents, pulled, cotangents, directions)
+    slack = max((_slack(x) for x in [*tangents, *pulled]), default=0.0)
+    if not abs(forward - backward) <= slack * size:
+        raise Failed(
+            f"{where(setting)}{said}: the transpose is not that of the derivative: expected "
+            f"<J'ct, t> = <ct, J t> = {forward:.8g}, got {backward:.8g} (the product conjugates nothing)",
+            *_kinds_of_transpose(setting),
+        )
+
+
+def _check_parts_of_transpose(setting: Setting) -> None:
+    """Each active argument alone, and each result alone, in one program."""
+    n = len(setting.args)
+    choices = [((i,), setting.smooth) for i in setting.active if len(setting.active) > 1]
+    choices += [(tuple(setting.active), [i]) for i in setting.smooth if len(setting.smooth) > 1]
+    choices = choices[:6]
+    if not choices:
+        return
+
+    def pulled(active: Sequence[int], results: Sequence[int]) -> Any:
+        def run(*values: Any) -> list[Any]:
+            _, tape = linearize_flat(setting.bind, values[:n], [i in active for i in range(n)])
+            given: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.out_avals]
+            for i, ct in zip(setting.smooth, values[n:], strict=True):
+                if i in results:
+                    given[i] = ct
+            return tape.transpose(given)
+
+        return run
+
+    functions = {k: pulled(*choice) for k, choice in enumerate(choices)}
+    args = [*setting.args, *setting.cotangents]
+    parts = Parts(functions, args, compiled=setting.case.compiles, x64=setting.x64)
+    for k, (active, results) in enumerate(choices):
+        said = (
+            f", active argument {active[0]} alone" if len(active) == 1 else f", cotangent of result {results[0]} alone"
+        )
+        try:
+            found = parts[k]
+        except Exception as error:
+            kinds = _kinds_of_transpose(setting)
+            raise Failed(f"pulling back fails{said}: {type(error).__name__}: {error}", *kinds) from error
+        directions = [
+            t if i in active else np.zeros_like(t) for i, t in zip(setting.active, setting.tangents, strict=True)
+        ]
+        tangents = setting.forward_tangents(setting.args, directions)
+        cts = [
+            ct if i in results else np.zeros_like(ct) for i, ct in zip(setting.smooth, setting.cotangents, strict=True)
+        ]
+        kept = [t for i, t in zip(setting.active, setting.tangents, strict=True) if i in active]
+        _require_dot_product(setting, tangents, found, cts, kept, said)
+
+
+def check_second_derivatives(case: Case) -> None:
+    """Derivatives of tangents are what central differences of tangents give, forward and in reverse."""
+    require_derivatives(case)
+    setting = case.double
+    if not setting.smooth:
+        raise NotRun("no result is of an inexact type")
+    n, m = len(setting.args), len(setting.active)
+    again = [direction(setting.args[i], ("again", i)) for i in setting.active]
+
+    def split(values: Values) -> tuple[Values, Values, Values]:
+        return values[:n], values[n : n + m], values[n + m :]
+
+    def derivative(tangents: Values) -> Any:
+        return lambda *args: setting.push(args, tangents, setting.active)[1]
+
+    def forward(*values: Any) -> list[Any]:
+        args, tangents, more = split(values)
+        given: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.avals]
+        for i, t in zip(setting.active, more[:m], strict=True):
+            given[i] = t
+        return jvp_flat(derivative(tangents), args, given)[1]
+
+    def reverse(*values: Any) -> list[Any]:
+        args, tangents, more = split(values)
+        active = [i in setting.active for i in range(n)]
+        _, tape = linearize_flat(derivative(tangents), args, active)
+        return tape.transpose(more[m:])
+
+    functions = {"forward": forward}
+    if not case.has_unsupported_transpose:
+        functions["reverse"] = reverse
+    args = [*setting.args, *setting.tangents, *again, *setting.cotangents]
+    parts = Parts(functions, args, compiled=case.compiles, x64=setting.x64)
+    seconds = parts["forward"]
+    chosen = _step([*setting.args, *seconds])
+    if chosen is not None:
+        step, rtol = chosen
+        above, below = (setting.forward_tangents(setting.moved(again, h), setting.tangents) for h in (step, -step))
+        slopes = central_differences(above, below, step)
+        for i, got, slope in zip(setting.smooth, seconds, slopes, strict=True):
+            off = difference(got, slope.astype(got.dtype), max(rtol, case.sample.rtol or 0.0))
+            if off:
+                raise Failed(
+                    f"the second derivative of result {i} is not what differences of tangents give: {off}", "jvp"
+                )
+    if "reverse" in functions:
+        forward_, backward_, size = dot_products(seconds, parts["reverse"], setting.cotangents, again)
+        slack = max(map(_slack, [*seconds, *setting.cotangents]))
+        if not abs(forward_ - backward_) <= slack * size:
+            raise Failed(
+                f"the second derivative in reverse: expected <H'ct, t> = <ct, H t> = {forward_:.8g}, got {backward_:.8g}",
+                "jvp",
+                "transpose",
+            )

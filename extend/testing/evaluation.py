@@ -1,0 +1,228 @@
+"""Checks of values: what the impl rule, the lowering and the reference compute, and whether they always do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import config
+from primax.core.array import Array
+from primax.core.avals import get_aval
+from primax.core.rules import rule_tables
+from primax.core.trace import set_current_trace
+from primax.extend.testing.case import Case, Setting, is_array_type
+from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.values import default_rtol, difference
+from primax.interpreters import backend
+from primax.interpreters.evaluate import eval_trace
+from primax.interpreters.staging import trace_to_jaxpr
+from primax.interpreters.tangents import Zero
+
+__all__ = [
+    "check_determinism",
+    "check_impl",
+    "check_inputs_unchanged",
+    "check_lowering",
+    "check_parameters",
+    "check_reference",
+    "eager",
+    "require_types",
+    "tolerance",
+]
+
+Values = Sequence[Any]
+
+
+def tolerance(case: Case, dtype: Any) -> float:
+    """How far apart values of a dtype may be at a sample."""
+    return max(default_rtol(dtype), case.sample.rtol or 0.0)
+
+
+def eager(setting: Setting, args: Values | None = None) -> list[Any]:
+    """What the impl rule returns, as a list; called with arrays."""
+    case = setting.case
+    args = setting.args if args is None else args
+    with config.enable_x64(setting.x64), set_current_trace(eval_trace):
+        arrays = [_array(x, aval) for x, aval in zip(args, setting.avals, strict=True)]
+        out = rule_tables["impl"][case.primitive](*arrays, **case.sample.params)
+        if not case.primitive.multiple_results:
+            return [out]
+        if not isinstance(out, list | tuple):
+            raise Failed(f"expected a list, since multiple_results is True, got {type(out).__name__}", "impl")
+        return list(out)
+
+
+def _array(x: Any, aval: Any) -> Any:
+    return backend.put_value(np.asarray(x), aval.weak_type) if is_array_type(aval) else x
+
+
+def require_types(outs: Values, avals: Values, who: str, kind: str) -> None:
+    """Values have the promised types.
+
+    Raises:
+      Failed: one has not.
+    """
+    if len(outs) != len(avals):
+        raise Failed(f"abstract_eval promises {len(avals)} results, but {who} gives {len(outs)}", kind, "abstract_eval")
+    for i, (x, aval) in enumerate(zip(outs, avals, strict=True)):
+        if not is_array_type(aval):
+            continue
+        if not isinstance(x, Array | np.ndarray | np.generic):
+            raise Failed(f"result {i} of {who}: expected an array, got {x!r} of type {type(x).__name__}", kind)
+        if x.shape != aval.shape or x.dtype != aval.dtype:
+            have = f"{x.dtype}{list(x.shape)}"
+            raise Failed(
+                f"result {i} of {who}: abstract_eval promises {aval.dtype}{list(aval.shape)}, got {have}",
+                kind,
+                "abstract_eval",
+            )
+
+
+def check_impl(case: Case) -> None:
+    """The impl rule returns arrays of the promised types."""
+    _require_impl(case)
+    require_types(eager(case.native), case.native.out_avals, "the impl rule", "impl")
+
+
+def _require_impl(case: Case) -> None:
+    if not case.has("impl"):
+        raise NotRun("there is no impl rule: evaluation compiles the lowering")
+
+
+def _require_lowering(case: Case) -> None:
+    case.refuse_unsupported("lowering")
+    if not case.has_lowering:
+        raise NotRun("there is no lowering rule; see the check 'registration'")
+
+
+def check_lowering(case: Case) -> None:
+    """The lowering compiles, gives the promised types, and the values that the impl rule gives."""
+    _require_lowering(case)
+    native = case.native
+    outs = _compiled(native)
+    require_types(outs, native.out_avals, "the lowering", "lowering")
+    if case.has("impl"):
+        compare(case, eager(native), outs, "the impl rule", "the lowering", "lowering", "impl")
+
+
+def _compiled(setting: Setting) -> list[Any]:
+    case = setting.case
+    if not case.compiles:
+        trace_to_jaxpr(case.bind, setting.avals)
+        return setting.program(setting.bind, *setting.args)(*setting.args)
+    return setting.base(*setting.args)
+
+
+def compare(case: Case, wants: Values, gots: Values, wanted: str, who: str, *kinds: str) -> None:
+    """Two ways of computing the results agree.
+
+    Raises:
+      Failed: they do not.
+    """
+    for i, (want, got) in enumerate(zip(wants, gots, strict=True)):
+        if not isinstance(want, np.ndarray | np.generic | Array):
+            continue
+        want = np.asarray(want)
+        off = difference(got, want, tolerance(case, want.dtype))
+        if off:
+            raise Failed(f"result {i} of {who} is not that of {wanted}: {off}", *kinds)
+
+
+def check_reference(case: Case) -> None:
+    """The results are those of the sample's reference."""
+    reference = case.sample.reference
+    if reference is None:
+        raise NotRun("the sample gives no reference")
+    native = case.native
+    wants = reference(*native.args, **case.sample.params)
+    wants = list(wants) if case.primitive.multiple_results else [wants]
+    wants = [np.asarray(x, aval.dtype) for x, aval in zip(wants, native.out_avals, strict=True)]
+    compare(case, wants, native.base(*native.args), "the reference", "the primitive", "lowering", "impl")
+
+
+def check_determinism(case: Case) -> None:
+    """Called twice with the same arguments, it returns the same, to the last bit."""
+    native = case.native
+    _require_same([native.base(*native.args) for _ in range(2)], "the program", "lowering")
+    if case.has("impl"):
+        _require_same([eager(native) for _ in range(2)], "the impl rule", "impl")
+
+
+def _require_same(results: list[list[Any]], who: str, kind: str) -> None:
+    for i, (first, second) in enumerate(zip(*results, strict=True)):
+        off = difference(second, first, 0.0)
+        if off:
+            raise Failed(f"result {i} of {who} is another one when called again: {off}", kind)
+
+
+def check_parameters(case: Case) -> None:
+    """Samples that differ in parameters alone have other results, or else a rule ignores a parameter."""
+    mine = case.native
+    others = [each for each in case.siblings if each is not case.sample and _same_args(each, case.sample)]
+    if not others:
+        raise NotRun("no other sample differs from this one in parameters alone")
+    outs = mine.base(*mine.args)
+    for other in others:
+        twin = Case(case.primitive, other, "", case.siblings).native
+        changed = [name for name, value in other.params.items() if case.sample.params.get(name) != value]
+        found = twin.base(*twin.args)
+        if changed and all(not difference(a, b, 0.0) for a, b in zip(outs, found, strict=False)):
+            values = ", ".join(f"{name}={case.sample.params.get(name)!r} or {other.params[name]!r}" for name in changed)
+            raise Failed(
+                f"expected results that depend on the parameters, got the same for {values}", "lowering", "impl"
+            )
+
+
+def _same_args(one: Any, other: Any) -> bool:
+    if len(one.args) != len(other.args) or one.params.keys() != other.params.keys():
+        return False
+    return all(get_aval(x) == get_aval(y) and np.array_equal(x, y) for x, y in zip(one.args, other.args, strict=True))
+
+
+def check_inputs_unchanged(case: Case) -> None:
+    """Rules change neither the arrays nor the lists that they are given."""
+    native = case.native
+    if case.has("impl"):
+        given = [np.array(x) if is_array_type(a) else x for x, a in zip(native.args, native.avals, strict=True)]
+        with config.enable_x64(native.x64), set_current_trace(eval_trace):
+            rule_tables["impl"][case.primitive](*given, **case.sample.params)
+        for i, (after, before) in enumerate(zip(given, native.args, strict=True)):
+            off = difference(after, before, 0.0) if isinstance(after, np.ndarray) else ""
+            if off:
+                raise Failed(f"the impl rule has changed its argument {i} in place: {off}", "impl")
+    if case.has("jvp") and native.active:
+        _require_lists_unchanged(case, "jvp", _jvp_lists)
+    if case.has("batch") and any(map(is_array_type, native.avals)):
+        _require_lists_unchanged(case, "batch", _batch_lists)
+
+
+def _jvp_lists(case: Case, *xs: Any) -> list[list[Any]]:
+    active = case.native.active
+    return [list(xs), [x if i in active else Zero(get_aval(x).to_tangent_aval()) for i, x in enumerate(xs)]]
+
+
+def _batch_lists(case: Case, *xs: Any) -> list[list[Any]]:
+    return [list(xs), [0 if is_array_type(get_aval(x)) else None for x in xs]]
+
+
+def _require_lists_unchanged(case: Case, kind: str, make: Any) -> None:
+    """The rule, called while a program is staged, leaves its argument lists as they were."""
+    native = case.native
+    avals = native.avals
+    if kind == "batch":
+        avals = [a.unmapped(2, 0) if is_array_type(a) else a for a in avals]
+
+    def run(*xs: Any) -> list[Any]:
+        lists = make(case, *xs)
+        before = [list(each) for each in lists]
+        rule_tables[kind][case.primitive](*lists, **case.sample.params)
+        for n, (now, then) in enumerate(zip(lists, before, strict=True)):
+            if len(now) != len(then) or any(a is not b for a, b in zip(now, then, strict=True)):
+                names = ("primals", "tangents") if kind == "jvp" else ("args", "dims")
+                raise Failed(f"the {kind} rule has changed the list {names[n]} that it was given", kind)
+        return []
+
+    with config.enable_x64(native.x64):
+        trace_to_jaxpr(run, avals)

@@ -1,0 +1,114 @@
+"""Programs that checks run: compiled once and called with several arguments, or run as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import config
+from primax.core.avals import get_aval
+from primax.core.trace import set_current_trace
+from primax.interpreters import backend
+from primax.interpreters.compile import executable_for
+from primax.interpreters.evaluate import eval_trace
+from primax.interpreters.staging import trace_to_jaxpr
+from primax.interpreters.tangents import instantiate_zeros
+
+__all__ = ["Parts", "Program"]
+
+Function = Callable[..., Sequence[Any]]
+
+
+class Program:
+    """A function of flat arguments that can be called with any values of the types it was made for.
+
+    Args:
+      fun: takes values, returns a list of them; symbolic zeros among these become zeros.
+      args: values of the types to come.
+      compiled: whether to compile it; if not, each call evaluates it.
+      x64: the word size it runs under.
+    """
+
+    def __init__(self, fun: Function, args: Sequence[Any], *, compiled: bool = True, x64: bool = False) -> None:
+        self.fun = fun
+        self.x64 = x64
+        self.executable: Any = None
+        with config.enable_x64(x64), set_current_trace(eval_trace):
+            if compiled:
+                self.closed = trace_to_jaxpr(self._values, [get_aval(x) for x in args], "conformance")
+                device = backend.choose_device(args)
+                self.executable = executable_for(self.closed, "conformance", device)
+
+    def _values(self, *args: Any) -> list[Any]:
+        return [instantiate_zeros(x) for x in self.fun(*args)]
+
+    def __call__(self, *args: Any) -> list[Any]:
+        """The results as NumPy arrays."""
+        with config.enable_x64(self.x64), set_current_trace(eval_trace):
+            outs = self._values(*args) if self.executable is None else self.executable(args)
+            return [np.asarray(x) for x in outs]
+
+
+class Parts:
+    """Several functions of one list of arguments in one program, each of which may fail without the others.
+
+    Args:
+      functions: by a key, functions like that of `Program`.
+      args: what all of them take.
+      compiled: whether to compile.
+      x64: the word size.
+    """
+
+    def __init__(
+        self, functions: Mapping[Any, Function], args: Sequence[Any], *, compiled: bool = True, x64: bool = False
+    ) -> None:
+        self.errors: dict[Any, Exception] = {}
+        self.results: dict[Any, list[Any]] = {}
+        try:
+            self._run(functions, args, compiled, x64)
+        except Exception:
+            # It is not known which function is to blame for what the compiler refuses.
+            self.errors.clear()
+            self.results.clear()
+            for key, function in functions.items():
+                try:
+                    self._run({key: function}, args, compiled, x64)
+                except Exception as error:
+                    self.errors[key] = error
+
+    def _run(self, functions: Mapping[Any, Function], args: Sequence[Any], compiled: bool, x64: bool) -> None:
+        counts: dict[Any, int] = {}
+
+        def run(*xs: Any) -> list[Any]:
+            counts.clear()
+            outs: list[Any] = []
+            for key, function in functions.items():
+                try:
+                    made = [instantiate_zeros(x) for x in function(*xs)]
+                    for x in made:
+                        get_aval(x)
+                except Exception as error:
+                    self.errors[key] = error
+                else:
+                    counts[key] = len(made)
+                    outs += made
+            return outs
+
+        program = Program(run, args, compiled=compiled, x64=x64)
+        if compiled and not counts:
+            return
+        values = iter(program(*args))
+        for key, count in counts.items():
+            self.results[key] = [next(values) for _ in range(count)]
+
+    def __getitem__(self, key: Any) -> list[Any]:
+        """What the function gave.
+
+        Raises:
+          Exception: what the function raised.
+        """
+        if key in self.errors:
+            raise self.errors[key]
+        return self.results[key]

@@ -1,0 +1,116 @@
+"""Checks of what a primitive declares: its rules, its parameters and its effects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.core import _jaxlib
+from primax.core.check import check_jaxpr
+from primax.core.effects import Effect, kind_of
+from primax.core.jaxpr import eval_jaxpr
+from primax.core.primitive import params_key
+from primax.core.rules import rule_tables
+from primax.extend.testing.case import Case
+from primax.extend.testing.report import Failed
+from primax.interpreters import backend
+from primax.interpreters.compile import lower
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["check_effects", "check_program", "check_registration"]
+
+
+def check_registration(case: Case) -> None:
+    """Every rule that this sample needs is there or declared unsupported.
+
+    The type of the result and a lowering are always needed, a JVP rule if an argument is inexact, a batch rule if
+    there are arguments. A transpose rule is needed only if derivatives turn out to use one.
+    """
+    wanted = [("abstract_eval", "effectful_abstract_eval"), ("lowering",)]
+    if case.sample.args:
+        wanted.append(("batch", "axis_batch"))
+    if case.native.active:
+        wanted.append(("jvp",))
+    missing = []
+    for kinds in wanted:
+        there = case.has_lowering if kinds == ("lowering",) else case.has(*kinds)
+        declared = any(case.primitive in rule_tables[kind].unsupported for kind in kinds)
+        if not there and not declared:
+            missing.append(kinds[0])
+    if missing:
+        raise Failed(
+            f"there is no {' and no '.join(missing)} rule; give it, or declare why not: "
+            f"registry.define({case.primitive}_p, ..., unsupported={{{missing[0]!r}: reason}})"
+        )
+
+
+def check_program(case: Case) -> None:
+    """The parameters are hashable, and a program that holds the primitive is well-typed, prints and runs again."""
+    params = dict(case.sample.params)
+    try:
+        hash(params_key(params))
+    except TypeError as error:
+        culprit = next((name for name, value in params.items() if not _hashable(value)), "")
+        raise Failed(
+            f"expected hashable parameters, got {culprit}={params.get(culprit)!r} ({error}); "
+            "unhashable ones are compiled anew at each call"
+        ) from None
+    native = case.native
+    closed = trace_to_jaxpr(native.bind, native.avals)
+    check_jaxpr(closed)
+    again = trace_to_jaxpr(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), native.avals)
+    check_jaxpr(again)
+    if str(again) != str(closed):
+        raise Failed(f"evaluating its program stages another one: expected\n{closed}\ngot\n{again}", "abstract_eval")
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def check_effects(case: Case) -> None:
+    """What the primitive does besides computing is declared, with effects that are known."""
+    native = case.native
+    kind = "effectful_abstract_eval" if case.has("effectful_abstract_eval") else "abstract_eval"
+    outs, effects = case.primitive.abstract_eval(tuple(native.avals), dict(case.sample.params))
+    for effect in effects:
+        if not isinstance(effect, Effect):
+            raise Failed(f"expected effects to be instances of Effect, got {effect!r}", kind)
+        kind_of(effect)
+    if not outs and not effects:
+        raise Failed(
+            "it has no results and declares no effects, so that every program leaves it out; "
+            "give an effectful_abstract_eval rule that returns (avals, effects)",
+            kind,
+        )
+    culprit = _operation_with_side_effects(case)
+    if culprit and not effects:
+        raise Failed(f"its lowering makes {culprit}, which has side effects, but it declares no effects", kind)
+
+
+def _operation_with_side_effects(case: Case) -> str:
+    """The first operation of the lowering that has side effects; empty if none has."""
+    if not case.has_lowering:
+        return ""
+    native = case.native
+    closed = trace_to_jaxpr(native.bind, native.avals)
+    _, lowered = lower(closed, "conformance", backend.choose_device(native.args).platform)
+    found = ""
+
+    def visit(operation: Any) -> Any:
+        nonlocal found
+        marked = "has_side_effect" in operation.attributes and str(operation.attributes["has_side_effect"]) == "true"
+        if marked or operation.name in _IMPURE:
+            found = operation.name
+            return _jaxlib.ir.WalkResult.INTERRUPT
+        return _jaxlib.ir.WalkResult.ADVANCE
+
+    with lowered.context:
+        lowered.module.operation.walk(visit, _jaxlib.ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+_IMPURE = frozenset(("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv"))

@@ -1,0 +1,278 @@
+"""Running checks: each by its name, of one sample, of a primitive, or of all of a plugin."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from primax.core.host import host
+from primax.core.primitive import Primitive
+from primax.core.registry import nearest
+from primax.core.rules import load_plugins, rule_tables
+from primax.core.samples import Sample, samples_of
+from primax.extend.testing import batching, composition, derivatives, evaluation, registration, types
+from primax.extend.testing.case import Case
+from primax.extend.testing.report import Failed, NotRun, Outcome, Progress, Report
+
+__all__ = ["CHECKS", "Check", "check_plugin", "check_primitive", "conformance", "iter_checks"]
+
+_FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
+    "registration": (registration.check_registration, ()),
+    "abstract_eval": (types.check_abstract_eval, ("abstract_eval", "effectful_abstract_eval")),
+    "program": (registration.check_program, ("abstract_eval", "effectful_abstract_eval")),
+    "effects": (registration.check_effects, ("effectful_abstract_eval", "abstract_eval")),
+    "lowering": (evaluation.check_lowering, ("lowering",)),
+    "impl": (evaluation.check_impl, ("impl",)),
+    "reference": (evaluation.check_reference, ("lowering", "impl")),
+    "determinism": (evaluation.check_determinism, ("lowering", "impl")),
+    "inputs_unchanged": (evaluation.check_inputs_unchanged, ("impl",)),
+    "parameters": (evaluation.check_parameters, ("lowering",)),
+    "weak_types": (types.check_weak_types, ("abstract_eval",)),
+    "dtypes": (types.check_dtypes, ("abstract_eval", "lowering")),
+    "shapes": (types.check_shapes, ("abstract_eval", "lowering")),
+    "bad_input": (types.check_bad_input, ("abstract_eval",)),
+    "jvp": (derivatives.check_jvp, ("jvp",)),
+    "linearity": (derivatives.check_linearity, ("jvp",)),
+    "active_arguments": (derivatives.check_active_arguments, ("jvp",)),
+    "symbolic_zeros": (derivatives.check_symbolic_zeros, ("jvp",)),
+    "transpose": (derivatives.check_transpose, ("transpose", "jvp")),
+    "second_derivatives": (derivatives.check_second_derivatives, ("jvp",)),
+    "batch": (batching.check_batch, ("batch", "axis_batch")),
+    "batch_sizes": (batching.check_batch_sizes, ("batch", "axis_batch")),
+    "vmap_of_jvp": (composition.check_vmap_of_jvp, ("jvp", "batch")),
+    "jvp_of_vmap": (composition.check_jvp_of_vmap, ("batch", "jvp")),
+    "vmap_of_grad": (composition.check_vmap_of_grad, ("jvp", "transpose", "batch")),
+    "grad_of_jit": (composition.check_grad_of_jit, ("jvp", "transpose")),
+}
+
+CHECKS: dict[str, str] = {
+    "samples": "The primitive has samples.",
+    **{name: inspect.getdoc(function) or "" for name, (function, _) in _FUNCTIONS.items()},
+}
+"""What each check holds, by its name."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Check:
+    """One check of one sample, ready to run.
+
+    Attributes:
+      primitive: the primitive.
+      name: the check's name.
+      case: the sample; None for the check that there are some.
+      error: what went wrong when samples were made, if anything did.
+    """
+
+    primitive: Primitive
+    name: str
+    case: Case | None
+    error: str = ""
+
+    @property
+    def label(self) -> str:
+        """`kepler[0]::jvp`."""
+        return self._outcome("", "", 0.0).label
+
+    def run(self) -> Outcome:
+        """Run it; never raises."""
+        start = time.perf_counter()
+        status, message = self._attempt()
+        return self._outcome(status, message, time.perf_counter() - start)
+
+    def _outcome(self, status: str, message: str, seconds: float) -> Outcome:
+        sample = "" if self.case is None else self.case.label
+        return Outcome(self.primitive.name, _plugin(self.primitive), sample, self.name, status, message, seconds)
+
+    def _attempt(self) -> tuple[str, str]:
+        if self.case is None:
+            return ("failed", self.error) if self.error else ("passed", "")
+        reason = self.case.sample.skip.get(self.name)
+        if reason is not None:
+            return "not run", f"skipped by the sample: {reason}"
+        function, kinds = _FUNCTIONS[self.name]
+        try:
+            function(self.case)
+        except NotRun as reason_:
+            return "not run", str(reason_)
+        except Failed as failure:
+            return "failed", self._describe(failure.text, failure.kinds or kinds, failure.__cause__)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            return "failed", self._describe(text, kinds, error)
+        return "passed", ""
+
+    def _describe(self, text: str, kinds: Iterable[str], error: BaseException | None) -> str:
+        """What is wrong with which primitive, and where its author should look."""
+        lines = [f"{self.primitive} ({_plugin(self.primitive) or 'no plugin'}), check {self.name!r}: {text}"]
+        place = _place(error)
+        if place:
+            lines.append(f"raised at {place}")
+        for kind in kinds:
+            lines += [f"look at its {shown} rule, {provenance}" for shown, provenance in _rules(self.primitive, kind)]
+        return "\n".join(lines)
+
+
+def _plugin(primitive: Primitive) -> str:
+    return primitive.plugin or ""
+
+
+def _rules(primitive: Primitive, kind: str) -> Iterator[tuple[str, Any]]:
+    for key, provenance in rule_tables[kind].provenance.items():
+        if key is primitive:
+            yield kind, provenance
+        elif isinstance(key, tuple) and key[0] is primitive:
+            yield f"{kind}[{key[1]}]", provenance
+
+
+def _place(error: BaseException | None) -> str:
+    """The innermost line outside the kernel that an exception went through."""
+    found = ""
+    for frame, line in traceback.walk_tb(None if error is None else error.__traceback__):
+        module = frame.f_globals.get("__name__") or ""
+        if not module.startswith(_KERNEL):
+            found = f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
+    return found
+
+
+_KERNEL = ("primax.core.", "primax.interpreters.", "primax.extend.", "numpy", "jaxlib")
+
+
+def _checks_of(primitive: Primitive, samples: list[Sample]) -> Iterator[Check]:
+    labels = [sample.name or str(i) for i, sample in enumerate(samples)]
+    for sample, label in zip(samples, labels, strict=True):
+        case = Case(primitive, sample, label, samples)
+        for name in _FUNCTIONS:
+            yield Check(primitive, name, case)
+
+
+def _checks(primitive: Primitive) -> Iterator[Check]:
+    """The checks of a primitive at its samples, after the one that it has some."""
+    try:
+        samples = samples_of(primitive)
+    except Exception as error:
+        yield Check(primitive, "samples", None, f"its samples cannot be made: {type(error).__name__}: {error}")
+        return
+    if not samples:
+        hint = f"registry.samples({primitive}_p, Sample(args, params)) gives some"
+        yield Check(primitive, "samples", None, f"{primitive} ({_plugin(primitive)}) has no samples; {hint}")
+        return
+    yield Check(primitive, "samples", None)
+    yield from _checks_of(primitive, samples)
+
+
+def _primitives(target: Any) -> list[Primitive]:
+    """The primitives that a plugin's name, a primitive or a list of either stands for."""
+    if isinstance(target, Primitive):
+        return [target]
+    if isinstance(target, str):
+        host.activate()
+        host.activate_plugin(target)
+        return [host.primitives[name] for name in host.record(target).primitives]
+    return [primitive for each in target for primitive in _primitives(each)]
+
+
+def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Check]:
+    """All checks of some primitives, not run yet; `run()` of each gives an `Outcome`.
+
+    Args:
+      targets: names of plugins, primitives, or lists of them.
+      only: names of checks; by default all.
+
+    Raises:
+      PluginError: a plugin does not exist or is not active.
+      ValueError: there is no check of a name.
+    """
+    wanted = _wanted(only)
+    for primitive in _primitives(targets):
+        for check in _checks(primitive):
+            if check.name in wanted:
+                yield check
+
+
+def _wanted(only: Iterable[str] | None) -> set[str]:
+    names = set(CHECKS if only is None else only)
+    for name in sorted(names - CHECKS.keys()):
+        raise ValueError(f"checks must be among {', '.join(CHECKS)}, got {name!r}{nearest(name, CHECKS)}")
+    return names
+
+
+def check_plugin(name: str, *, only: Iterable[str] | None = None, progress: Progress = lambda outcome: None) -> Report:
+    """Check every primitive of a plugin at its samples.
+
+    Args:
+      name: the plugin's name.
+      only: names of checks; by default all.
+      progress: called with each outcome as it comes.
+
+    Returns:
+      A report; failures are in it, and raise nothing.
+
+    Raises:
+      PluginError: there is no such plugin, or it is not active.
+      ValueError: there is no check of a name.
+    """
+    return _report(iter_checks(name, only=only), progress)
+
+
+def _report(checks: Iterable[Check], progress: Progress = lambda outcome: None) -> Report:
+    outcomes = []
+    for check in checks:
+        outcomes.append(check.run())
+        progress(outcomes[-1])
+    return Report(outcomes)
+
+
+def check_primitive(primitive: Primitive, *args: Any, **params: Any) -> Report:
+    """Check every rule of a primitive against what does not use it.
+
+    Args:
+      primitive: which.
+      args: arguments to check it with. If there are none, nor parameters, its registered samples are used; a single
+        `Sample`, or several, may be given too.
+      params: its parameters.
+
+    Returns:
+      The report, if nothing failed.
+
+    Raises:
+      ConformanceError: something did; an `AssertionError` that lists all failures and has the `report`.
+      TypeError: `primitive` is none.
+
+    >>> import numpy as np
+    >>> from primax.extend.core.primitives import sin_p
+    >>> report = check_primitive(sin_p, np.array([0.3, -1.2]), accuracy=None)
+    >>> len(report.failed)
+    0
+    """
+    if not isinstance(primitive, Primitive):
+        raise TypeError(f"check_primitive: primitive must be a Primitive, got {primitive!r}")
+    load_plugins()
+    if not args and not params:
+        return _report(_checks(primitive)).require()
+    samples = list(args) if args and all(isinstance(x, Sample) for x in args) else [Sample(args, params)]
+    return _report(_checks_of(primitive, samples)).require()
+
+
+def conformance(*targets: Any, only: Iterable[str] | None = None) -> Callable[..., None]:
+    """A test function that pytest runs once for each check: `test_rules = conformance("kepler")`.
+
+    Args:
+      targets: names of plugins, primitives, or lists of them.
+      only: names of checks; by default all.
+    """
+    wanted = None if only is None else tuple(only)
+
+    def test(primax_check: Check) -> None:
+        require(primax_check.run())
+
+    test.primax_checks = lambda: iter_checks(*targets, only=wanted)  # type: ignore[attr-defined]
+    return test
+
+
+def require(outcome: Outcome) -> None:
+    """Raise if a check failed."""
+    Report([outcome]).require()

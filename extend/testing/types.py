@@ -1,0 +1,249 @@
+"""Checks of abstract evaluation: against the values there are, over dtypes, shapes and bad input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import dtypes
+from primax.core.avals import ShapedArray, get_aval
+from primax.core.errors import JaxprTypeError, RuleError
+from primax.extend.testing.case import Case, Setting, is_array_type
+from primax.extend.testing.evaluation import eager, require_types, tolerance
+from primax.extend.testing.programs import Parts
+from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.values import difference, is_inexact, wide
+
+__all__ = ["check_abstract_eval", "check_bad_input", "check_dtypes", "check_shapes", "check_weak_types"]
+
+_RULES = ("abstract_eval", "effectful_abstract_eval")
+
+
+def check_abstract_eval(case: Case) -> None:
+    """What abstract evaluation promises is what the program returns."""
+    native = case.native
+    for i, aval in enumerate(native.out_avals):
+        if isinstance(aval, ShapedArray) and dtypes.canonicalize_dtype(aval.dtype) != aval.dtype and not native.x64:
+            raise Failed(f"result {i}: expected a dtype of at most 32 bits without enable_x64, got {aval}", *_RULES)
+    require_types(native.base(*native.args), native.out_avals, "the program", "abstract_eval")
+
+
+def check_weak_types(case: Case) -> None:
+    """A result is weakly typed only if every argument is; and evaluation and compilation agree on it."""
+    native = case.native
+    kinds = [a for a in native.avals if is_array_type(a)]
+    if not kinds or len(kinds) < len(native.avals) or case.programs:
+        raise NotRun("its types are not those of its arguments" if case.programs else "it has no arrays as arguments")
+    for weak in (False, True):
+        avals = [a.update(weak_type=weak) for a in kinds]
+        setting = Setting(case, native.args, native.x64, avals)
+        for i, aval in enumerate(setting.out_avals):
+            if isinstance(aval, ShapedArray) and aval.weak_type and not weak:
+                raise Failed(f"result {i} is promised as weakly typed, although no argument is", *_RULES)
+        if not case.has("impl"):
+            continue
+        for i, (x, aval) in enumerate(zip(eager(setting), setting.out_avals, strict=True)):
+            have = get_aval(x)
+            if isinstance(aval, ShapedArray) and have.weak_type != aval.weak_type:
+                raise Failed(
+                    f"result {i}, for {'weakly' if weak else 'strongly'} typed arguments: abstract_eval promises "
+                    f"weak_type={aval.weak_type}, the impl rule gives weak_type={have.weak_type}",
+                    *_RULES,
+                    "impl",
+                )
+
+
+def _check_variants(case: Case, variants: Sequence[tuple[str, list[Any]]], x64: bool) -> dict[str, list[Any]]:
+    """Abstract evaluation refuses each variant of the arguments cleanly, or is right about it.
+
+    Returns:
+      The results of those that it accepts.
+    """
+    accepted: dict[str, Setting] = {}
+    for name, args in variants:
+        setting = Setting(case, args, x64)
+        try:
+            _ = setting.out_avals
+        except (RuleError, JaxprTypeError) as error:
+            raise Failed(f"for {name}: {error}", *_RULES) from error
+        except (TypeError, ValueError, NotImplementedError):
+            continue
+        except Exception as error:
+            raise Failed(
+                f"for {name}: expected abstract_eval to accept or to raise TypeError or ValueError, "
+                f"got {type(error).__name__}: {error}",
+                *_RULES,
+            ) from error
+        accepted[name] = setting
+    if not accepted:
+        return {}
+    flat: list[Any] = []
+    parts: dict[str, Any] = {}
+    for name, setting in accepted.items():
+        first = len(flat)
+        flat += setting.args
+        parts[name] = lambda *xs, i=first, j=len(flat): case.bind(*xs[i:j])
+    results = Parts(parts, flat, compiled=case.compiles, x64=x64)
+    found = {}
+    for name, setting in accepted.items():
+        try:
+            found[name] = results[name]
+        except Exception as error:
+            raise Failed(
+                f"for {name}: abstract_eval accepts it, but it fails to run: {type(error).__name__}: {error}",
+                "lowering",
+                *_RULES,
+            ) from error
+        require_types(found[name], setting.out_avals, f"the program for {name}", "lowering")
+        if case.has("impl"):
+            outs = eager(setting)
+            require_types(outs, setting.out_avals, f"the impl rule for {name}", "impl")
+            for i, (want, got) in enumerate(zip(outs, found[name], strict=True)):
+                if not is_array_type(setting.out_avals[i]):
+                    continue
+                off = difference(got, np.asarray(want), tolerance(case, got.dtype))
+                if off:
+                    raise Failed(
+                        f"result {i} for {name}: the lowering is not as the impl rule: {off}", "lowering", "impl"
+                    )
+    return found
+
+
+def _array_args(case: Case) -> list[int]:
+    found = [i for i, a in enumerate(case.native.avals) if is_array_type(a)]
+    if not found:
+        raise NotRun("it has no arrays as arguments")
+    if case.programs:
+        raise NotRun("it holds a program, whose types are fixed")
+    return found
+
+
+_FLOATS = (dtypes.bfloat16, np.float16, np.float32, np.float64)
+_INTEGERS = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
+
+
+def check_dtypes(case: Case) -> None:
+    """In every dtype of its kind that is accepted, it computes the same, within that dtype's precision."""
+    _array_args(case)
+    native = case.native
+    rounded = [_rounded(x) if is_array_type(a) else x for x, a in zip(native.args, native.avals, strict=True)]
+    variants = list(_dtype_variants(rounded))
+    found = _check_variants(case, variants, x64=True)
+    for want_name in ("float64", "complex128"):
+        want = found.get(want_name)
+        for name, got in found.items():
+            kin = name in (("complex64",) if want_name == "complex128" else ("bfloat16", "float16", "float32"))
+            if want is not None and kin:
+                _compare_dtypes(case, name, got, want)
+
+
+def _rounded(x: Any) -> Any:
+    """The value, if inexact, with so few digits that every dtype can hold it."""
+    x = np.asarray(x)
+    if not is_inexact(x):
+        return x
+    if np.iscomplexobj(x):
+        return _rounded(x.real) + 1j * _rounded(x.imag)
+    return wide(x.astype(dtypes.bfloat16))
+
+
+def _dtype_variants(args: Sequence[Any]) -> Iterator[tuple[str, list[Any]]]:
+    kinds = {np.asarray(x).dtype.kind if isinstance(x, np.ndarray) else "O" for x in args}
+    inexact = [isinstance(x, np.ndarray) and is_inexact(x) for x in args]
+    if any(inexact):
+        if "c" not in kinds:
+            for dtype in _FLOATS:
+                yield np.dtype(dtype).name, _converted(args, inexact, dtype)
+            args = [x * (1 + 0.5j) if c else x for x, c in zip(args, inexact, strict=True)]
+            yield "complex64", _converted(args, inexact, np.complex64)
+            yield "complex128", _converted(args, inexact, np.complex128)
+            return
+        for real, dtype in ((np.float32, np.complex64), (np.float64, np.complex128)):
+            yield (
+                np.dtype(dtype).name,
+                [
+                    x.astype(dtype if np.iscomplexobj(x) else real) if c else x
+                    for x, c in zip(args, inexact, strict=True)
+                ],
+            )
+    elif kinds <= {"i", "u"}:
+        for dtype in _INTEGERS:
+            yield np.dtype(dtype).name, _converted(args, [True] * len(args), dtype)
+
+
+def _converted(args: Sequence[Any], which: Sequence[bool], dtype: Any) -> list[Any]:
+    return [x.astype(dtype) if c else x for x, c in zip(args, which, strict=True)]
+
+
+def _compare_dtypes(case: Case, name: str, gots: list[Any], wants: list[Any]) -> None:
+    """Results in a narrow dtype against those in double precision."""
+    for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
+        if got.shape != want.shape:
+            raise Failed(f"result {i} for {name}: expected shape {want.shape}, got {got.shape}", *_RULES)
+        if not is_inexact(got) or not is_inexact(want):
+            same = is_inexact(got) == is_inexact(want)
+            off = "" if not same else difference(got.astype(want.dtype), want)
+        else:
+            limit = float(dtypes.finfo(got.dtype).max)
+            fits = np.abs(want) < limit
+            rtol = 8 * tolerance(case, got.dtype)
+            off = difference(np.where(fits, wide(got), 0).astype(want.dtype), np.where(fits, want, 0), rtol)
+        if off:
+            raise Failed(f"result {i} for {name} is not that in double precision: {off}", "lowering", "impl")
+
+
+def check_shapes(case: Case) -> None:
+    """With other sizes, none among them too, and other ranks it is right or refuses cleanly."""
+    arrays = _array_args(case)
+    native = case.native
+    shapes = {i: np.shape(native.args[i]) for i in arrays}
+    variants = []
+    for size in sorted({n for shape in shapes.values() for n in shape}):
+        for new in (0, 1):
+            if new != size:
+                changed = {i: tuple(new if n == size else n for n in shape) for i, shape in shapes.items()}
+                variants.append((f"size {new} in place of {size}", changed))
+    variants.append(("one axis more", {i: (2, *shape) if shape else shape for i, shape in shapes.items()}))
+    variants.append(("scalars", dict.fromkeys(shapes, ())))
+    made = []
+    for name, changed in variants:
+        if changed != shapes:
+            args = [_resized(x, changed[i]) if i in changed else x for i, x in enumerate(native.args)]
+            described = ", ".join(str(list(changed[i])) for i in arrays)
+            made.append((f"{name}, shapes {described}", args))
+    _check_variants(case, made, native.x64)
+
+
+def _resized(x: Any, shape: tuple[int, ...]) -> Any:
+    x = np.asarray(x)
+    return np.resize(x, shape).astype(x.dtype) if x.size else np.zeros(shape, x.dtype)
+
+
+def check_bad_input(case: Case) -> None:
+    """Arguments of another number, dtype or shape are refused by TypeError or ValueError, or computed with."""
+    arrays = _array_args(case)
+    native = case.native
+    args = native.args
+    variants = [("one argument less", args[:-1]), ("one argument more", [*args, args[-1]])]
+    for i in arrays:
+        x = np.asarray(args[i])
+        for dtype in (np.bool_, np.int32, np.complex64):
+            if x.dtype.kind != np.dtype(dtype).kind:
+                variants.append((f"argument {i} of dtype {np.dtype(dtype)}", _replaced(args, i, _as(x, dtype))))
+        if len(arrays) > 1:
+            shape = (*x.shape[:-1], x.shape[-1] + 1) if x.shape else (2,)
+            variants.append((f"argument {i} of shape {list(shape)}", _replaced(args, i, _resized(x, shape))))
+            more = (3, *x.shape)
+            variants.append((f"argument {i} of shape {list(more)}", _replaced(args, i, _resized(x, more))))
+    with np.errstate(all="ignore"):
+        _check_variants(case, variants, native.x64)
+
+
+def _as(x: Any, dtype: Any) -> Any:
+    return (x if dtype is np.complex64 else x.real).astype(dtype)
+
+
+def _replaced(args: Sequence[Any], i: int, x: Any) -> list[Any]:
+    return [x if j == i else y for j, y in enumerate(args)]

@@ -1,0 +1,88 @@
+"""Values to check with: directions to differentiate along, other elements, and how far numbers may differ."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from primax.core import dtypes
+
+__all__ = ["default_rtol", "difference", "direction", "is_inexact", "varied", "wide"]
+
+_RTOL = {
+    "float64": 1e-12,
+    "complex128": 1e-12,
+    "float32": 1e-5,
+    "complex64": 1e-5,
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+}
+
+
+def is_inexact(x: Any) -> bool:
+    """Whether a value is of a floating or complex type, so that it has tangents."""
+    return bool(dtypes.is_inexact(np.asarray(x).dtype))
+
+
+def default_rtol(dtype: Any) -> float:
+    """How far apart two ways of computing the same may be, relative to the largest element."""
+    return _RTOL.get(np.dtype(dtype).name, 0.3)
+
+
+def wide(x: Any) -> Any:
+    """The value in double precision if it is of inexact type."""
+    x = np.asarray(x)
+    if not is_inexact(x):
+        return x
+    return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
+
+
+def direction(x: Any, seed: Any) -> Any:
+    """A tangent of `x` in its dtype, about as large as it but not above 1, always the same for one seed."""
+    x = np.asarray(x)
+    random = np.random.default_rng(zlib.crc32(repr(seed).encode()))
+    t = random.uniform(0.5, 1.5, x.shape) * random.choice([-1.0, 1.0], x.shape)
+    if np.iscomplexobj(x):
+        t = t + 1j * random.uniform(0.5, 1.5, x.shape) * random.choice([-1.0, 1.0], x.shape)
+    size = np.abs(wide(x))
+    return np.asarray(t * np.where((size > 0) & (size < 1), size, 1.0)).astype(x.dtype)
+
+
+def varied(x: Any, k: int) -> Any:
+    """The k-th of several values like `x`: with its elements in another order, or near it if it has one."""
+    x = np.asarray(x)
+    if x.size > 1:
+        return np.roll(x.ravel(), k).reshape(x.shape)
+    return (wide(x) * (1 + 0.0625 * k)).astype(x.dtype) if is_inexact(x) else x
+
+
+def difference(got: Any, want: Any, rtol: float | None = None) -> str:
+    """How two arrays differ, in words; empty if they have one shape and dtype and nearly the same elements.
+
+    Args:
+      got: what a rule gave.
+      want: what it should have given.
+      rtol: how far apart they may be, relative to the largest element; by dtype if None, and none for integers.
+    """
+    got, want = np.asarray(got), np.asarray(want)
+    if got.shape != want.shape:
+        return f"expected shape {want.shape}, got {got.shape}"
+    if got.dtype != want.dtype:
+        return f"expected dtype {want.dtype}, got {got.dtype}"
+    if want.dtype == dtypes.float0 or not want.size:
+        return ""
+    a, b = wide(got), wide(want)
+    if not is_inexact(want):
+        off = np.asarray(a != b)
+    else:
+        rtol = default_rtol(want.dtype) if rtol is None else rtol
+        finite = np.abs(b[np.isfinite(b)])
+        scale = float(finite.max()) if finite.size else 0.0
+        off = ~np.isclose(a, b, rtol=rtol, atol=rtol * scale, equal_nan=True)
+    if not off.any():
+        return ""
+    where = tuple(int(i) for i in np.argwhere(off)[0])
+    place = f" at {list(where)} ({int(off.sum())} of {off.size} elements differ)" if want.ndim else ""
+    return f"expected {want[where]}, got {got[where]}{place}"
