@@ -6,7 +6,7 @@ import importlib.util
 from functools import cache
 from typing import Any, NamedTuple
 
-__all__ = ["Frame", "summarize", "user_frame", "user_frames"]
+__all__ = ["Frame", "register_exclusion", "summarize", "user_frame", "user_frames"]
 
 
 class Frame(NamedTuple):
@@ -31,9 +31,21 @@ def internal_folders() -> tuple[str, ...]:
     return tuple(folders)
 
 
+_excluded: set[str] = set()
+
+
+def register_exclusion(path: str) -> None:
+    """Take the lines of a file, or of all files below a folder, for no user's: those of a transformation, say.
+
+    Args:
+      path: as in `__file__`; a folder ends in a slash.
+    """
+    _excluded.add(path)
+
+
 def is_internal(file: str) -> bool:
-    """Whether a file belongs to primax itself."""
-    return file.startswith(internal_folders()) or file.startswith("<frozen")
+    """Whether a file belongs to primax itself, or to what has been excluded likewise."""
+    return file.startswith(internal_folders()) or file.startswith("<frozen") or file.startswith(tuple(_excluded))
 
 
 def user_frames(source: Any) -> list[Frame]:

@@ -33,7 +33,7 @@ class Trace:
     """One transformation at work.
 
     A subclass defines `process(primitive, args, params)`, which returns one value, or a list if the primitive
-    has multiple results. Rules are called with `parent` as the current trace; see `inside`.
+    has multiple results. Rules are called with `parent` as the current trace; see `set_current_trace`.
     """
 
     __slots__ = ("__weakref__", "alive", "begun", "parent")
@@ -51,6 +51,10 @@ class Trace:
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         """Apply `primitive`, whose arguments may be tracers of this trace or any other values."""
         raise NotImplementedError(f"{type(self).__name__} must define process(primitive, args, params)")
+
+    def owns(self, value: Any) -> bool:
+        """Whether a value is a tracer of this trace."""
+        return isinstance(value, Tracer) and value._trace is self
 
     def provenance(self, tracer: Any) -> str:
         """Where a tracer comes from, in words for an error message; may be empty."""
@@ -92,13 +96,20 @@ def set_current_trace(trace: Any) -> Iterator[Any]:
 
 
 class Tracer(Operand):
-    """A stand-in for a value inside a transformation. Subclasses supply `aval`."""
+    """A stand-in for a value inside a transformation. Subclasses supply `aval`.
+
+    Those with a value behind them say so by `is_concrete`, and return it from `concrete`: then Python may ask for
+    its truth, as in `if x > 0`.
+    """
 
     __slots__ = ("__weakref__", "_trace")
 
     _trace: Any
     aval: Any
     is_concrete: ClassVar[bool] = False
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

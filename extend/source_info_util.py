@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from primax.core._jaxlib import Traceback
-from primax.core.source_info import Frame, user_frame, user_frames
+from primax.core.source_info import Frame, register_exclusion, user_frame, user_frames
 from primax.core.thread import thread
 
-__all__ = ["Frame", "current", "summarize", "user_context", "user_frame", "user_frames"]
+__all__ = ["Frame", "current", "register_exclusion", "summarize", "user_context", "user_frame", "user_frames"]
 
 
 def current() -> Any:
