@@ -149,6 +149,12 @@ class Case:
         self.programs = list(jaxprs_in_params(dict(sample.params)))
         self.memo: dict[str, Any] = {}
 
+    def forget(self) -> None:
+        """Drop the programs; they are made again if they are wanted again."""
+        self.memo.clear()
+        for name in ("compiles", "native", "double", "complexified"):
+            self.__dict__.pop(name, None)
+
     def bind(self, *args: Any) -> list[Any]:
         """The primitive's results under the current trace, as a list."""
         out = self.primitive.bind(*args, **self.sample.params)

@@ -1,0 +1,95 @@
+"""The conformance kit within pytest: `pytest --primax PLUGIN`, and tests made by `conformance`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from primax.core.errors import PluginError
+from primax.extend.testing.report import ConformanceError, Report
+from primax.extend.testing.runner import Check, iter_checks
+
+__all__ = [
+    "pytest_addoption",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_generate_tests",
+]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--primax PLUGIN`, any number of times."""
+    parser.getgroup("primax").addoption(
+        "--primax",
+        action="append",
+        default=[],
+        metavar="PLUGIN",
+        help="check the primitives of this primax plugin at its samples; without paths, nothing else is collected",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect no files unless some are named, if plugins are."""
+    if config.option.primax and config.args_source is not config.ArgsSource.ARGS:
+        config.args = []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Add an item for each check of each plugin that was named; first, so that `-k` selects among them too."""
+    for name in config.option.primax:
+        try:
+            items += [_item(session, name, check) for check in iter_checks(name)]
+        except PluginError as error:
+            raise pytest.UsageError(f"--primax {name}: {error}") from error
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that `conformance` has made once for each of its checks."""
+    make = getattr(metafunc.function, "primax_checks", None)
+    if make is not None:
+        together = metafunc.config.pluginmanager.hasplugin("xdist")
+        metafunc.parametrize("primax_check", list(_parameters(make(), together)))
+
+
+def _parameters(checks: Iterator[Check], together: bool) -> Iterator[Any]:
+    """Checks as parameters; those of one sample share programs, so that one worker should run them."""
+    for check in checks:
+        name = f"{check.primitive.plugin}::{check.label}"
+        marks = [pytest.mark.xdist_group(name.rpartition("::")[0])] if together else []
+        yield pytest.param(check, id=name, marks=marks)
+
+
+def _item(session: pytest.Session, plugin: str, check: Check) -> CheckItem:
+    name = f"{plugin}::{check.label}"
+    item: CheckItem = CheckItem.from_parent(session, name=name, nodeid=name, check=check)
+    if session.config.pluginmanager.hasplugin("xdist"):
+        item.add_marker(pytest.mark.xdist_group(name.rpartition("::")[0]))
+    return item
+
+
+class CheckItem(pytest.Item):
+    """One check of one sample."""
+
+    def __init__(self, *, check: Check, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.check = check
+
+    def runtest(self) -> None:
+        """Run the check."""
+        outcome = self.check.run()
+        if outcome.status == "not run":
+            pytest.skip(outcome.message)
+        Report([outcome]).require()
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What the check found, without the traceback of the kit."""
+        if isinstance(excinfo.value, ConformanceError):
+            return "\n".join(outcome.message for outcome in excinfo.value.report.failed)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Any, int | None, str]:
+        """What the report is headed by."""
+        return self.path, None, self.name
