@@ -286,7 +286,7 @@ class Registry:
         function = rule
         while hasattr(function, "func"):
             function = function.func
-        if hasattr(function, "asked_at") or not is_surface(getattr(function, "__module__", None) or ""):
+        if hasattr(rule, "asked_at") or not is_surface(getattr(function, "__module__", None) or ""):
             return provenance
         _, file, line, _ = author()
         return replace(provenance, file=file, line=line)

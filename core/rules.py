@@ -277,10 +277,10 @@ def _forget(key: Any) -> None:
 
 def _location(rule: Any) -> tuple[str, int]:
     """Where a rule was written, or its main part, or where it was asked for if it says so."""
+    if hasattr(rule, "asked_at"):
+        return rule.asked_at  # type: ignore[no-any-return]
     while hasattr(rule, "func"):
         rule = rule.func
-    if hasattr(rule, "asked_at"):
-        return rule.asked_at
     code = getattr(rule, "__code__", None)
     return ("<builtin>", 0) if code is None else (code.co_filename, code.co_firstlineno)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 from primax.core.author import author, is_surface
@@ -97,9 +98,9 @@ def _placed(rule: Any) -> Rule:
     written = rule
     while hasattr(written, "func"):
         written = written.func
-    if is_surface(getattr(written, "__module__", None) or ""):
+    if isinstance(rule, FunctionType) and is_surface(getattr(written, "__module__", None) or ""):
         _, file, line, _ = author()
-        written.asked_at = file, line
+        rule.asked_at = file, line  # type: ignore[attr-defined]
     return rule  # type: ignore[no-any-return]
 
 
