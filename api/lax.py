@@ -78,6 +78,7 @@ from primax.plugins.comparison import (
     ne,
     ne_p,
 )
+from primax.plugins.control_flow import cond, cond_p, scan, scan_p, switch, while_loop, while_p
 from primax.plugins.cumulative import (
     cumlogsumexp,
     cumlogsumexp_p,
@@ -332,6 +333,8 @@ __all__ = [
     "complex_p",
     "concatenate",
     "concatenate_p",
+    "cond",
+    "cond_p",
     "conj",
     "conj_p",
     "convert_element_type",
@@ -470,6 +473,8 @@ __all__ = [
     "round_p",
     "rsqrt",
     "rsqrt_p",
+    "scan",
+    "scan_p",
     "select",
     "select_n",
     "select_n_p",
@@ -502,6 +507,7 @@ __all__ = [
     "stop_gradient_p",
     "sub",
     "sub_p",
+    "switch",
     "tan",
     "tan_p",
     "tanh",
@@ -512,6 +518,8 @@ __all__ = [
     "top_k_p",
     "transpose",
     "transpose_p",
+    "while_loop",
+    "while_p",
     "xor_p",
     "zero_of",
     "zeros_like",

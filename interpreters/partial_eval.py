@@ -63,7 +63,9 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Seque
             unknown_vars.update(eqn.outvars)
         else:
             known_part, unknown_part, unknown_out = rule(waits, eqn)
-            if known_part is not None:
+            if isinstance(known_part, list):
+                known_eqns += known_part
+            elif known_part is not None:
                 known_eqns.append(known_part)
             if unknown_part is not None:
                 unknown_eqns.append(unknown_part)

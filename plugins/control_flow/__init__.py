@@ -1,0 +1,23 @@
+"""Control flow: programs that choose and repeat programs while they run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import hookimpl
+from primax.plugins.control_flow import cond_rules, scan_rules, while_rules
+from primax.plugins.control_flow.cond import cond, switch
+from primax.plugins.control_flow.cond_rules import cond_p
+from primax.plugins.control_flow.scan import scan
+from primax.plugins.control_flow.scan_rules import scan_p
+from primax.plugins.control_flow.while_loop import while_loop
+from primax.plugins.control_flow.while_rules import while_p
+
+__all__ = ["cond", "cond_p", "scan", "scan_p", "switch", "while_loop", "while_p"]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.define(cond_p, **cond_rules.rules)
+    registry.define(while_p, **while_rules.rules)
+    registry.define(scan_p, **scan_rules.rules)

@@ -1,0 +1,74 @@
+"""Bodies of loops: functions whose result must be of the type of what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import dtypes, tree
+from primax.plugins.control_flow.staging import Staged, converted_outputs, require_same_types, stage_function
+
+__all__ = ["stage_carrying"]
+
+
+def stage_carrying(
+    what: str,
+    body: Callable[..., Any],
+    in_tree: Any,
+    leaves: Sequence[Any],
+    avals: Sequence[Any],
+    names: tuple[str, str],
+    others: Sequence[Any] = (),
+) -> tuple[Staged, list[Any], list[Any]]:
+    """Stage a function of a carry that returns the next carry, or of a carry and an element that returns a pair.
+
+    A carry that begins as a number of weak type takes the dtype that the function makes of it.
+
+    Args:
+      what: who asks, for messages.
+      body: the function.
+      in_tree: the structure of its one or two arguments.
+      leaves: those of the first carry.
+      avals: the types of the carry's leaves.
+      names: what the first and the next carry are called.
+      others: the types of the leaves of its second argument.
+
+    Returns:
+      The program, and the leaves of the carry and their types as the program takes them.
+
+    Raises:
+      TypeError: the function returns no pair where it should, or changes the structure or the type of the carry.
+    """
+    carry_tree, *other_trees = tree.treedef_children(in_tree)
+    count = len(avals)
+    rule = f"{what}: the carry must keep its type"
+    staged = stage_function(what, body, in_tree, [*avals, *others])
+    out_tree = _first_of_pair(what, body, staged.out_tree) if other_trees else staged.out_tree
+    require_same_types(rule, names, (carry_tree, out_tree), ((), ()))
+    widened = [_widened(have, made) for have, made in zip(avals, staged.program.out_avals, strict=False)]
+    if widened != list(avals):
+        leaves = [core.protocol_of(aval).convert(x, aval) for x, aval in zip(leaves, widened, strict=True)]
+        avals = widened
+        staged = stage_function(what, body, in_tree, [*avals, *others])
+    out_avals = staged.program.out_avals
+    require_same_types(rule, names, (carry_tree, out_tree), (avals, out_avals[:count]))
+    program = converted_outputs(staged.program, [*avals, *out_avals[count:]])
+    return staged._replace(program=program), list(leaves), list(avals)
+
+
+def _first_of_pair(what: str, body: Callable[..., Any], out_tree: Any) -> Any:
+    children = tree.treedef_children(out_tree)
+    if len(children) != 2 or out_tree != tree.treedef_tuple(children):
+        name = getattr(body, "__name__", type(body).__name__)
+        raise TypeError(f"{what}: {name} must return a pair (carry, y), but returns {out_tree}")
+    return children[0]
+
+
+def _widened(have: Any, made: Any) -> Any:
+    """The type in which a carry of weak type goes on."""
+    if not getattr(have, "weak_type", False) or have.shape != made.shape or have == made:
+        return have
+    if have.dtype == made.dtype or dtypes.promote_types(have.dtype, made.dtype) == made.dtype:
+        return made
+    return have

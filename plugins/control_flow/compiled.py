@@ -1,0 +1,25 @@
+"""Loops outside of any program: compiled as programs of one equation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import get_aval
+from primax.plugins.calls.primitive import run_program
+
+__all__ = ["run_compiled"]
+
+
+def run_compiled(
+    primitive: core.Primitive, program: core.ClosedJaxpr, args: Sequence[Any], params: dict[str, Any]
+) -> list[Any]:
+    """Apply a primitive by compiling one equation of it, which is kept with one of the programs it holds."""
+    avals = tuple([get_aval(x) for x in args])
+
+    def make() -> core.ClosedJaxpr:
+        return core.trace_to_jaxpr(lambda *xs: primitive.bind(*xs, **params), avals, primitive.name)
+
+    key = ("compiled", avals, tuple(params.items()))
+    return run_program(core.cached(program, key, make), primitive.name, args)

@@ -1,0 +1,149 @@
+"""`cond` and `switch`: one of several programs, chosen while the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval, tree
+from primax.plugins.arithmetic import clamp
+from primax.plugins.comparison import ne
+from primax.plugins.control_flow.cond_rules import cond_p
+from primax.plugins.control_flow.staging import (
+    Staged,
+    converted_outputs,
+    flatten_operands,
+    permuted,
+    require_function,
+    require_same_types,
+    stage_function,
+)
+from primax.plugins.structural import convert_element_type
+
+__all__ = ["cond", "switch"]
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them is computed.
+
+    Both are traced. Mapped over a batch of predicates, both are computed, and the results selected.
+
+    Args:
+      pred: a boolean of rank 0, or a number, which holds unless it is zero.
+      true_fun: a function of the operands.
+      false_fun: a function of the operands that returns the same structure, shapes and dtypes.
+      operands: arrays in any containers.
+
+    Returns:
+      What the chosen function returns.
+
+    Raises:
+      TypeError: `pred` is not of rank 0, a function is none, or the results differ in type.
+
+    >>> import primax as px
+    >>> px.lax.cond(3 > 2, lambda x: x + 1.0, lambda x: x - 1.0, 10.0)
+    Array(11., dtype=float32, weak_type=True)
+    """
+    require_function("cond", "true_fun", true_fun)
+    require_function("cond", "false_fun", false_fun)
+    aval = _require_scalar("cond", "pred", pred)
+    if core.config.disable_jit.value and not isinstance(pred, core.Tracer):
+        return (true_fun if pred else false_fun)(*operands)
+    if not (dtypes.is_bool(aval.dtype) or dtypes.issubdtype(aval.dtype, np.number)):
+        raise TypeError(f"cond: pred must be a boolean or a number, got {aval.str_short()}")
+    if not dtypes.is_bool(aval.dtype):
+        pred = ne(pred, np.zeros((), aval.dtype)[()]) if isinstance(pred, core.Tracer) else np.asarray(pred) != 0
+    index = convert_element_type(pred, np.int32)
+    return _choose("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """`branches[index](*operands)`; only this one is computed.
+
+    Args:
+      index: an integer of rank 0; one out of range is taken as the nearest.
+      branches: one or more functions of the operands that return the same structure, shapes and dtypes.
+      operands: arrays in any containers.
+
+    Returns:
+      What the chosen function returns.
+
+    Raises:
+      TypeError: `index` is not an integer of rank 0, or the results differ in type.
+      ValueError: there are no branches.
+
+    >>> import primax as px
+    >>> px.lax.switch(2, [lambda x: x, lambda x: -x, lambda x: 2.0 * x], 10.0)
+    Array(20., dtype=float32, weak_type=True)
+    """
+    branches = list(branches)
+    if not branches:
+        raise ValueError("switch: branches must hold one function or more, got none")
+    for i, branch in enumerate(branches):
+        require_function("switch", f"branches[{i}]", branch)
+    aval = _require_scalar("switch", "index", index)
+    if not dtypes.issubdtype(aval.dtype, np.integer):
+        raise TypeError(f"switch: index must be an integer, got {aval.str_short()}")
+    last = len(branches) - 1
+    if core.config.disable_jit.value and not isinstance(index, core.Tracer):
+        return branches[min(max(int(index), 0), last)](*operands)
+    if last == 0:
+        return branches[0](*operands)
+    limit = aval.dtype.type(min(last, np.iinfo(aval.dtype).max))
+    index = convert_element_type(clamp(aval.dtype.type(0), index, limit), np.int32)
+    return _choose("switch", index, branches, [f"branches[{i}]" for i in range(len(branches))], operands)
+
+
+def _require_scalar(what: str, name: str, x: Any) -> Any:
+    try:
+        aval = get_aval(x)
+    except TypeError as error:
+        raise TypeError(f"{what}: {name} must be a number of rank 0: {error}") from None
+    if not isinstance(aval, ShapedArray) or aval.shape:
+        raise TypeError(f"{what}: {name} must be of rank 0, got {aval.str_short()}")
+    return aval
+
+
+def _choose(what: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Any) -> Any:
+    """Bind the primitive to functions that have been checked."""
+    leaves, in_tree, avals = flatten_operands(what, "operands", operands)
+    staged = [stage_function(what, fun, in_tree, avals) for fun in functions]
+    first = staged[0]
+    for name, other in zip(names[1:], staged[1:], strict=True):
+        require_same_types(
+            f"{what}: all branches must return values of the same types",
+            (names[0], name),
+            (first.out_tree, other.out_tree),
+            (first.program.out_avals, other.program.out_avals),
+        )
+    consts, programs = _joined(staged)
+    outs = cond_p.bind(index, *consts, *leaves, branches=programs)
+    return tree.unflatten(first.out_tree, outs)
+
+
+def _joined(staged: Sequence[Staged]) -> tuple[list[Any], tuple[core.ClosedJaxpr, ...]]:
+    """The constants of all branches, each once, and programs that take them all and return one type."""
+    consts = list({id(x): x for one in staged for x in one.consts}.values())
+    places = {id(x): i for i, x in enumerate(consts)}
+    owned = tuple(tuple(places[id(x)] for x in one.consts) for one in staged)
+    programs = tuple(one.program for one in staged)
+
+    def make() -> tuple[core.ClosedJaxpr, ...]:
+        out_avals = [
+            avals[0] if all(aval == avals[0] for aval in avals) else avals[0].strip_weak_type()
+            for avals in zip(*(program.out_avals for program in programs), strict=True)
+        ]
+        joined = []
+        for program, own in zip(programs, owned, strict=True):
+            invars = program.jaxpr.invars
+            extra = [core.Var(get_aval(x)) for x in consts]
+            for i, v in zip(own, invars, strict=False):
+                extra[i] = v
+            joined.append(converted_outputs(permuted(program, [*extra, *invars[len(own) :]]), out_avals))
+        return tuple(joined)
+
+    types = tuple(get_aval(x) for x in consts)
+    return consts, core.cached(programs[0], ("joined", programs[1:], owned, types), make)

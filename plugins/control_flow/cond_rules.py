@@ -1,0 +1,280 @@
+"""`cond_p`: the primitive behind `cond` and `switch`, with its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters import partial_eval as pe
+from primax.plugins.calls.primitive import run_program
+from primax.plugins.control_flow.staging import permuted
+from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
+
+__all__ = ["cond_p", "rules"]
+
+cond_p = core.Primitive("cond", multiple_results=True)
+
+Programs = tuple[core.ClosedJaxpr, ...]
+
+
+def _impl(index: Any, *args: Any, branches: Programs) -> Any:
+    return run_program(branches[min(max(int(np.asarray(index)), 0), len(branches) - 1)], "branch", args)
+
+
+def _abstract_eval(index: Any, *avals: Any, branches: Programs) -> Any:
+    return branches[0].out_avals, core.no_effects.union(*(branch.effects for branch in branches))
+
+
+def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> Any:
+    if index.aval.shape or index.aval.dtype != np.int32:
+        raise core.JaxprTypeError(f"the index of a cond is {index.aval.str_short()}, but must be i32[]")
+    for i, branch in enumerate(branches):
+        context.check_operands(branch, atoms)
+        for k, (have, want) in enumerate(zip(branch.out_avals, branches[0].out_avals, strict=True)):
+            if have.strip_weak_type() != want.strip_weak_type():
+                raise core.JaxprTypeError(
+                    f"output {k} of branch {i} is {have.str_short()}, but of branch 0 it is {want.str_short()}"
+                )
+    return _abstract_eval(index, branches=branches)
+
+
+def _jvp(primals: Any, tangents: Any, *, branches: Programs) -> Any:
+    index, *operands = primals
+    nonzeros = [type(t) is not ad.Zero for t in tangents[1:]]
+    alone = [ad.jvp_jaxpr(branch, nonzeros)[1] for branch in branches]
+    nonzero_out = [any(flags) for flags in zip(*alone, strict=True)]
+    programs = tuple(ad.jvp_jaxpr(branch, nonzeros, nonzero_out)[0] for branch in branches)
+    given = [t for t in tangents[1:] if type(t) is not ad.Zero]
+    outs = cond_p.bind(index, *operands, *given, branches=programs)
+    primals_out = outs[: len(nonzero_out)]
+    found = iter(outs[len(nonzero_out) :])
+    return primals_out, [
+        next(found) if nonzero else ad.Zero.from_primal_value(p)
+        for p, nonzero in zip(primals_out, nonzero_out, strict=True)
+    ]
+
+
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, branches: Programs) -> Any:
+    index, *operands = args
+    index_dim, *operand_dims = dims
+    if index_dim is not None:
+        return _batch_of_choices(axis, batching.moveaxis(index, index_dim, 0), operands, operand_dims, branches)
+    alone = [batching.batch_jaxpr(branch, axis, operand_dims)[1] for branch in branches]
+    batched_out = [any(d is not None for d in found) for found in zip(*alone, strict=True)]
+    programs = tuple(batching.batch_jaxpr(branch, axis, operand_dims, batched_out)[0] for branch in branches)
+    outs = cond_p.bind(index, *operands, branches=programs)
+    return outs, [0 if batched else None for batched in batched_out]
+
+
+def _batch_of_choices(axis: batching.AxisData, index: Any, operands: Any, dims: Any, branches: Programs) -> Any:
+    """Every branch for the whole batch, and of each element the result that its index chooses."""
+    effects = core.no_effects.union(*(branch.effects for branch in branches))
+    if effects:
+        raise NotImplementedError(
+            f"vmap of cond: branches must have no effects where the predicate is mapped, "
+            f"since all of them are computed, got {sorted(map(repr, effects))}"
+        )
+    results = []
+    for branch in branches:
+        program, _ = batching.batch_jaxpr(branch, axis, dims, True)
+        results.append(core.eval_jaxpr(program.jaxpr, program.consts, *operands))
+    which = index if len(branches) > 2 else convert_element_type(index, np.bool_)
+    outs = [select_n(broadcast_in_dim(which, get_aval(xs[0]).shape, (0,)), *xs) for xs in zip(*results, strict=True)]
+    return outs, [0] * len(outs)
+
+
+class Split(NamedTuple):
+    """Branches split into a part that is known and the rest.
+
+    Attributes:
+      known: from the known operands to the known outputs and the residuals.
+      unknown: from (forwarded known operands, residuals, unknown operands) to the unknown outputs.
+      unknown_out: for each output whether it is unknown.
+      forwarded: which of the known operands the rest needs as they are.
+      residuals: how many values the known part hands over besides.
+    """
+
+    known: Programs
+    unknown: Programs
+    unknown_out: list[bool]
+    forwarded: list[int]
+    residuals: int
+
+
+def _split(branches: Programs, unknown: Sequence[bool]) -> Split:
+    return core.cached(branches[0], ("split", branches[1:], tuple(unknown)), lambda: _make_split(branches, unknown))  # type: ignore[no-any-return]
+
+
+def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
+    alone = [pe.partial_eval_jaxpr(branch, unknown) for branch in branches]
+    unknown_out = [any(flags) for flags in zip(*(one.unknown_out for one in alone), strict=True)]
+    splits = [pe.partial_eval_jaxpr(branch, unknown, unknown_out) for branch in branches]
+    count = len(unknown_out) - sum(unknown_out)
+    forwarded = sorted({i for split in splits for i in split.residuals if i >= 0})
+    slots, places = _shared_slots([[v.aval for v in split.known.jaxpr.outvars[count:]] for split in splits])
+    known, rest = [], []
+    for split, own in zip(splits, places, strict=True):
+        known.append(_filled(split.known, count, own, slots))
+        residual_vars = dict(zip(split.residuals, split.unknown.jaxpr.invars, strict=False))
+        extra = [core.Var(aval) for aval in slots]
+        for j, slot in enumerate(own):
+            extra[slot] = residual_vars[-1 - j]
+        in_avals = split.known.in_avals
+        passed = [residual_vars.get(i) or core.Var(in_avals[i]) for i in forwarded]
+        others = split.unknown.jaxpr.invars[len(split.residuals) :]
+        rest.append(permuted(split.unknown, [*passed, *extra, *others]))
+    return Split(tuple(known), tuple(rest), unknown_out, forwarded, len(slots))
+
+
+def _shared_slots(avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
+    """Types that hold the residuals of any one branch, as few as possible, and where each branch puts its own."""
+    slots: list[Any] = []
+    places = []
+    for own in avals:
+        free = list(range(len(slots)))
+        chosen = []
+        for aval in own:
+            kind = aval.strip_weak_type()
+            slot = next((i for i in free if slots[i] == kind), None)
+            if slot is None:
+                slot = len(slots)
+                slots.append(kind)
+            else:
+                free.remove(slot)
+            chosen.append(slot)
+        places.append(chosen)
+    return slots, places
+
+
+def _filled(known: core.ClosedJaxpr, count: int, own: Sequence[int], slots: Sequence[Any]) -> core.ClosedJaxpr:
+    """The known part of a branch, with zeros for the residuals that only other branches have."""
+
+    def run(*args: Any) -> list[Any]:
+        outs = core.eval_jaxpr(known.jaxpr, known.consts, *args)
+        extra: list[Any] = [None] * len(slots)
+        for slot, x in zip(own, outs[count:], strict=True):
+            extra[slot] = x
+        zeros = [ad.zeros_like_aval(aval) if x is None else x for x, aval in zip(extra, slots, strict=True)]
+        return [*outs[:count], *zeros]
+
+    if list(own) == list(range(len(slots))):
+        return known
+    return core.trace_to_jaxpr(run, known.in_avals, known.jaxpr.debug_info)
+
+
+def _partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
+    index, *operands = args
+    unknown = [trace.is_linear(x) for x in operands]
+    split = _split(params["branches"], unknown)
+    known_operands = [x for x, u in zip(operands, unknown, strict=True) if not u]
+    count = len(split.unknown_out) - sum(split.unknown_out)
+    known: list[Any] = []
+    if count or split.residuals or any(branch.effects for branch in split.known):
+        known = trace.parent.process(cond_p, [index, *known_operands], {"branches": split.known})
+    passed = [known_operands[i] for i in split.forwarded]
+    unknown_operands = [x for x, u in zip(operands, unknown, strict=True) if u]
+    rest: list[Any] = []
+    if any(split.unknown_out):
+        rest = trace.record(cond_p, [index, *passed, *known[count:], *unknown_operands], {"branches": split.unknown})
+    found, ready = iter(rest), iter(known)
+    return [next(found) if u else next(ready) for u in split.unknown_out]
+
+
+def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+    if unknown_in[0]:
+        return None, eqn, [True] * len(eqn.outvars)
+    split = _split(eqn.params["branches"], unknown_in[1:])
+    known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
+    unknown_invars = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
+    known_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
+    unknown_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if u]
+    avals = split.known[0].out_avals[len(known_out) :]
+    residuals = [core.Var(aval) for aval in avals]
+    known_eqn = unknown_eqn = None
+    if known_out or residuals:
+        known_eqn = _with_branches(eqn, known_in, [*known_out, *residuals], split.known)
+    if unknown_out:
+        passed = [known_in[1 + i] for i in split.forwarded]
+        operands = [known_in[0], *passed, *residuals, *unknown_invars]
+        unknown_eqn = _with_branches(eqn, operands, unknown_out, split.unknown)
+    return known_eqn, unknown_eqn, split.unknown_out
+
+
+def _with_branches(eqn: core.JaxprEqn, invars: Any, outvars: Any, branches: Programs) -> core.JaxprEqn:
+    effects = core.no_effects.union(*(branch.effects for branch in branches))
+    return eqn.replace(invars=invars, outvars=outvars, params={"branches": branches}, effects=effects)
+
+
+def _transpose(cts: Any, index: Any, *operands: Any, branches: Programs) -> Any:
+    linear = [type(x) is ad.UndefinedPrimal for x in operands]
+    nonzero = [type(ct) is not ad.Zero for ct in cts]
+    alone = [ad.transpose_jaxpr(branch, linear, nonzero)[1] for branch in branches]
+    wanted = [any(flags) for flags in zip(*alone, strict=True)]
+    programs = tuple(ad.transpose_jaxpr(branch, linear, nonzero, wanted)[0] for branch in branches)
+    residuals = [x for x, is_linear in zip(operands, linear, strict=True) if not is_linear]
+    given = [ct for ct in cts if type(ct) is not ad.Zero]
+    found = iter(cond_p.bind(index, *residuals, *given, branches=programs))
+    flags = iter(wanted)
+    results: list[Any] = [None]
+    for x, is_linear in zip(operands, linear, strict=True):
+        if is_linear:
+            results.append(next(found) if next(flags) else ad.Zero(x.aval))
+        else:
+            results.append(None)
+    return results
+
+
+def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+    branches = eqn.params["branches"]
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    alone = [core.dce_jaxpr(branch.jaxpr, used_outputs)[1] for branch in branches]
+    used = [any(flags) for flags in zip(*alone, strict=True)]
+    if all(used_outputs) and all(used):
+        return [True] * len(eqn.invars), eqn
+    programs = tuple(
+        core.cached(
+            branch,
+            ("trimmed", tuple(used_outputs), tuple(used)),
+            lambda branch=branch: core.ClosedJaxpr(core.dce_jaxpr(branch.jaxpr, used_outputs, used)[0], branch.consts),
+        )
+        for branch in branches
+    )
+    invars = [v for v, u in zip(eqn.invars, [True, *used], strict=True) if u]
+    outvars = [v for v, u in zip(eqn.outvars, used_outputs, strict=True) if u]
+    return [True, *used], _with_branches(eqn, invars, outvars, programs)
+
+
+def _lowering(ctx: mlir.LoweringRuleContext, index: Any, *args: Any, branches: Programs) -> Any:
+    hlo, ir = mlir.hlo, mlir.ir
+    ordered = list(ctx.tokens_in or ())
+    types = [*(ctx.tokens_in[effect].type for effect in ordered), *map(mlir.aval_to_ir_type, ctx.avals_out)]
+    case = hlo.CaseOp(types, index=index, num_branches=len(branches))
+    for region, branch in zip(case.regions, branches, strict=True):
+        with ir.InsertionPoint(region.blocks.append()):
+            inner = ctx.replace(avals_in=branch.in_avals, avals_out=branch.out_avals)
+            outs = mlir.inline_jaxpr(inner, branch, args)
+            tokens = {**(ctx.tokens_in or {}), **(inner.tokens_out or {})}
+            hlo.return_([*(tokens[effect] for effect in ordered), *outs])
+    if ordered:
+        ctx.set_tokens_out(dict(zip(ordered, case.results, strict=False)))
+    return list(case.results)[len(ordered) :]
+
+
+rules = {
+    "impl": _impl,
+    "effectful_abstract_eval": _abstract_eval,
+    "jvp": _jvp,
+    "transpose": _transpose,
+    "axis_batch": _batch,
+    "lowering": _lowering,
+    "partial_eval": _partial_eval,
+    "partial_eval_jaxpr": _partial_eval_jaxpr,
+    "dce": _dce,
+    "check": _check,
+}

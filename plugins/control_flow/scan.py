@@ -1,0 +1,122 @@
+"""`scan`: a function applied along an axis while a value is carried from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import tree
+from primax.plugins.control_flow.carry import stage_carrying
+from primax.plugins.control_flow.scan_rules import scan_p
+from primax.plugins.control_flow.staging import flatten_operands, require_function
+
+__all__ = ["scan"]
+
+
+def scan(
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Any, Any]:
+    """Apply `f` to the elements of arrays in turn, while it carries a value along.
+
+    It is compiled as one loop, however many steps there are. In reverse mode, what the backward pass needs of the
+    forward pass is kept for every step; what is the same in all steps is computed and kept once.
+
+    Args:
+      f: `(carry, x) -> (carry, y)`; the carry keeps its structure, shapes and dtypes.
+      init: the first carry, arrays in any containers.
+      xs: arrays in any containers, of one length along axis 0; `f` is given their elements. None if it needs none.
+      length: the number of steps; needed if there are no `xs`.
+      reverse: whether to begin with the last element. The results stand where their elements do.
+      unroll: how many steps make one turn of the loop; True for all.
+
+    Returns:
+      The last carry, and what `f` gave besides, stacked along axis 0.
+
+    Raises:
+      TypeError: `f` returns no pair, or changes the type of the carry; an argument is no array.
+      ValueError: lengths disagree, or there is none.
+
+    >>> import primax as px
+    >>> total, sums = px.lax.scan(lambda c, x: (c + x, c + x), 0, px.numpy.arange(4))
+    >>> int(total), sums.tolist()
+    (6, [0, 1, 3, 6])
+    """
+    require_function("scan", "f", f)
+    leaves, in_tree, avals = flatten_operands("scan", "init", init)
+    x_leaves, xs_tree, x_avals = flatten_operands("scan", "xs", xs)
+    count = _length(xs, x_avals, length)
+    turns = _unroll(unroll, count)
+    if core.config.disable_jit.value and not core.thread.trace.tracing:
+        return _in_python(f, init, xs_tree, x_leaves, count, reverse)
+    elements = [aval.mapped(count, 0) for aval in x_avals]
+    body, leaves, avals = stage_carrying(
+        "scan", f, tree.treedef_tuple((in_tree, xs_tree)), leaves, avals, ("init", "the carry that f returns"), elements
+    )
+    outs = scan_p.bind(
+        *body.consts,
+        *leaves,
+        *x_leaves,
+        jaxpr=body.program,
+        num_consts=len(body.consts),
+        num_carry=len(leaves),
+        length=count,
+        reverse=bool(reverse),
+        unroll=turns,
+    )
+    return tree.unflatten(body.out_tree, outs)  # type: ignore[no-any-return]
+
+
+def _length(xs: Any, avals: list[Any], length: Any) -> int:
+    """The number of steps, which all arrays and `length` agree on."""
+    if length is not None:
+        try:
+            length = length.__index__()
+        except (AttributeError, TypeError) as error:
+            raise TypeError(f"scan: length must be an integer, got {length!r}") from error
+        if length < 0:
+            raise ValueError(f"scan: length must not be negative, got {length}")
+    found = length
+    for (path, _), aval in zip(tree.tree_leaves_with_path(xs), avals, strict=True):
+        if not aval.shape:
+            raise ValueError(f"scan: xs{tree.keystr(path)} must have an axis to scan along, got {aval.str_short()}")
+        if found is None:
+            found = aval.shape[0]
+        elif aval.shape[0] != found:
+            other = "length" if length is not None else "the first array of xs"
+            raise ValueError(
+                f"scan: xs{tree.keystr(path)} must be as long along axis 0 as {other}, got {aval.shape[0]} and {found}"
+            )
+    if found is None:
+        raise ValueError("scan: length must be given where xs has no arrays")
+    return int(found)
+
+
+def _unroll(unroll: Any, length: int) -> int:
+    if unroll is True:
+        return max(length, 1)
+    if unroll is False:
+        return 1
+    if not isinstance(unroll, int | np.integer) or unroll < 1:
+        raise ValueError(f"scan: unroll must be a positive integer or a boolean, got {unroll!r}")
+    return int(unroll)
+
+
+def _in_python(f: Callable[..., Any], carry: Any, xs_tree: Any, leaves: list[Any], length: int, reverse: bool) -> Any:
+    """The same by a loop of Python, for debugging with `disable_jit`."""
+    if length == 0:
+        raise ValueError("scan: with disable_jit, at least one step must be taken, got length 0")
+    ys = []
+    for i in reversed(range(length)) if reverse else range(length):
+        carry, y = f(carry, tree.unflatten(xs_tree, [x[i] for x in leaves]))
+        ys.append(y)
+    if reverse:
+        ys.reverse()
+    return carry, tree.tree_map(lambda *parts: core.protocol_of(core.get_aval(parts[0])).stack(parts, 0), *ys)

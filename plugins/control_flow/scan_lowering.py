@@ -1,0 +1,141 @@
+"""How a scan is compiled: as a loop that slices its arrays and writes its results in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray
+from primax.extend.interpreters import mlir
+
+__all__ = ["lower_scan"]
+
+
+def lower_scan(
+    ctx: mlir.LoweringRuleContext,
+    *args: Any,
+    jaxpr: core.ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    length: int,
+    reverse: bool,
+    unroll: int,
+) -> Any:
+    """The lowering rule. `unroll` steps make one turn of the loop; those left over come after it."""
+    loop = _Scan(ctx, jaxpr, num_consts, num_carry, length, reverse)
+    state = loop.begin(args)
+    turns = length // unroll
+    if turns > 1:
+        state = loop.turns(state, turns, unroll)
+    else:
+        turns = 0
+    for i in range(turns * unroll, length):
+        state = loop.step(state, loop.number(i))
+    return loop.end(state)
+
+
+class _Scan:
+    """One scan being lowered. Its state is the tokens, the constants, the carry, the arrays and the results."""
+
+    def __init__(
+        self,
+        ctx: mlir.LoweringRuleContext,
+        jaxpr: core.ClosedJaxpr,
+        num_consts: int,
+        num_carry: int,
+        length: int,
+        reverse: bool,
+    ) -> None:
+        self.ctx = ctx
+        self.jaxpr = jaxpr
+        self.length = length
+        self.reverse = reverse
+        self.counter = np.dtype(np.int32 if length < 2**31 else np.int64)
+        self.ordered = list(ctx.tokens_in or ())
+        start = len(self.ordered)
+        self.consts = slice(start, start + num_consts)
+        self.carry = slice(start + num_consts, start + num_consts + num_carry)
+        self.xs = slice(start + num_consts + num_carry, start + len(ctx.avals_in))
+        self.num_carry = num_carry
+
+    def number(self, i: int) -> Any:
+        """A position as an IR value."""
+        return mlir.ir_constant(np.asarray(i, self.counter))
+
+    def begin(self, args: Sequence[Any]) -> list[Any]:
+        """The state before the first step, with results that are still zero."""
+        tokens = [self.ctx.tokens_in[effect] for effect in self.ordered] if self.ctx.tokens_in else []
+        results = [_zeros(aval) for aval in self.ctx.avals_out[self.num_carry :]]
+        return [*tokens, *args, *results]
+
+    def step(self, state: Sequence[Any], i: Any) -> list[Any]:
+        """The state after the i-th step."""
+        hlo = mlir.hlo
+        tokens, carry, xs = state[: len(self.ordered)], state[self.carry], state[self.xs]
+        at = hlo.subtract(self.number(self.length - 1), i) if self.reverse else i
+        slices = [self._slice(x, aval, at) for x, aval in zip(xs, self._slice_avals(), strict=True)]
+        current = dict(zip(self.ordered, tokens, strict=True))
+        inner = self.ctx.replace(
+            avals_in=self.jaxpr.in_avals, avals_out=self.jaxpr.out_avals, tokens_in=current or None
+        )
+        outs = mlir.inline_jaxpr(inner, self.jaxpr, [*state[self.consts], *carry, *slices])
+        current.update(inner.tokens_out or {})
+        ys = [
+            self._update(array, y, aval, at)
+            for array, y, aval in zip(
+                state[self.xs.stop :], outs[self.num_carry :], self.jaxpr.out_avals[self.num_carry :], strict=True
+            )
+        ]
+        new_tokens = [current[effect] for effect in self.ordered]
+        return [*new_tokens, *state[self.consts], *outs[: self.num_carry], *xs, *ys]
+
+    def turns(self, state: Sequence[Any], turns: int, unroll: int) -> list[Any]:
+        """The state after `turns` times `unroll` steps."""
+        hlo, ir = mlir.hlo, mlir.ir
+        before = [self.number(0), *state]
+        types = [x.type for x in before]
+        loop = hlo.WhileOp(types, before)
+        with ir.InsertionPoint(loop.regions[0].blocks.append(*types)) as point:
+            less, signed = hlo.ComparisonDirectionAttr.get("LT"), hlo.ComparisonTypeAttr.get("SIGNED")
+            end = self.number(turns * unroll)
+            hlo.return_([hlo.compare(point.block.arguments[0], end, less, compare_type=signed)])
+        with ir.InsertionPoint(loop.regions[1].blocks.append(*types)) as point:
+            i, *now = point.block.arguments
+            for _ in range(unroll):
+                now = self.step(now, i)
+                i = hlo.add(i, self.number(1))
+            hlo.return_([i, *now])
+        return list(loop.results)[1:]
+
+    def end(self, state: Sequence[Any]) -> list[Any]:
+        """The results, once all steps are taken."""
+        if self.ordered:
+            self.ctx.set_tokens_out(dict(zip(self.ordered, state, strict=False)))
+        return [*state[self.carry], *state[self.xs.stop :]]
+
+    def _slice_avals(self) -> Sequence[Any]:
+        return self.ctx.avals_in[self.xs.start - len(self.ordered) :]
+
+    def _where(self, at: Any, rank: int) -> list[Any]:
+        zero = self.number(0)
+        return [at, *[zero] * (rank - 1)]
+
+    def _slice(self, x: Any, aval: Any, at: Any) -> Any:
+        """Element `at` of an array along axis 0."""
+        hlo, ir = mlir.hlo, mlir.ir
+        sizes = ir.DenseI64ArrayAttr.get((1, *aval.shape[1:]))
+        part = hlo.dynamic_slice(x, self._where(at, len(aval.shape)), sizes)
+        return hlo.reshape(mlir.aval_to_ir_type(ShapedArray(aval.shape[1:], aval.dtype)), part)
+
+    def _update(self, array: Any, y: Any, aval: Any, at: Any) -> Any:
+        """An array of results with `y` written at a position of axis 0."""
+        hlo = mlir.hlo
+        part = hlo.reshape(mlir.aval_to_ir_type(ShapedArray((1, *aval.shape), aval.dtype)), y)
+        return hlo.dynamic_update_slice(array, part, self._where(at, len(aval.shape) + 1))
+
+
+def _zeros(aval: Any) -> Any:
+    return mlir.broadcast_scalar(mlir.ir_constant(np.zeros((), aval.dtype)), aval)

@@ -1,0 +1,132 @@
+"""The functions that control flow is given, as programs whose types are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from primax.extend import core
+from primax.extend.core import dtypes, tree
+from primax.plugins.calls.programs import stage
+
+__all__ = [
+    "Staged",
+    "converted_outputs",
+    "flatten_operands",
+    "permuted",
+    "refuse_effects",
+    "require_function",
+    "require_same_types",
+    "stage_function",
+]
+
+
+class Staged(NamedTuple):
+    """A function as a program.
+
+    Attributes:
+      program: takes what the function closes over, then the leaves of its arguments; has no constants.
+      consts: what the function closes over.
+      out_tree: the structure of its result.
+    """
+
+    program: core.ClosedJaxpr
+    consts: list[Any]
+    out_tree: Any
+
+
+def require_function(what: str, name: str, fun: Any) -> None:
+    if not callable(fun):
+        raise TypeError(f"{what}: {name} must be a function, got {fun!r}")
+
+
+def flatten_operands(what: str, name: str, operands: Any) -> tuple[list[Any], Any, list[Any]]:
+    """The leaves of operands, their structure and their types.
+
+    Raises:
+      TypeError: a leaf is neither an array nor a number; the message names its path.
+    """
+    leaves, in_tree = tree.flatten(operands)
+    avals = []
+    for i, x in enumerate(leaves):
+        try:
+            avals.append(core.get_aval(x))
+        except TypeError as error:
+            path = tree.keystr(tree.tree_leaves_with_path(operands)[i][0])
+            raise TypeError(f"{what}: {name}{path} must be an array or a number: {error}") from None
+    return leaves, in_tree, avals
+
+
+def stage_function(what: str, fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> Staged:
+    """The program of a function whose positional arguments have a structure and types."""
+    name = getattr(fun, "__name__", type(fun).__name__)
+    program = stage(fun, in_tree, avals, name, what)
+    refuse_effects(f"{what}: {name}", program.closed.effects)
+    return Staged(program.open, program.closed.consts, program.out_tree)
+
+
+def refuse_effects(where: str, effects: Iterable[Any]) -> None:
+    """Refuse effects that were not registered as allowed inside control flow."""
+    for effect in effects:
+        if not core.kind_of(effect).control_flow:
+            raise NotImplementedError(
+                f"{where} has the effect {effect!r}, which may not stand inside loops and branches; "
+                f"register_effect({type(effect).__name__}, control_flow=True) allows it"
+            )
+
+
+def permuted(closed: core.ClosedJaxpr, invars: Sequence[Any], outvars: Sequence[Any] | None = None) -> core.ClosedJaxpr:
+    """A program with its arguments, and perhaps its results, in another order."""
+    changes: dict[str, Any] = {"invars": list(invars)}
+    if outvars is not None:
+        changes["outvars"] = list(outvars)
+    return core.ClosedJaxpr(closed.jaxpr.replace(**changes), closed.consts)
+
+
+def converted_outputs(closed: core.ClosedJaxpr, avals: Sequence[Any]) -> core.ClosedJaxpr:
+    """A program that returns the same values as ones of the given types."""
+    if all(have == want for have, want in zip(closed.out_avals, avals, strict=True)):
+        return closed
+
+    def run(*args: Any) -> list[Any]:
+        outs = core.eval_jaxpr(closed.jaxpr, closed.consts, *args)
+        return [core.protocol_of(aval).convert(x, aval) for x, aval in zip(outs, avals, strict=True)]
+
+    key = ("converted", tuple(avals))
+    return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info))  # type: ignore[no-any-return]
+
+
+def require_same_types(
+    what: str, names: tuple[str, str], trees: tuple[Any, Any], avals: tuple[Sequence[Any], Sequence[Any]]
+) -> None:
+    """Refuse two results that must be of one structure and, leaf by leaf, of one type up to weakness.
+
+    Args:
+      what: who refuses, and why they must agree.
+      names: what either is called.
+      trees: their structures.
+      avals: the types of their leaves.
+
+    Raises:
+      TypeError: they differ; the message shows both, and the first difference.
+    """
+    if trees[0] != trees[1]:
+        raise TypeError(tree.mismatch_message(what, trees[0], trees[1], *names))
+    for i, (one, other) in enumerate(zip(*avals, strict=True)):
+        if one.strip_weak_type() != other.strip_weak_type():
+            shown = [tree.unflatten(t, [aval.str_short() for aval in a]) for t, a in zip(trees, avals, strict=True)]
+            marked = tree.unflatten(trees[0], range(len(avals[0])))
+            path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
+            raise TypeError(
+                f"{what}; the first difference is{f' at {path}:' if path else ':'} "
+                f"{names[0]} is {one.str_short()}, {names[1]} is {other.str_short()}{_remedy(one, other)}\n"
+                f"  {names[0]}: {shown[0]}\n  {names[1]}: {shown[1]}"
+            )
+
+
+def _remedy(one: Any, other: Any) -> str:
+    if one.shape == other.shape:
+        return f"; convert one of them, as with .astype({dtypes.name(one.dtype)!r})"
+    if one.dtype == other.dtype:
+        return ""
+    return ", which differ in shape and dtype"

@@ -1,0 +1,69 @@
+"""`while_loop`: a function repeated until a condition fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, tree
+from primax.plugins.control_flow.carry import stage_carrying
+from primax.plugins.control_flow.staging import flatten_operands, require_function, stage_function
+from primax.plugins.control_flow.while_rules import while_p
+
+__all__ = ["while_loop"]
+
+
+def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
+    """Apply `body_fun` to a value as long as `cond_fun` of it holds.
+
+    It differentiates in forward mode only: in reverse, every step's values would have to be kept, of a number of
+    steps that nobody knows beforehand. Use `scan` or `fori_loop` there.
+
+    Args:
+      cond_fun: from the value to a boolean of rank 0.
+      body_fun: from the value to its successor, of the same structure, shapes and dtypes.
+      init_val: arrays in any containers.
+
+    Returns:
+      The first value for which `cond_fun` does not hold.
+
+    Raises:
+      TypeError: `cond_fun` does not return a boolean of rank 0, or `body_fun` changes the value's type.
+
+    >>> import primax as px
+    >>> px.lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 3)
+    Array(192, dtype=int32, weak_type=True)
+    """
+    require_function("while_loop", "cond_fun", cond_fun)
+    require_function("while_loop", "body_fun", body_fun)
+    if core.config.disable_jit.value and not core.thread.trace.tracing:
+        value = init_val
+        while cond_fun(value):
+            value = body_fun(value)
+        return value
+    leaves, in_tree, avals = flatten_operands("while_loop", "init_val", (init_val,))
+    body, leaves, avals = stage_carrying(
+        "while_loop", body_fun, in_tree, leaves, avals, ("init_val", "the result of body_fun")
+    )
+    cond = stage_function("while_loop", cond_fun, in_tree, avals)
+    name = getattr(cond_fun, "__name__", "cond_fun")
+    out_avals = cond.program.out_avals
+    if not tree.treedef_is_leaf(cond.out_tree) or len(out_avals) != 1:
+        raise TypeError(f"while_loop: cond_fun must return one boolean, but {name} returns {cond.out_tree}")
+    if out_avals[0].strip_weak_type() != ShapedArray((), np.bool_):
+        raise TypeError(
+            f"while_loop: cond_fun must return a boolean of rank 0, but {name} returns {out_avals[0].str_short()}"
+        )
+    outs = while_p.bind(
+        *cond.consts,
+        *body.consts,
+        *leaves,
+        cond_nconsts=len(cond.consts),
+        cond_jaxpr=cond.program,
+        body_nconsts=len(body.consts),
+        body_jaxpr=body.program,
+    )
+    return tree.unflatten(body.out_tree, outs)

@@ -1,0 +1,339 @@
+"""`while_p`: the primitive behind `while_loop`, with its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters import partial_eval as pe
+from primax.plugins.control_flow.compiled import run_compiled
+from primax.plugins.control_flow.staging import permuted
+from primax.plugins.reductions import reduce_or
+from primax.plugins.structural import broadcast_in_dim, select_n
+
+__all__ = ["rules", "while_p"]
+
+while_p = core.Primitive("while", multiple_results=True)
+
+Closed = core.ClosedJaxpr
+
+
+def _impl(*args: Any, **params: Any) -> Any:
+    return run_compiled(while_p, params["body_jaxpr"], args, params)
+
+
+def _abstract_eval(*avals: Any, body_jaxpr: Closed, cond_jaxpr: Closed, **params: Any) -> Any:
+    return body_jaxpr.out_avals, body_jaxpr.effects | cond_jaxpr.effects
+
+
+def _check(
+    context: Any, *atoms: Any, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_jaxpr: Closed
+) -> Any:
+    cond_consts, body_consts, carry = _parts(atoms, cond_nconsts, body_nconsts)
+    context.check_operands(cond_jaxpr, [*cond_consts, *carry])
+    context.check_operands(body_jaxpr, [*body_consts, *carry])
+    (pred,) = cond_jaxpr.out_avals
+    if pred.shape or pred.dtype != np.bool_:
+        raise core.JaxprTypeError(f"the condition of a while is {pred.str_short()}, but must be bool[]")
+    for i, (have, atom) in enumerate(zip(body_jaxpr.out_avals, carry, strict=True)):
+        if have.strip_weak_type() != atom.aval.strip_weak_type():
+            raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body makes it {have.str_short()}")
+    return _abstract_eval(body_jaxpr=body_jaxpr, cond_jaxpr=cond_jaxpr)
+
+
+def _parts(xs: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tuple[list[Any], list[Any], list[Any]]:
+    """What belongs to the condition, to the body, and to the carry."""
+    end = cond_nconsts + body_nconsts
+    return list(xs[:cond_nconsts]), list(xs[cond_nconsts:end]), list(xs[end:])
+
+
+def _jvp(
+    primals: Any, tangents: Any, *, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_jaxpr: Closed
+) -> Any:
+    nonzero = [type(t) is not ad.Zero for t in tangents]
+    _, const_nz, carry_nz = _parts(nonzero, cond_nconsts, body_nconsts)
+    while True:
+        program, out_nz = ad.jvp_jaxpr(body_jaxpr, [*const_nz, *carry_nz], carry_nz)
+        if out_nz == carry_nz:
+            break
+        carry_nz = out_nz
+    cond_consts, consts, carry = _parts(primals, cond_nconsts, body_nconsts)
+    _, const_ts, carry_ts = _parts(tangents, cond_nconsts, body_nconsts)
+    given = [t for t in const_ts if type(t) is not ad.Zero]
+    moving = [ad.instantiate_zeros(t) for t, nz in zip(carry_ts, carry_nz, strict=True) if nz]
+
+    invars = program.jaxpr.invars
+    tangent_vars = invars[body_nconsts + len(carry) :]
+    body = permuted(
+        program,
+        [
+            *invars[:body_nconsts],
+            *tangent_vars[: len(given)],
+            *invars[body_nconsts : body_nconsts + len(carry)],
+            *tangent_vars[len(given) :],
+        ],
+    )
+    ignored = [core.Var(v.aval) for v in tangent_vars[len(given) :]]
+    outs = while_p.bind(
+        *cond_consts,
+        *consts,
+        *given,
+        *carry,
+        *moving,
+        cond_nconsts=cond_nconsts,
+        cond_jaxpr=permuted(cond_jaxpr, [*cond_jaxpr.jaxpr.invars, *ignored]),
+        body_nconsts=body_nconsts + len(given),
+        body_jaxpr=body,
+    )
+    found = iter(outs[len(carry) :])
+    primals_out = outs[: len(carry)]
+    return primals_out, [
+        next(found) if nz else ad.Zero.from_primal_value(p) for p, nz in zip(primals_out, carry_nz, strict=True)
+    ]
+
+
+def _batch(
+    axis: batching.AxisData,
+    args: Any,
+    dims: Any,
+    *,
+    cond_nconsts: int,
+    cond_jaxpr: Closed,
+    body_nconsts: int,
+    body_jaxpr: Closed,
+) -> Any:
+    cond_dims, const_dims, init_dims = _parts(dims, cond_nconsts, body_nconsts)
+    batched = [d is not None for d in init_dims]
+    while True:
+        carry_dims = [0 if b else None for b in batched]
+        body, out_dims = batching.batch_jaxpr(body_jaxpr, axis, [*const_dims, *carry_dims], batched)
+        found = [d is not None for d in out_dims]
+        pred, (pred_dim,) = batching.batch_jaxpr(cond_jaxpr, axis, [*cond_dims, *carry_dims])
+        if pred_dim is not None:
+            found = [True] * len(found)
+        if found == batched and all(d in (0, None) for d in out_dims):
+            break
+        batched = found
+    cond_consts, consts, init = _parts(args, cond_nconsts, body_nconsts)
+    init = [batching.to_dim(x, axis.size, d, 0) if b else x for x, d, b in zip(init, init_dims, batched, strict=True)]
+    if pred_dim is not None:
+        pred, body = _until_all_are_done(axis, pred, body, cond_nconsts)
+        consts = [*cond_consts, *consts]
+    outs = while_p.bind(
+        *cond_consts,
+        *consts,
+        *init,
+        cond_nconsts=cond_nconsts,
+        cond_jaxpr=pred,
+        body_nconsts=len(consts),
+        body_jaxpr=body,
+    )
+    return outs, carry_dims
+
+
+def _until_all_are_done(
+    axis: batching.AxisData, pred: Closed, body: Closed, cond_nconsts: int
+) -> tuple[Closed, Closed]:
+    """A loop over a batch goes on while any element does; elements that are done keep their carry."""
+    effects = pred.effects | body.effects
+    if effects:
+        raise NotImplementedError(
+            "vmap of while_loop: the functions must have no effects where the condition differs from element to "
+            f"element, since the loop goes on for all of them, got {sorted(map(repr, effects))}"
+        )
+    body_nconsts = len(body.jaxpr.invars) - len(body.jaxpr.outvars)
+
+    def any_left(*args: Any) -> list[Any]:
+        (going,) = core.eval_jaxpr(pred.jaxpr, pred.consts, *args)
+        return [reduce_or(going, (0,))]
+
+    def step(*args: Any) -> list[Any]:
+        cond_consts, _, carry = _parts(args, cond_nconsts, body_nconsts)
+        (going,) = core.eval_jaxpr(pred.jaxpr, pred.consts, *cond_consts, *carry)
+        new = core.eval_jaxpr(body.jaxpr, body.consts, *args[cond_nconsts:])
+        return [select_n(_alongside(going, x), x, y) for x, y in zip(carry, new, strict=True)]
+
+    cond_avals = pred.in_avals[:cond_nconsts]
+    return core.cached(  # type: ignore[no-any-return]
+        body,
+        ("until all are done", pred),
+        lambda: (
+            core.trace_to_jaxpr(any_left, pred.in_avals, "any_left"),
+            core.trace_to_jaxpr(step, [*cond_avals, *body.in_avals], body.jaxpr.debug_info),
+        ),
+    )
+
+
+def _alongside(which: Any, x: Any) -> Any:
+    """A boolean per element of the batch, repeated to the shape of a carry."""
+    return broadcast_in_dim(which, get_aval(x).shape, (0,))
+
+
+def _known_body(body: Closed, unknown_in: Sequence[bool], body_nconsts: int) -> tuple[Closed, list[bool]]:
+    """The part of the body that computes the known carries from known inputs, and which carries are unknown."""
+    const_unknown, carry_unknown = list(unknown_in[:body_nconsts]), list(unknown_in[body_nconsts:])
+    while True:
+        split = pe.partial_eval_jaxpr(body, [*const_unknown, *carry_unknown], carry_unknown)
+        if split.unknown_out == carry_unknown:
+            break
+        carry_unknown = split.unknown_out
+    count = len(carry_unknown) - sum(carry_unknown)
+    jaxpr = split.known.jaxpr
+    trimmed, _ = core.dce_jaxpr(jaxpr, [i < count for i in range(len(jaxpr.outvars))], True)
+    return core.ClosedJaxpr(trimmed, split.known.consts), carry_unknown
+
+
+class _Known:
+    """The loop over what is known, if that decides how long it goes on."""
+
+    def __init__(self, unknown: Sequence[bool], params: dict[str, Any]) -> None:
+        cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
+        cond_unknown, const_unknown, carry_unknown = _parts(unknown, cond_nconsts, body_nconsts)
+        body, self.carry_unknown = _known_body(params["body_jaxpr"], [*const_unknown, *carry_unknown], body_nconsts)
+        cond = pe.partial_eval_jaxpr(params["cond_jaxpr"], [*cond_unknown, *self.carry_unknown])
+        self.exists = not all(self.carry_unknown) and not cond.unknown_out[0]
+        self.takes = [not u for u in (*cond_unknown, *const_unknown, *self.carry_unknown)]
+        jaxpr = cond.known.jaxpr
+        trimmed, _ = core.dce_jaxpr(jaxpr, [i == 0 for i in range(len(jaxpr.outvars))], True)
+        self.params = {
+            "cond_nconsts": cond_nconsts - sum(cond_unknown),
+            "cond_jaxpr": core.ClosedJaxpr(trimmed, cond.known.consts),
+            "body_nconsts": body_nconsts - sum(const_unknown),
+            "body_jaxpr": body,
+        }
+
+
+def _known(unknown: Sequence[bool], params: dict[str, Any]) -> _Known:
+    key = ("known", params["cond_jaxpr"], tuple(unknown), params["cond_nconsts"])
+    return core.cached(params["body_jaxpr"], key, lambda: _Known(unknown, params))  # type: ignore[no-any-return]
+
+
+def _partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
+    """What is known runs now. The rest is recorded as the whole loop: it computes the known values again."""
+    known = _known([trace.is_linear(x) for x in args], params)
+    outs = trace.record(while_p, args, params)
+    if not known.exists:
+        return outs
+    ready = iter(
+        trace.parent.process(while_p, [x for x, take in zip(args, known.takes, strict=True) if take], known.params)
+    )
+    return [out if u else next(ready) for out, u in zip(outs, known.carry_unknown, strict=True)]
+
+
+def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+    known = _known(unknown_in, eqn.params)
+    if not known.exists:
+        return None, eqn, [True] * len(eqn.outvars)
+    rest = [v if u else core.DropVar(v.aval) for v, u in zip(eqn.outvars, known.carry_unknown, strict=True)]
+    known_eqn = eqn.replace(
+        invars=[v for v, take in zip(eqn.invars, known.takes, strict=True) if take],
+        outvars=[v for v, u in zip(eqn.outvars, known.carry_unknown, strict=True) if not u],
+        params=known.params,
+    )
+    return known_eqn, eqn.replace(outvars=rest), known.carry_unknown
+
+
+def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
+    raise ValueError(
+        "while_loop cannot be differentiated in reverse mode, since the number of its steps, and so of the values "
+        "to keep, is not known beforehand; use scan, or fori_loop with bounds that are Python integers, or "
+        "differentiate in forward mode (jvp, jacfwd)"
+    )
+
+
+def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+    params = eqn.params
+    cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
+    _, cond_used = core.dce_jaxpr(cond_jaxpr.jaxpr, [True])
+    carry = [a or b for a, b in zip(used_outputs, cond_used[cond_nconsts:], strict=True)]
+    while True:
+        _, body_used = core.dce_jaxpr(body_jaxpr.jaxpr, carry)
+        wider = [a or b for a, b in zip(carry, body_used[body_nconsts:], strict=True)]
+        if wider == carry:
+            break
+        carry = wider
+    if all(carry) and all(body_used[:body_nconsts]):
+        return [True] * len(eqn.invars), eqn
+    keep_body = [*body_used[:body_nconsts], *carry]
+    keep_cond = [*[True] * cond_nconsts, *carry]
+
+    def trimmed() -> tuple[Closed, Closed]:
+        body, _ = core.dce_jaxpr(body_jaxpr.jaxpr, carry, keep_body)
+        cond = cond_jaxpr.jaxpr
+        invars = [v for v, keep in zip(cond.invars, keep_cond, strict=True) if keep]
+        return core.ClosedJaxpr(body, body_jaxpr.consts), permuted(cond_jaxpr, invars)
+
+    body, cond = core.cached(body_jaxpr, ("trimmed", cond_jaxpr, tuple(keep_body)), trimmed)
+    used_inputs = [*[True] * cond_nconsts, *keep_body]
+    new = eqn.replace(
+        invars=[v for v, keep in zip(eqn.invars, used_inputs, strict=True) if keep],
+        outvars=[v for v, keep in zip(eqn.outvars, carry, strict=True) if keep],
+        params={
+            "cond_nconsts": cond_nconsts,
+            "cond_jaxpr": cond,
+            "body_nconsts": sum(keep_body[:body_nconsts]),
+            "body_jaxpr": body,
+        },
+    )
+    return used_inputs, new
+
+
+def _lowering(
+    ctx: mlir.LoweringRuleContext,
+    *args: Any,
+    cond_nconsts: int,
+    cond_jaxpr: Closed,
+    body_nconsts: int,
+    body_jaxpr: Closed,
+) -> Any:
+    """A loop whose state is the tokens, the constants of both functions, and the carry."""
+    hlo, ir = mlir.hlo, mlir.ir
+    ordered = list(ctx.tokens_in or ())
+    tokens = [ctx.tokens_in[effect] for effect in ordered]
+    state = [*tokens, *args]
+    types = [x.type for x in state]
+    loop = hlo.WhileOp(types, state)
+
+    def inside(arguments: Sequence[Any], closed: Closed, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        current = dict(zip(ordered, arguments, strict=False))
+        inner = ctx.replace(avals_in=closed.in_avals, avals_out=closed.out_avals, tokens_in=current)
+        outs = mlir.inline_jaxpr(inner, closed, operands)
+        current.update(inner.tokens_out or {})
+        return [current[effect] for effect in ordered], outs
+
+    with ir.InsertionPoint(loop.regions[0].blocks.append(*types)) as point:
+        arguments = list(point.block.arguments)
+        cond_consts, _, carry = _parts(arguments[len(ordered) :], cond_nconsts, body_nconsts)
+        _, (pred,) = inside(arguments, cond_jaxpr, [*cond_consts, *carry])
+        hlo.return_([pred])
+    with ir.InsertionPoint(loop.regions[1].blocks.append(*types)) as point:
+        arguments = list(point.block.arguments)
+        cond_consts, consts, carry = _parts(arguments[len(ordered) :], cond_nconsts, body_nconsts)
+        new_tokens, new = inside(arguments, body_jaxpr, [*consts, *carry])
+        hlo.return_([*new_tokens, *cond_consts, *consts, *new])
+    results = list(loop.results)
+    if ordered:
+        ctx.set_tokens_out(dict(zip(ordered, results, strict=False)))
+    return results[len(ordered) + cond_nconsts + body_nconsts :]
+
+
+rules = {
+    "impl": _impl,
+    "effectful_abstract_eval": _abstract_eval,
+    "jvp": _jvp,
+    "transpose": _transpose,
+    "axis_batch": _batch,
+    "lowering": _lowering,
+    "partial_eval": _partial_eval,
+    "partial_eval_jaxpr": _partial_eval_jaxpr,
+    "dce": _dce,
+    "check": _check,
+}
