@@ -26,8 +26,8 @@ __all__ = ["ApiRange", "Found", "installed_plugins"]
 GROUP = "primax"
 API_GROUP = "primax.api"
 _VERSION = r"v(\d+)(?:_(\d+))?"
-_HEADER = re.compile(r"^(name|version):(.*)$", re.IGNORECASE | re.MULTILINE)
-_RANGE = re.compile(rf"{_VERSION}(?:\s*:\s*{_VERSION})?")
+_HEADER = r"(?im)^(name|version):(.*)$"
+_RANGE = rf"{_VERSION}(?:\s*:\s*{_VERSION})?"
 
 Version = tuple[int, int]
 
@@ -46,7 +46,7 @@ class ApiRange:
         Raises:
           ValueError: it is neither.
         """
-        match = _RANGE.fullmatch(text.strip())
+        match = re.fullmatch(_RANGE, text.strip())
         if match is None:
             raise ValueError(f"an API range must look like 'v1_2' or 'v1_2:v3_0', got {text!r}")
         major, minor, end_major, end_minor = match.groups()
@@ -143,7 +143,7 @@ def _identity(distribution: Any) -> tuple[str, str]:
         text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
     except Exception:
         return "unknown", "unknown"
-    found = {key.lower(): value.strip() for key, value in _HEADER.findall(text.partition("\n\n")[0])}
+    found = {key.lower(): value.strip() for key, value in re.findall(_HEADER, text.partition("\n\n")[0])}
     return found.get("name") or "unknown", found.get("version") or "unknown"
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from primax.core.array import Array
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr, Literal, cached, dce_jaxpr
-from primax.interpreters import backend, disk_cache
+from primax.interpreters import backend
 from primax.interpreters.lowering import Lowered, lower_to_module
 
 __all__ = ["Executable", "executable_for"]
@@ -236,6 +237,7 @@ def compile_module(lowered: Lowered, device: Any, name: str) -> Any:
     folder = config.compilation_cache_dir.value
     if not folder or lowered.host_callbacks:
         return _compile(lowered, options, device, name)
+    disk_cache = import_module("primax.interpreters.disk_cache")  # 8 ms that `import primax` does not spend
     key = disk_cache.key_of(lowered, options, device)
     stored = disk_cache.read(folder, key)
     if stored is not None:
