@@ -15,7 +15,7 @@ __all__ = ["FrozenArray", "build_ffi_lowering_function", "custom_call", "ffi_low
 
 TYPED = 4  # the version of custom calls by which handlers get named attributes of known types
 
-Layout = Sequence[int] | None
+Layout = Sequence[int] | None  # None for rows, as in NumPy
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ def freeze(value: Any, where: str) -> Any:
     Raises:
       TypeError: there is no attribute for such values; the message begins with `where`.
     """
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "OSUMm":
         return FrozenArray(value.dtype, value.shape, value.tobytes())
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise TypeError(f"{where}: keys must be strings, got {list(value)}")
         return tuple((key, freeze(value[key], f"{where}[{key!r}]")) for key in sorted(value))
-    if isinstance(value, bool | int | float | str | np.generic) and not isinstance(value, complex):
+    if isinstance(value, bool | int | float | str) or (isinstance(value, np.generic) and value.dtype.kind in "biufV"):
         return value
     raise TypeError(
         f"{where} must be a bool, an integer, a real number, a string, a NumPy array, or a dictionary of these, "
@@ -85,8 +85,8 @@ def attribute(value: Any) -> Any:
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise OverflowError(f"a custom call: attributes must fit into 64 bits, got {value}")
         value = np.int64(value) if isinstance(value, int) else np.float64(value)
-    make = ir.IntegerAttr if np.issubdtype(value.dtype, np.integer) else ir.FloatAttr
-    return make.get(dtype_to_ir_type(value.dtype), value.item())
+    kind = dtype_to_ir_type(value.dtype)
+    return ir.IntegerAttr.get(kind, int(value)) if value.dtype.kind in "iu" else ir.FloatAttr.get(kind, float(value))
 
 
 def custom_call(
@@ -98,8 +98,8 @@ def custom_call(
     has_side_effect: bool = False,
     api_version: int = 2,
     operand_output_aliases: Mapping[int, int] | None = None,
-    operand_layouts: Sequence[Sequence[int]] | None = None,
-    result_layouts: Sequence[Sequence[int]] | None = None,
+    operand_layouts: Sequence[Layout] | None = None,
+    result_layouts: Sequence[Layout] | None = None,
     extra_attributes: Mapping[str, Any] | None = None,
 ) -> Any:
     """Build a custom call at the current insertion point.
@@ -112,7 +112,7 @@ def custom_call(
       has_side_effect: whether the call stays although nothing uses its results.
       api_version: how the function is called; 4 is the typed foreign function interface.
       operand_output_aliases: for positions of operands, the results that take over their memory.
-      operand_layouts: for each operand its axes, the fastest first; XLA's choice if None.
+      operand_layouts: for each operand its axes, the fastest first, None for rows; by default XLA's choice.
       result_layouts: likewise for the results.
       extra_attributes: MLIR attributes of the operation besides.
 

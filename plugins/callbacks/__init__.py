@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend import hookimpl
-from primax.plugins.callbacks import debug, io, pure
+from primax.extend import ffi, hookimpl
+from primax.plugins.callbacks import debug, foreign, io, pure
 from primax.plugins.callbacks.debug import debug_callback, debug_callback_p, debug_print
 from primax.plugins.callbacks.io import io_callback, io_callback_p
 from primax.plugins.callbacks.pure import pure_callback, pure_callback_p
@@ -30,3 +30,5 @@ def primax_register(registry: Any) -> None:
     registry.define(pure_callback_p, unsupported=pure.unsupported, **pure.rules)
     registry.define(io_callback_p, unsupported=io.unsupported, **io.rules)
     registry.define(debug_callback_p, **debug.rules)
+    registry.effect(foreign.FfiEffect, control_flow=True)
+    registry.define(ffi.ffi_call_p, unsupported=foreign.unsupported, **foreign.rules)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import backend
+from primax.extend.ffi import vmap_methods
 from primax.extend.interpreters import batching
 from primax.plugins.callbacks.flat import mapped_in_front
 
 __all__ = ["check_sharding", "check_vmap_method", "vmap_at_once"]
-
-_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
 
 def check_vmap_method(user: str, method: Any) -> None:
@@ -20,8 +19,8 @@ def check_vmap_method(user: str, method: Any) -> None:
     Raises:
       ValueError: there is no such way.
     """
-    if method is not None and method not in _METHODS:
-        raise ValueError(f"{user}: vmap_method must be one of {', '.join(_METHODS)} or None, got {method!r}")
+    if method is not None and method not in vmap_methods:
+        raise ValueError(f"{user}: vmap_method must be one of {', '.join(vmap_methods)} or None, got {method!r}")
 
 
 def check_sharding(user: str, sharding: Any) -> None:
@@ -43,7 +42,7 @@ def vmap_at_once(
     """
     if method is None:
         raise NotImplementedError(
-            f"{user}: vmap_method must be given where the call is mapped over an axis, one of {', '.join(_METHODS)}"
+            f"{user}: vmap_method must be given where the call is mapped over an axis, one of {', '.join(vmap_methods)}"
         )
     size, moved = mapped_in_front(args, dims)
     if method != "legacy_vectorized":

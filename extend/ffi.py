@@ -1,0 +1,203 @@
+"""Foreign functions: C++ handlers of XLA's foreign function interface, called from programs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from primax.core import _jaxlib, dtypes
+from primax.core.avals import ShapedArray, get_aval
+from primax.core.primitive import Primitive
+from primax.interpreters.foreign import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
+
+__all__ = [
+    "build_ffi_lowering_function",
+    "ffi_call",
+    "ffi_call_p",
+    "ffi_lowering",
+    "include_dir",
+    "pycapsule",
+    "register_ffi_target",
+    "register_ffi_type",
+    "vmap_methods",
+]
+
+# What `vmap` can do with a call that it cannot look into.
+vmap_methods = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+# Its rules are entered by the family of callbacks, with those of other code that primax cannot look into.
+ffi_call_p = Primitive("ffi_call", multiple_results=True)
+
+
+def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
+    """Make a foreign function known under a name.
+
+    Args:
+      name: what programs call it.
+      fn: a capsule of the handler, see `pycapsule`; or a dictionary of capsules by stage: `"instantiate"`,
+        `"prepare"`, `"initialize"`, `"execute"`.
+      platform: what it runs on. It need not be present: the function is handed over when it turns up.
+      api_version: 1 for the typed interface, 0 for the older, untyped one.
+      kwargs: whatever else jaxlib's `register_custom_call_target` takes.
+
+    Raises:
+      TypeError: `fn` is neither.
+      XlaError: another function has this name.
+    """
+    stages = fn.values() if isinstance(fn, dict) else (fn,)
+    if not all(map(_is_capsule, stages)):
+        raise TypeError(f"register_ffi_target: fn of {name!r} must be a capsule or a dictionary of them, got {fn!r}")
+    _jaxlib.xla_client.register_custom_call_target(name, fn, platform, api_version, **kwargs)
+
+
+def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> None:
+    """Make a type of states known, which handlers keep from stage to stage.
+
+    Args:
+      name: of the type.
+      type_registration: capsules: `"type_id"` of its `XLA_FFI_TypeId`, and perhaps `"type_info"` of its
+        `XLA_FFI_TypeInfo`.
+      platform: where the handlers run.
+
+    Raises:
+      TypeError: the registration is no dictionary of capsules.
+    """
+    if not (isinstance(type_registration, Mapping) and all(map(_is_capsule, type_registration.values()))):
+        raise TypeError(
+            f"register_ffi_type: type_registration of {name!r} must be a dictionary of capsules, "
+            f"got {type_registration!r}"
+        )
+    _jaxlib.xla_client.register_custom_type(name, dict(type_registration), platform=platform)
+
+
+def _is_capsule(x: Any) -> bool:
+    return type(x).__name__ == "PyCapsule"
+
+
+def pycapsule(funcptr: Any) -> Any:
+    """A function of a library that `ctypes` has loaded, as a capsule.
+
+    >>> import ctypes
+    >>> from primax.extend import ffi
+    >>> ffi.pycapsule(ctypes.pythonapi.Py_GetVersion)  # doctest: +ELLIPSIS
+    <capsule object NULL at ...>
+    """
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+        ("PyCapsule_New", ctypes.pythonapi)
+    )
+    return make(ctypes.cast(funcptr, ctypes.c_void_p), None, None)
+
+
+def include_dir() -> str:
+    """The folder of the C++ headers that handlers include as `xla/ffi/api/ffi.h`."""
+    return str(Path(_jaxlib.version.__file__).parent / "include")
+
+
+def ffi_call(
+    target_name: str,
+    result_shape_dtypes: Any,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
+    input_layouts: Sequence[Layout] | None = None,
+    output_layouts: Layout | Sequence[Layout] = None,
+    input_output_aliases: Mapping[int, int] | None = None,
+    custom_call_api_version: int = TYPED,
+    legacy_backend_config: str | None = None,
+) -> Callable[..., Any]:
+    """A function that calls a foreign function.
+
+    It takes arrays, and attributes as keywords: bools, integers, real numbers, strings, NumPy arrays, and
+    dictionaries of these. Python's integers and floats have 64 bits, NumPy scalars keep their dtype. For
+    derivatives make a primitive with `ffi_lowering` instead.
+
+    Args:
+      target_name: what the function is registered as.
+      result_shape_dtypes: something with a shape and a dtype, or a tuple or list of such, one for each result.
+      has_side_effect: whether the call is made although nothing uses its results.
+      vmap_method: as of `pure_callback`; `"sequential"` builds a call for each element.
+      input_layouts: for each argument its axes in memory, the slowest first; None for rows, as in NumPy.
+      output_layouts: likewise for the results; for one result, its axes.
+      input_output_aliases: for positions of arguments, the results that take over their memory.
+      custom_call_api_version: how the function is called; 4 is the typed interface.
+      legacy_backend_config: what functions of older interfaces get instead of attributes.
+
+    Raises:
+      TypeError: a result has no shape or dtype, or an attribute cannot be passed.
+      ValueError: there is no such `vmap_method`, a layout is not one of its value, or an alias is not possible.
+      XlaError: the function is not registered, refuses its arguments or fails.
+    """
+    if vmap_method is not None and vmap_method not in vmap_methods:
+        raise ValueError(f"ffi_call: vmap_method must be one of {', '.join(vmap_methods)} or None, got {vmap_method!r}")
+    single = not isinstance(result_shape_dtypes, tuple | list)
+    results = tuple(map(_result_aval, [result_shape_dtypes] if single else result_shape_dtypes))
+    layouts: Any = (output_layouts,) if single and output_layouts is not None else output_layouts
+    if custom_call_api_version >= TYPED and legacy_backend_config is not None:
+        raise ValueError(
+            f"ffi_call: legacy_backend_config must be None in version {custom_call_api_version}, which has attributes"
+        )
+
+    def call(*args: Any, **attributes: Any) -> Any:
+        avals = [get_aval(x) for x in args]
+        ins = _reversed_layouts("input_layouts", input_layouts, avals)
+        outs = _reversed_layouts("output_layouts", layouts, results)
+        found = ffi_call_p.bind(
+            *args,
+            target_name=target_name,
+            result_avals=results,
+            has_side_effect=bool(has_side_effect),
+            vmap_method=vmap_method,
+            input_layouts=ins,
+            output_layouts=outs,
+            input_output_aliases=_aliases(input_output_aliases or {}, avals, results, ins, outs),
+            custom_call_api_version=custom_call_api_version,
+            legacy_backend_config=legacy_backend_config,
+            attributes=tuple((k, freeze(v, f"ffi_call: attribute {k}")) for k, v in sorted(attributes.items())),
+        )
+        return found[0] if single else type(result_shape_dtypes)(found)
+
+    return call
+
+
+def _result_aval(result: Any) -> ShapedArray:
+    if not (hasattr(result, "shape") and hasattr(result, "dtype")) or isinstance(result, type):
+        raise TypeError(f"ffi_call: result_shape_dtypes must have shapes and dtypes, got {result!r}")
+    dtype = dtypes.canonicalize_dtype(result.dtype)
+    if dtype != result.dtype:
+        raise ValueError(
+            "ffi_call: result_shape_dtypes must have dtypes of up to 32 bits, unless enable_x64 is on, "
+            f"got {result.dtype}"
+        )
+    return ShapedArray(result.shape, dtype)
+
+
+def _reversed_layouts(name: str, layouts: Sequence[Layout] | None, avals: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+    """The axes of each value, the fastest first, as XLA has them."""
+    given = [None] * len(avals) if layouts is None else list(layouts)
+    if len(given) != len(avals):
+        raise ValueError(f"ffi_call: {name} must be one for each value, got {len(given)} for {len(avals)} values")
+    found = []
+    for layout, aval in zip(given, avals, strict=True):
+        axes = tuple(range(len(aval.shape))) if layout is None else tuple(layout)
+        if sorted(axes) != list(range(len(aval.shape))):
+            raise ValueError(f"ffi_call: {name} must name each axis once, got {layout} for {aval.str_short()}")
+        found.append(axes[::-1])
+    return tuple(found)
+
+
+def _aliases(
+    aliases: Mapping[int, int], ins: Sequence[Any], outs: Sequence[Any], in_layouts: Any, out_layouts: Any
+) -> tuple[tuple[int, int], ...]:
+    found = []
+    for i, o in sorted(aliases.items()):
+        pair = "ffi_call: input_output_aliases must pair"
+        if not (0 <= i < len(ins) and 0 <= o < len(outs)):
+            raise ValueError(f"{pair} {len(ins)} arguments with {len(outs)} results, got {i}: {o}")
+        if (ins[i].shape, ins[i].dtype) != (outs[o].shape, outs[o].dtype):
+            raise ValueError(f"{pair} values of one type, got {ins[i].str_short()} and {outs[o].str_short()}")
+        if in_layouts[i] != out_layouts[o]:
+            raise ValueError(f"{pair} values of one layout, got {in_layouts[i][::-1]} and {out_layouts[o][::-1]}")
+        found.append((i, o))
+    return tuple(found)

@@ -1,0 +1,100 @@
+"""The rules of `ffi_call`: a foreign function as an operation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from primax.extend import core, ffi
+from primax.extend.interpreters import mlir
+from primax.plugins.callbacks.flat import mapped_in_front
+from primax.plugins.callbacks.mapping import vmap_at_once
+
+__all__ = ["FfiEffect", "rules", "unsupported"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FfiEffect(core.Effect):
+    """A program calls foreign functions that do something besides computing."""
+
+    def __repr__(self) -> str:
+        return "FFI"
+
+
+def _ffi_call_abstract_eval(*avals: Any, result_avals: Any, has_side_effect: bool, **params: Any) -> Any:
+    return list(result_avals), {FfiEffect()} if has_side_effect else core.no_effects
+
+
+def _ffi_call_batch(args: Any, dims: Any, *, vmap_method: Any, **params: Any) -> Any:
+    if vmap_method in ("sequential", "sequential_unrolled"):
+        return _ffi_calls(args, dims, vmap_method=vmap_method, **params)
+    moved, result_avals = vmap_at_once("ffi_call", vmap_method, args, dims, params["result_avals"])
+    ranks = [len(core.get_aval(x).shape) for x in moved]
+    layouts = params["input_layouts"]
+    params["input_layouts"] = tuple(
+        _with_batch(layout) if len(layout) < rank else layout for layout, rank in zip(layouts, ranks, strict=True)
+    )
+    params["output_layouts"] = tuple(map(_with_batch, params["output_layouts"]))
+    outs = ffi.ffi_call_p.bind(*moved, **{**params, "vmap_method": vmap_method, "result_avals": result_avals})
+    return outs, [0] * len(outs)
+
+
+def _with_batch(layout: tuple[int, ...]) -> tuple[int, ...]:
+    """The layout of values stacked along a new first axis, which is the slowest in memory."""
+    return (*(axis + 1 for axis in layout), 0)
+
+
+def _ffi_calls(args: Any, dims: Any, *, result_avals: Any, **params: Any) -> Any:
+    """One call after the other."""
+    size, moved = mapped_in_front(args, dims)
+    dims_out = [0] * len(result_avals)
+    if not size:
+        return [core.protocol_of(aval).zeros(aval.unmapped(0, 0)) for aval in result_avals], dims_out
+    rows = []
+    for i in range(size):
+        row = [x if d is None else _element(x, i) for x, d in zip(moved, dims, strict=True)]
+        rows.append(ffi.ffi_call_p.bind(*row, result_avals=result_avals, **params))
+    columns = zip(*rows, strict=True)
+    return [core.protocol_of(a).stack(column, 0) for a, column in zip(result_avals, columns, strict=True)], dims_out
+
+
+def _element(x: Any, i: int) -> Any:
+    return core.protocol_of(core.get_aval(x)).index(x, i, 0)
+
+
+def _ffi_call_lowering(
+    ctx: mlir.LoweringRuleContext,
+    *args: Any,
+    target_name: str,
+    has_side_effect: bool,
+    input_layouts: Any,
+    output_layouts: Any,
+    input_output_aliases: Any,
+    custom_call_api_version: int,
+    legacy_backend_config: Any,
+    attributes: Any,
+    **params: Any,
+) -> Any:
+    rule = ffi.ffi_lowering(
+        target_name,
+        operand_layouts=input_layouts,
+        result_layouts=output_layouts,
+        has_side_effect=has_side_effect,
+        operand_output_aliases=dict(input_output_aliases),
+        api_version=custom_call_api_version,
+        backend_config=legacy_backend_config,
+    )
+    return rule(ctx, *args, **dict(attributes))
+
+
+rules = {
+    "effectful_abstract_eval": _ffi_call_abstract_eval,
+    "batch": _ffi_call_batch,
+    "lowering": _ffi_call_lowering,
+}
+
+_REASON = (
+    "what a foreign function computes is unknown; make a primitive of it, "
+    "define_primitive(..., lowering=ffi_lowering(target), jvp=rule), or call it in a function with custom derivatives"
+)
+unsupported = {"jvp": _REASON, "transpose": _REASON}
