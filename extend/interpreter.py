@@ -260,8 +260,7 @@ class Interpreter:
         )
 
     def _say_where(self, error: Exception, eqn: JaxprEqn) -> None:
-        """Note on an error the equation and the line at which it happened, once."""
-        where = summarize(eqn.source_info)
+        """Note on an error the equation and the line at which it happened: the innermost one."""
         prefix = f"{type(self).__name__} was at "
-        if where not in str(error) and not any(note.startswith(prefix) for note in getattr(error, "__notes__", ())):
-            error.add_note(f"{prefix}{eqn.primitive}, used at {where}.")
+        if not any(note.startswith(prefix) for note in getattr(error, "__notes__", ())):
+            error.add_note(f"{prefix}{eqn.primitive}, used at {summarize(eqn.source_info)}.")

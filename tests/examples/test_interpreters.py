@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
-from functools import cache
-from types import ModuleType
 
 import numpy as np
 import pytest
 from checkout import ROOT
+from example_modules import example
 
 import primax as px
 import primax.numpy as pnp
 
 NAMES = ("inverse", "forward_laplacian", "cost_counter")
 F32 = np.float32
-
-
-@cache
-def example(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # as `import` would do, for what the module defines
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("name", NAMES)
