@@ -6,6 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
+from distributions import Site
 
 import primax as px
 from primax.core.samples import sample_sources
@@ -204,6 +205,44 @@ def test_definitions_wait_for_the_host_and_are_the_plugins():
         assert q in sample_sources
         registry.roll_back()
         assert _state() == before
+
+
+MODULE = """
+from primax.extend import Definitions, define_primitive, hookimpl
+
+definitions = Definitions()
+{name}_p = define_primitive("{name}", impl=lambda x: x * 2, registry=definitions)
+
+def {name}(x):
+    return {name}_p.bind(x)
+
+@hookimpl
+def primax_register(registry):
+    definitions.enter(registry)
+    {afterwards}
+"""
+
+
+def test_the_definitions_of_a_plugin_are_there_only_while_it_is_active(tmp_path):
+    site = Site(tmp_path)
+    for name, afterwards in (("active", ""), ("blocked", ""), ("failing", "1 / 0")):
+        site.plugin(name, MODULE.format(name=name, afterwards=afterwards))
+    run = site.run(
+        """
+        from primax.core.rules import impl_rules
+        from active_plugin import active, active_p
+        from blocked_plugin import blocked
+        from failing_plugin import failing
+        print(active(3), active_p.plugin, impl_rules.provenance[active_p].plugin, len(impl_rules))
+        print(attempt(blocked, 3).splitlines()[2])
+        print(attempt(failing, 3).splitlines()[2])
+        """,
+        PRIMAX_DISABLE_PLUGINS="blocked",
+    )
+    assert run.lines[0] == "6 active active 1"
+    assert "plugin 'blocked' (blocked 1.0, blocked_plugin) is blocked: PRIMAX_DISABLE_PLUGINS names it" in run.lines[1]
+    assert "plugin 'failing' (failing 1.0, failing_plugin) failed" in run.lines[2]
+    assert "ZeroDivisionError" in run.lines[2]
 
 
 def test_definitions_are_entered_through_a_registry_only():
