@@ -53,7 +53,7 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
 
     Raises:
       TypeError: `callback` cannot be called.
-      XlaError: the callback failed; in compiled programs it is `effects_barrier` that raises it.
+      XlaError: in a compiled program, the callback failed; the call raises it, or `effects_barrier`.
 
     >>> import primax as px
     >>> seen = []
@@ -89,8 +89,8 @@ def debug_print(
       ValueError: it does not refer to a value that is given.
 
     >>> import primax as px
-    >>> px.jit(lambda x: px.debug.print("x = {x:.2f}", x=x))(2.0)
-    >>> px.effects_barrier()
+    >>> f = px.jit(lambda x: px.debug.print("x = {x:.2f}", x=x))
+    >>> f(2.0); px.effects_barrier()
     x = 2.00
     """
     if fmt is None:

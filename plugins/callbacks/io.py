@@ -61,8 +61,8 @@ def io_callback(
     Raises:
       TypeError: `callback` cannot be called, an argument is not an array, or a result type has no shape or dtype.
       ValueError: a result type has 64 bits without `enable_x64`.
-      XlaError: the callback failed, or returned something else than promised. If nothing uses the result, it is
-        `effects_barrier` that raises it.
+      XlaError: the callback failed, or returned something else than promised. If nothing uses the result, it
+        may be `effects_barrier` that raises it.
 
     >>> import numpy as np
     >>> import primax as px

@@ -1,0 +1,507 @@
+"""Calls from programs back to Python: values, transformations, effects and errors."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback as jax_io_callback
+
+import primax as px
+import primax.numpy as pnp
+from primax.extend import core
+from primax.extend.interpreters import mlir
+
+F32 = px.ShapeDtypeStruct((), np.float32)
+METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+
+def like(x: Any) -> px.ShapeDtypeStruct:
+    return px.ShapeDtypeStruct(np.shape(x), x.dtype)
+
+
+def both(f: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """A function, and its compiled form."""
+    return [f, px.jit(f)]
+
+
+@pytest.fixture
+def log() -> Iterator[list[Any]]:
+    written: list[Any] = []
+    yield written
+    px.effects_barrier()
+
+
+def test_a_callback_receives_arrays_and_returns_whatever_numpy_takes_for_some() -> None:
+    kinds: list[Any] = []
+
+    def callback(tree: Any, *, scale: Any) -> Any:
+        kinds.extend(type(x) for x in (tree["a"], tree["b"][0], scale))
+        return [2 * tree["a"], np.asarray(tree["b"][0]) * int(scale)]
+
+    def f(a: Any, b: Any) -> Any:
+        shapes = {"x": px.ShapeDtypeStruct((2,), np.float32), "y": px.ShapeDtypeStruct((3,), np.int32)}
+        return px.pure_callback(callback, shapes, {"a": a, "b": [b]}, scale=2)
+
+    with px.enable_x64(False):
+        for g in both(f):
+            out = g(np.float32([1, 2]), np.int32([1, 2, 3]))
+            assert out.keys() == {"x", "y"}
+            twice, scaled = out.values()
+            assert twice.tolist() == [2, 4]
+            assert scaled.tolist() == [2, 4, 6]
+            assert (twice.dtype, scaled.dtype) == (np.float32, np.int32)
+    assert set(kinds) == {px.Array}
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "bfloat16", "complex64", "float8_e4m3fn"])
+def test_values_of_every_kind_and_shape_go_through_a_callback(dtype: str) -> None:
+    kind = pnp.dtype(dtype)
+    for shape in ((), (2, 3)) if dtype != "int8" else ((), (2, 3), (0, 3)):
+        x = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(kind)
+        out = px.jit(lambda x: px.pure_callback(lambda x: x, like(x), x))(x)
+        assert out.dtype == kind
+        assert np.array_equal(np.asarray(out), x)
+
+
+def test_memory_order_does_not_matter() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    shape = px.ShapeDtypeStruct((3, 2), np.float32)
+    assert np.array_equal(px.jit(lambda x: px.pure_callback(lambda x: np.asarray(x).T, shape, x))(x), x.T)
+    assert np.array_equal(px.jit(lambda x: px.pure_callback(np.asarray, shape, pnp.transpose(x)))(x), x.T)
+    assert np.array_equal(px.jit(lambda x: px.pure_callback(lambda x: np.asarray(x)[::-1], like(x), x))(x), x[::-1])
+
+
+def test_64_bit_values_follow_enable_x64_where_the_program_is_made() -> None:
+    def callback(x: Any) -> Any:
+        return np.float64(np.asarray(x)) + (x.dtype.itemsize == 8) + (px.numpy.ones(()).dtype.itemsize == 8)
+
+    with px.enable_x64(True):
+        wide = px.ShapeDtypeStruct((), np.float64)
+        for f in both(lambda x: px.pure_callback(callback, wide, x)):
+            assert f(1e300) == 1e300
+            assert f(1.0) == 3.0
+            assert f(1.0).dtype == np.float64
+    with px.enable_x64(False):
+        for f in both(lambda x: px.pure_callback(callback, F32, x)):
+            assert f(1.0) == 1.0
+            assert f(1.0).dtype == np.float32
+        with pytest.raises(ValueError, match="dtypes of up to 32 bits, unless enable_x64 is on, got float64"):
+            px.pure_callback(callback, wide, 1.0)
+
+
+def test_a_callback_may_compute_with_primax() -> None:
+    inner = px.jit(lambda x: pnp.sin(x) * 2)
+    x = np.linspace(0, 1, 5, dtype=np.float32)
+    out = px.jit(lambda x: px.pure_callback(inner, like(x), x) + 1)(x)
+    assert np.allclose(out, 2 * np.sin(x) + 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_vmap_calls_as_in_jax(method: str) -> None:
+    def run(library: Any, array: Any, struct: Any, log: list[Any]) -> Any:
+        def callback(x: Any, y: Any) -> Any:
+            log.append((np.shape(x), np.shape(y)))
+            return np.asarray(x) * 2 + np.asarray(y)[..., None]
+
+        def f(x: Any, y: Any) -> Any:
+            return library.pure_callback(callback, struct((3,), np.float32), x, y, vmap_method=method)
+
+        mapped = library.vmap(f, in_axes=(1, None))
+        return np.asarray(library.jit(mapped)(array.ones((3, 2), np.float32), array.float32(5)))
+
+    ours: list[Any] = []
+    theirs: list[Any] = []
+    assert np.array_equal(
+        run(px, pnp, px.ShapeDtypeStruct, ours), run(jax, jnp, lambda *args: jax.ShapeDtypeStruct(*args), theirs)
+    )
+    assert ours == theirs
+
+
+def test_vmap_of_vmap_calls_for_each_element_in_order(log: list[Any]) -> None:
+    def callback(x: Any, y: Any) -> Any:
+        log.append((float(x), float(y)))
+        return x
+
+    def f(x: Any, y: Any) -> Any:
+        return px.pure_callback(callback, F32, x, y, vmap_method="sequential")
+
+    x, y = np.float32([1, 2]), np.float32([3, 4])
+    out = px.vmap(px.vmap(f, in_axes=(None, 0)), in_axes=(0, None))(x, y)
+    assert out.tolist() == [[1, 1], [2, 2]]
+    assert log == [(1, 3), (1, 4), (2, 3), (2, 4)]
+    assert px.vmap(f, in_axes=(0, None))(np.zeros(0, np.float32), 1.0).shape == (0,)
+
+
+def test_vmap_of_many_elements_is_one_call_of_the_program() -> None:
+    f = px.vmap(lambda x: px.pure_callback(lambda x: x, F32, x, vmap_method="sequential"))
+    assert len(px.make_jaxpr(f)(np.zeros(1000, np.float32)).eqns) == 1
+
+
+def test_vmap_needs_a_method() -> None:
+    f = px.vmap(lambda x: px.pure_callback(lambda x: x, F32, x))
+    with pytest.raises(NotImplementedError, match=r"vmap_method must be given .*, one of sequential, "):
+        f(np.zeros(2, np.float32))
+    with pytest.raises(ValueError, match=r"vmap_method must be one of sequential, .* or None, got 'twice'"):
+        px.pure_callback(abs, F32, 1.0, vmap_method="twice")
+
+
+def test_pure_callbacks_that_nothing_uses_are_not_called(log: list[Any]) -> None:
+    def callback(x: Any) -> Any:
+        log.append("pure")
+        return x
+
+    def f(x: Any) -> Any:
+        px.pure_callback(callback, F32, x)
+        px.jit(lambda x: px.pure_callback(callback, F32, x))(x)
+        px.io_callback(lambda x: log.append("io"), None, x)
+        return x
+
+    px.jit(f)(1.0)
+    px.effects_barrier()
+    assert log == ["io"]
+
+
+@pytest.mark.parametrize(
+    "transform", [px.grad, lambda f: lambda x: px.jvp(f, (x,), (x,)), lambda f: px.jit(px.grad(f))]
+)
+def test_derivatives_of_callbacks_name_the_ways_to_give_them(transform: Any) -> None:
+    for call in (px.pure_callback, px.io_callback):
+        with pytest.raises(
+            px.errors.MissingRuleError, match=f"{call.__name__} .* does not support jvp: .* custom deriv"
+        ):
+            transform(lambda x, call=call: call(abs, F32, x))(np.float32(1))
+        assert px.grad(lambda x, call=call: x * call(abs, F32, np.float32(3)))(1.0) == 3.0
+
+
+def test_ordered_callbacks_happen_in_order_across_calls_and_nested_programs(log: list[Any]) -> None:
+    def note(tag: str) -> Callable[[Any], None]:
+        return lambda x: log.append((tag, float(x)))
+
+    inner = px.jit(lambda x: (px.io_callback(note("inner"), None, x, ordered=True), x + 1)[1])
+
+    @px.jit
+    def f(x: Any) -> Any:
+        px.io_callback(note("first"), None, x, ordered=True)
+        y = inner(x)
+        px.io_callback(note("last"), None, y, ordered=True)
+        return y
+
+    x = 0.0
+    for _ in range(3):
+        x = f(x)
+        px.io_callback(note("outside"), None, x, ordered=True)
+    px.effects_barrier()
+    assert log == [
+        entry for i in range(3) for entry in (("first", i), ("inner", i), ("last", i + 1.0), ("outside", i + 1.0))
+    ]
+
+
+def test_an_io_callback_returns_values_and_is_called_each_time() -> None:
+    counter = iter(range(100))
+    for ordered in (False, True):
+        f = px.jit(lambda x, ordered=ordered: px.io_callback(lambda x: x + next(counter), F32, x, ordered=ordered))
+        first = float(f(np.float32(0)))
+        assert [float(f(np.float32(0))) for _ in range(3)] == [first + 1, first + 2, first + 3]
+
+
+def test_vmap_of_an_io_callback_calls_for_each_element_unless_it_is_ordered(log: list[Any]) -> None:
+    f = px.vmap(lambda x, y: px.io_callback(lambda x, y: log.append(float(x * y)), None, x, y), in_axes=(0, None))
+    for g in both(f):
+        g(np.float32([1, 2, 3]), 2.0)
+        px.effects_barrier()
+    assert log == [2.0, 4.0, 6.0] * 2
+    for library, call in ((px, px.io_callback), (jax, jax_io_callback)):
+        with pytest.raises(ValueError, match="ordered"):
+            library.vmap(lambda x, call=call: call(abs, None, x, ordered=True))(np.float32([1, 2]))
+
+
+def debugged(library: Any, log: list[Any], ordered: bool) -> Callable[[Any], Any]:
+    def f(x: Any) -> Any:
+        library.debug.callback(lambda x: log.append(("x", float(x))), x, ordered=ordered)
+        y = x * x
+        library.debug.callback(lambda y: log.append(("y", float(y))), y, ordered=ordered)
+        return y * x
+
+    return f
+
+
+TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "jit": lambda m, f: m.jit(f)(2.0),
+    "jvp": lambda m, f: m.jvp(f, (2.0,), (1.0,)),
+    "grad": lambda m, f: m.grad(f)(2.0),
+    "grad of jit": lambda m, f: m.grad(m.jit(f))(2.0),
+    "jit of grad": lambda m, f: m.jit(m.grad(f))(2.0),
+    "linearize": lambda m, f: m.linearize(f, 2.0)[1](1.0),
+    "vmap": lambda m, f: m.vmap(f)(np.float32([1, 2])),
+    "vmap of jit of grad": lambda m, f: m.vmap(m.jit(m.grad(f)))(np.float32([1, 2])),
+    "linear_transpose": lambda m, f: m.linear_transpose(lambda x: (f(1.0), 2.0 * x)[1], 1.0)(1.0),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_debug_callbacks_show_under_transformations_what_they_show_in_jax(name: str) -> None:
+    for ordered in (True, False) if name in ("jit of grad", "vmap") else (True,):
+        ours: list[Any] = []
+        theirs: list[Any] = []
+        TRANSFORMS[name](px, debugged(px, ours, ordered))
+        px.effects_barrier()
+        TRANSFORMS[name](jax, debugged(jax, theirs, ordered))
+        jax.effects_barrier()
+        assert ours
+        assert sorted(ours) == sorted(theirs)
+        if ordered:
+            assert ours == theirs
+
+
+def test_callbacks_on_tangents_are_dropped_when_these_are_transposed(log: list[Any]) -> None:
+    def f(x: Any) -> Any:
+        px.debug.callback(lambda x: log.append(float(x)), x)
+        return 2 * x
+
+    assert px.linear_transpose(f, 1.0)(1.0)[0] == 2.0
+    assert px.linear_transpose(px.jit(f), 1.0)(1.0)[0] == 2.0
+    px.effects_barrier()
+    assert log == []
+
+
+PRINTS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "positions and names": (("{} and {x}", 1.5), {"x": np.arange(3)}),
+    "format specifications": (("{:.2f}|{:>6}|{x:05d}", np.float32(2), np.float32(1.5)), {"x": np.int32(7)}),
+    "parts of values": (("{0.shape} {x[a]}", np.ones((2, 3))), {"x": {"a": np.int32(1)}}),
+    "what is no array": (("{} {x}", "text"), {"x": None}),
+    "nothing": (("no values",), {}),
+}
+
+
+@pytest.mark.parametrize("name", PRINTS)
+def test_debug_print_prints_as_in_jax(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    args, kwargs = PRINTS[name]
+    printed = []
+    for library in (px, jax):
+        library.debug.print(*args, **kwargs)
+        library.jit(lambda library=library: library.debug.print(*args, **kwargs))()
+        library.effects_barrier()
+        printed.append(capfd.readouterr().out)
+    ours, theirs = printed
+    assert ours == theirs
+    assert ours.count("\n") == 2
+
+
+def test_debug_print_prints_traced_values_in_order(capfd: pytest.CaptureFixture[str]) -> None:
+    @px.jit
+    def f(x: Any) -> None:
+        with np.printoptions(precision=2):
+            px.debug.print("x = {x}", x=x, ordered=True)
+        px.debug.print(ordered=True)("sum = {:.1f}", pnp.sum(x))
+
+    f(np.float32([1 / 3, 2]))
+    f(np.float32([1, 2]))
+    px.effects_barrier()
+    assert capfd.readouterr().out == "x = [0.33 2.  ]\nsum = 2.3\nx = [1. 2.]\nsum = 3.0\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs"), [(("{x} {}", 1), {}), (("{} {}", 1), {}), (("{}", 1, 2), {}), (("x",), {"x": 1}), ((3,), {})]
+)
+def test_debug_print_refuses_the_formats_that_jax_refuses(args: Any, kwargs: Any) -> None:
+    with pytest.raises((LookupError, TypeError, ValueError)) as theirs:
+        jax.debug.print(*args, **kwargs)
+    with pytest.raises(type(theirs.value), match=r"debug.print: fmt must"):
+        px.debug.print(*args, **kwargs)
+
+
+def test_unchecked_formats_need_no_place_for_their_values(capfd: pytest.CaptureFixture[str]) -> None:
+    px.debug.print("values:", 1, 2.5, skip_format_check=True)
+    assert capfd.readouterr().out == "values: 1 2.5\n"
+
+
+def test_debug_functions_may_be_given_their_options_first(log: list[Any]) -> None:
+    px.debug.callback(ordered=True)(log.append, 1)
+    assert len(log) == 1
+    for function in (px.debug.callback, px.debug.print):
+        with pytest.raises(TypeError, match=r"values must come with what they are for, got \('x',\) alone"):
+            function(x=1)
+
+
+def test_jaxprs_show_the_callback_and_have_its_effects() -> None:
+    def f(x: Any) -> Any:
+        px.debug.print("x = {}", x)
+        px.io_callback(print, None, x, ordered=True)
+        return px.pure_callback(abs, F32, x)
+
+    closed = px.make_jaxpr(f)(1.0)
+    core.check_jaxpr(closed)
+    text = str(closed)
+    assert "debug_callback[callback=print('x = {}') effect=Debug] a" in text
+    assert "callback=<built-in function abs>" in text
+    assert sorted(map(str, closed.effects)) == ["Debug", "OrderedIO"]
+    assert px.make_jaxpr(px.jit(f))(1.0).effects == closed.effects
+
+
+def fails(x: Any) -> Any:
+    raise LookupError(f"no value for {float(x)}")
+
+
+def test_a_failing_callback_is_an_error_with_its_traceback_and_the_users_line() -> None:
+    f = px.jit(lambda x: px.pure_callback(fails, F32, x) + 1)
+    for _ in range(2):
+        with pytest.raises(px.XlaError, match=r"LookupError: no value for 3\.0") as error:
+            f(3.0).block_until_ready()
+        text = str(error.value)
+        assert f"The callback was made at {__file__}" in text
+        assert f'File "{__file__}", line {fails.__code__.co_firstlineno + 1}, in fails' in text
+        assert "raise LookupError" in text
+
+
+def test_a_callback_that_fails_outside_of_programs_is_the_same_error() -> None:
+    for call in (px.pure_callback, px.io_callback):
+        with pytest.raises(px.XlaError, match=r"LookupError: no value for 3\.0") as error:
+            call(fails, F32, 3.0)
+        assert type(error.value.__cause__) is LookupError
+    with pytest.raises(LookupError, match="no value"):  # as in jax: there is no program
+        px.debug.callback(fails, 3.0)
+
+
+def test_a_failing_effect_is_raised_by_the_barrier_at_the_latest_and_is_over_then(log: list[Any]) -> None:
+    for ordered in (False, True):
+        f = px.jit(lambda x, ordered=ordered: px.debug.callback(fails, x, ordered=ordered))
+        with pytest.raises(px.XlaError, match="LookupError"):
+            f(3.0), px.effects_barrier()
+        px.effects_barrier()
+        px.jit(lambda x, ordered=ordered: px.debug.callback(log.append, x, ordered=ordered))(3.0)
+        px.effects_barrier()
+    assert len(log) == 2
+
+
+WRONG: list[tuple[Any, Any, str]] = [
+    (lambda x: np.zeros(3, np.float32), F32, r"output of <lambda> must be f32\[\], got f32\[3\]"),
+    (lambda x: np.int32(0), F32, r"output of <lambda> must be f32\[\], got i32\[\]"),
+    (
+        lambda x: {"a": 1.5, "b": [1.5]},
+        {"a": F32, "b": [like(np.int32(0))]},
+        r"output\['b'\]\[0\] of <lambda> must be i32",
+    ),
+    (lambda x: (x, x), F32, "the number of arrays that the callback returns must be 1, got 2"),
+    (lambda x: None, F32, "the number of arrays that the callback returns must be 1, got 0"),
+    (lambda x: "text", F32, "TypeError"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(WRONG)))
+def test_a_callback_that_returns_something_else_is_an_error_naming_the_output_and_both_types(case: int) -> None:
+    callback, shapes, message = WRONG[case]
+    x = np.float32(1)
+    for f in both(lambda x: px.pure_callback(callback, shapes, x)):
+        with px.enable_x64(False), pytest.raises(px.XlaError, match=message):
+            px.block_until_ready(f(x))
+
+
+def test_the_elements_of_a_batch_are_checked_one_by_one() -> None:
+    f = px.vmap(lambda x: px.pure_callback(lambda x: np.zeros(2, np.float32), F32, x, vmap_method="sequential"))
+    with pytest.raises(px.XlaError, match=r"must be f32\[\], got f32\[2\]"):
+        f(np.zeros(2, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: px.pure_callback(3, F32, 1.0), "callback must be callable, got 3"),
+        (lambda: px.io_callback(None, F32, 1.0), "callback must be callable, got None"),
+        (lambda: px.debug.callback(3), "callback must be callable, got 3"),
+        (
+            lambda: px.pure_callback(abs, [1.0], 1.0),
+            r"result_shape_dtypes\[0\] must have a shape and a dtype, got 1\.0",
+        ),
+        (lambda: px.pure_callback(abs, np.float32, 1.0), "result_shape_dtypes must have a shape"),
+        (lambda: px.pure_callback(abs, F32, "text"), r"argument\[0\] must be an array"),
+        (lambda: px.pure_callback(abs, F32, 1.0, sharding="cpu"), "pure_callback: device must be"),
+    ],
+)
+def test_what_is_no_callback_type_or_argument_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_a_callback_lives_as_long_as_its_programs() -> None:
+    class Callback:
+        def __call__(self, x: Any) -> Any:
+            return x
+
+    callback = Callback()
+    reference = weakref.ref(callback)
+    f = px.jit(lambda x, callback=callback: px.pure_callback(callback, F32, x) + 1)
+    f(np.float32(1))
+    del callback
+    gc.collect()
+    assert f(np.float32(2)) == 3.0
+    del f
+    gc.collect()
+    gc.collect()
+    assert reference() is None
+
+
+def test_threads_call_back_at_the_same_time() -> None:
+    f = px.jit(lambda x: px.pure_callback(lambda x: np.asarray(x) * 2, F32, x))
+    f(np.float32(0))
+    found: dict[int, list[float]] = {}
+
+    def work(i: int) -> None:
+        found[i] = [float(f(np.float32(i + k))) for k in range(20)]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {i: [2.0 * (i + k) for k in range(20)] for i in range(4)}
+
+
+def test_programs_with_callbacks_stay_out_of_the_cache_on_disk(tmp_path: Any) -> None:
+    px.config.update("compilation_cache_dir", str(tmp_path))
+    try:
+        assert px.jit(lambda x: px.pure_callback(lambda x: x, F32, x))(np.float32(5)) == 5.0
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        px.config.update("compilation_cache_dir", None)
+
+
+def test_programs_with_callbacks_cannot_be_exported() -> None:
+    for f, message in (
+        (lambda x: px.pure_callback(abs, F32, x), "calls Python functions cannot be exported"),
+        (lambda x: px.io_callback(abs, F32, x, ordered=True), "effects, .'OrderedIO'., which an artifact cannot"),
+        (lambda x: px.debug.print("{}", x) or x, "effects, .'Debug'., which an artifact cannot"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            px.export.export(px.jit(f))(1.0)
+
+
+def test_a_lowering_may_call_python() -> None:
+    cube_p = core.Primitive("cube_on_the_host")
+    cube_p.def_abstract_eval(lambda x: x)
+
+    def lowering(ctx: Any, x: Any) -> Any:
+        results, token, _ = mlir.emit_python_callback(
+            ctx, lambda x: (x**3,), None, [x], ctx.avals_in, ctx.avals_out, has_side_effect=False
+        )
+        assert token is None
+        return results
+
+    mlir.register_lowering(cube_p, lowering)
+    for f in both(cube_p.bind):
+        assert f(np.float32(2)) == 8
+    mlir.register_lowering(
+        cube_p,
+        lambda ctx, x: mlir.emit_python_callback(
+            ctx, lambda x: (), None, [x], ctx.avals_in, ctx.avals_out, has_side_effect=False
+        )[0],
+    )
+    with pytest.raises(px.XlaError, match="must be 1, got 0"):
+        px.jit(cube_p.bind)(np.float32(2)).block_until_ready()
