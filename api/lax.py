@@ -78,7 +78,18 @@ from primax.plugins.comparison import (
     ne,
     ne_p,
 )
-from primax.plugins.control_flow import cond, cond_p, scan, scan_p, switch, while_loop, while_p
+from primax.plugins.control_flow import (
+    associative_scan,
+    cond,
+    cond_p,
+    fori_loop,
+    map,
+    scan,
+    scan_p,
+    switch,
+    while_loop,
+    while_p,
+)
 from primax.plugins.cumulative import (
     cumlogsumexp,
     cumlogsumexp_p,
@@ -297,6 +308,7 @@ __all__ = [
     "asin_p",
     "asinh",
     "asinh_p",
+    "associative_scan",
     "atan",
     "atan2",
     "atan2_p",
@@ -379,6 +391,7 @@ __all__ = [
     "expm1_p",
     "floor",
     "floor_p",
+    "fori_loop",
     "full",
     "full_like",
     "ge",
@@ -412,6 +425,7 @@ __all__ = [
     "logistic_p",
     "lt",
     "lt_p",
+    "map",
     "max",
     "max_p",
     "min",

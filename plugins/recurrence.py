@@ -113,7 +113,7 @@ def _loop_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, *, axis: int, 
 def _tree(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
     if 0 in b.aval.shape:
         return b
-    return scan(_compose, [a, b], axis, reverse)[1]
+    return scan(_compose, [a, b], (axis, axis), reverse)[1]
 
 
 def _compose(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import get_aval
+from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import add
+from primax.plugins.bitwise import bitwise_or
 from primax.plugins.structural import concatenate, pad, reshape, rev, slice_in_dim, transpose
 
 __all__ = ["fold", "scan"]
@@ -68,35 +69,39 @@ def _halves(combine: Combine, xs: Sequence[Any], size: int, identities: Sequence
     return combine(left, right)
 
 
-def scan(combine: Combine, xs: Sequence[Any], axis: int, reverse: bool = False) -> list[Any]:
-    """What an associative function makes of the elements up to each position along an axis.
+def scan(combine: Combine, xs: Sequence[Any], axes: Sequence[int], reverse: bool = False) -> list[Any]:
+    """What an associative function makes of the elements up to each position along an axis of each array.
 
     Args:
-      combine: `(a, b) -> c` on lists of arrays of any one shape, elementwise; `a` holds earlier elements.
-      xs: arrays of numbers of one shape, of length 1 or more along the axis.
-      axis: along which to scan.
+      combine: `(a, b) -> c` on lists of arrays, elementwise along the axes; `a` holds earlier elements.
+      xs: arrays of one length of 1 or more along their axes.
+      axes: for each array along which axis to scan.
       reverse: whether to begin at the end.
 
     Returns:
       Arrays of the shapes of `xs`.
     """
     if reverse:
-        return [rev(x, (axis,)) for x in scan(combine, [rev(x, (axis,)) for x in xs], axis)]
-    size = get_aval(xs[0]).shape[axis]
+
+        def reversed_(values: Sequence[Any]) -> list[Any]:
+            return [rev(x, (axis,)) for x, axis in zip(values, axes, strict=True)]
+
+        return reversed_(scan(combine, reversed_(xs), axes))
+    size = get_aval(xs[0]).shape[axes[0]]
     if size == 1:
         return list(xs)
 
     def part(values: Sequence[Any], start: int, stop: int, step: int = 1) -> list[Any]:
-        return [slice_in_dim(x, start, stop, step, axis) for x in values]
+        return [slice_in_dim(x, start, stop, step, axis) for x, axis in zip(values, axes, strict=True)]
 
     pairs = combine(part(xs, 0, size - size % 2, 2), part(xs, 1, size, 2))
-    odd = scan(combine, pairs, axis)
+    odd = scan(combine, pairs, axes)
     even = part(xs, 0, 1)
     if size > 2:
         before = part(odd, 0, (size - 1) // 2)
         later = combine(before, part(xs, 2, size, 2))
-        even = [concatenate([x, y], axis) for x, y in zip(even, later, strict=True)]
-    return [_interleave(x, y, axis, size) for x, y in zip(even, odd, strict=True)]
+        even = [concatenate([x, y], axis) for x, y, axis in zip(even, later, axes, strict=True)]
+    return [_interleave(x, y, axis, size) for x, y, axis in zip(even, odd, axes, strict=True)]
 
 
 def _interleave(even: Any, odd: Any, axis: int, size: int) -> Any:
@@ -110,4 +115,5 @@ def _interleave(even: Any, odd: Any, axis: int, size: int) -> Any:
         return pad(x, zero, config)
 
     rest = size % 2
-    return add(spread(even, 0, 1 - rest), spread(odd, 1, rest))
+    join = bitwise_or if dtypes.is_bool(aval.dtype) else add
+    return join(spread(even, 0, 1 - rest), spread(odd, 1, rest))

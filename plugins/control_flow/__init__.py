@@ -8,16 +8,29 @@ from primax.extend import hookimpl
 from primax.plugins.control_flow import cond_rules, scan_rules, while_rules
 from primax.plugins.control_flow.cond import cond, switch
 from primax.plugins.control_flow.cond_rules import cond_p
+from primax.plugins.control_flow.interpretation import interpret_cond, interpret_scan, interpret_while
+from primax.plugins.control_flow.loops import associative_scan, fori_loop, map
 from primax.plugins.control_flow.scan import scan
 from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.while_loop import while_loop
 from primax.plugins.control_flow.while_rules import while_p
 
-__all__ = ["cond", "cond_p", "scan", "scan_p", "switch", "while_loop", "while_p"]
+__all__ = [
+    "associative_scan",
+    "cond",
+    "cond_p",
+    "fori_loop",
+    "map",
+    "scan",
+    "scan_p",
+    "switch",
+    "while_loop",
+    "while_p",
+]
 
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    registry.define(cond_p, **cond_rules.rules)
-    registry.define(while_p, **while_rules.rules)
-    registry.define(scan_p, **scan_rules.rules)
+    registry.define(cond_p, **cond_rules.rules, interpret=interpret_cond)
+    registry.define(while_p, **while_rules.rules, interpret=interpret_while)
+    registry.define(scan_p, **scan_rules.rules, interpret=interpret_scan)

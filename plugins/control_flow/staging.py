@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from primax.extend import core
-from primax.extend.core import dtypes, tree
+from primax.extend.core import tree
 from primax.plugins.calls.programs import stage
 
 __all__ = [
@@ -119,14 +119,12 @@ def require_same_types(
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
             raise TypeError(
                 f"{what}; the first difference is{f' at {path}:' if path else ':'} "
-                f"{names[0]} is {one.str_short()}, {names[1]} is {other.str_short()}{_remedy(one, other)}\n"
+                f"{names[0]} is {one.str_short()}, {names[1]} is {other.str_short()}{_remedy(names, one, other)}\n"
                 f"  {names[0]}: {shown[0]}\n  {names[1]}: {shown[1]}"
             )
 
 
-def _remedy(one: Any, other: Any) -> str:
-    if one.shape == other.shape:
-        return f"; convert one of them, as with .astype({dtypes.name(one.dtype)!r})"
-    if one.dtype == other.dtype:
+def _remedy(names: tuple[str, str], one: Any, other: Any) -> str:
+    if one.shape != other.shape:
         return ""
-    return ", which differ in shape and dtype"
+    return f"; use .astype('{other.dtype}') on {names[0]}, or .astype('{one.dtype}') on {names[1]}"

@@ -1,0 +1,188 @@
+"""Loops built on `scan` and `while_loop`: over integers, over elements, and along associative functions."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.transformations import vmap
+from primax.plugins import trees
+from primax.plugins.arithmetic import add
+from primax.plugins.comparison import lt
+from primax.plugins.control_flow.scan import scan
+from primax.plugins.control_flow.staging import flatten_operands, require_function
+from primax.plugins.control_flow.while_loop import while_loop
+from primax.plugins.structural import concatenate, convert_element_type, reshape, slice_in_dim
+
+__all__ = ["associative_scan", "fori_loop", "map"]
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
+    """Apply `body_fun(i, value)` for i from `lower` to `upper - 1`.
+
+    With bounds that are Python integers it is a `scan`, which differentiates in reverse mode too; with others it is
+    a `while_loop`, which does not.
+
+    Args:
+      lower: an integer of rank 0.
+      upper: an integer of rank 0; the loop is empty unless it is greater than `lower`.
+      body_fun: `(i, value) -> value`, of the same structure, shapes and dtypes.
+      init_val: arrays in any containers.
+      unroll: how many steps make one turn of the loop, or True for all; for bounds that are Python integers.
+
+    Returns:
+      The last value.
+
+    Raises:
+      TypeError: a bound is not an integer of rank 0, the bounds differ in dtype, or the value changes its type.
+      ValueError: `unroll` is given, but the bounds are not Python integers.
+
+    >>> import primax as px
+    >>> px.lax.fori_loop(0, 5, lambda i, x: x + i, 0)
+    Array(10, dtype=int32, weak_type=True)
+    """
+    require_function("fori_loop", "body_fun", body_fun)
+    bounds = []
+    for name, x in (("lower", lower), ("upper", upper)):
+        aval = get_aval(x)
+        if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
+            raise TypeError(f"fori_loop: {name} must be an integer of rank 0, got {aval.str_short()}")
+        bounds.append(aval)
+    try:
+        first, last = operator.index(lower), operator.index(upper)
+    except TypeError:
+        known = False
+    else:
+        known = True
+    dtype = dtypes.result_type(lower, upper)
+    if known:
+        return _counted(first, last, dtype, body_fun, init_val, 1 if unroll is None else unroll)
+    if unroll is not None:
+        raise ValueError("fori_loop: unroll needs lower and upper that are Python integers")
+    if bounds[0].dtype != bounds[1].dtype and not (bounds[0].weak_type or bounds[1].weak_type):
+        raise TypeError(
+            f"fori_loop: lower and upper must be of one dtype, got {bounds[0].str_short()} and {bounds[1].str_short()}"
+        )
+    start, end = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
+    one = dtype.type(1)
+
+    def step(state: Any) -> Any:
+        i, value = state
+        return add(i, one), body_fun(i, value)
+
+    return while_loop(lambda state: lt(state[0], end), step, (start, init_val))[1]
+
+
+def _counted(first: int, last: int, dtype: Any, body_fun: Callable[..., Any], init_val: Any, unroll: Any) -> Any:
+    """The loop as a scan that counts in its carry."""
+    one = dtype.type(1)
+
+    def step(state: Any, _: Any) -> Any:
+        i, value = state
+        return (add(i, one), body_fun(i, value)), None
+
+    (_, value), _ = scan(step, (dtype.type(first), init_val), None, max(last - first, 0), unroll=unroll)
+    return value
+
+
+def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """Apply a function to the elements of arrays one after the other, or to batches of them at once.
+
+    Args:
+      f: a function of one argument.
+      xs: arrays in any containers, of one length along axis 0.
+      batch_size: how many elements are computed at a time, by `vmap`; one if None.
+
+    Returns:
+      The results, stacked along axis 0.
+
+    Raises:
+      ValueError: lengths disagree, or `batch_size` is not positive.
+
+    >>> import primax as px
+    >>> px.lax.map(lambda x: x * x, px.numpy.arange(4)).tolist()
+    [0, 1, 4, 9]
+    """
+    require_function("map", "f", f)
+    if batch_size is None:
+        return scan(lambda _, x: (None, f(x)), None, xs)[1]
+    if batch_size < 1:
+        raise ValueError(f"map: batch_size must be positive, got {batch_size}")
+    leaves, in_tree, avals = flatten_operands("map", "xs", xs)
+    if not leaves or not avals[0].shape:
+        raise ValueError("map: xs must hold arrays with an axis to map over")
+    length = avals[0].shape[0]
+    whole = length - length % batch_size
+
+    at_once = vmap(f)
+    parts = []
+    if whole:
+        blocks = tree.unflatten(in_tree, [_in_blocks(x, whole, batch_size) for x in leaves])
+        ys = scan(lambda _, x: (None, at_once(x)), None, blocks)[1]
+        parts.append(tree.tree_map(lambda y: reshape(y, (whole, *get_aval(y).shape[2:])), ys))
+    if whole < length or not length:
+        rest = tree.unflatten(in_tree, [slice_in_dim(x, whole, length) for x in leaves])
+        parts.append(at_once(rest))
+    if len(parts) == 1:
+        return parts[0]
+    return tree.tree_map(lambda a, b: concatenate([a, b], 0), *parts)
+
+
+def _in_blocks(x: Any, whole: int, size: int) -> Any:
+    return reshape(slice_in_dim(x, 0, whole), (whole // size, size, *get_aval(x).shape[1:]))
+
+
+def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """What an associative function makes of the elements up to each position, in logarithmically many steps.
+
+    Args:
+      fn: `(a, b) -> c`, elementwise along the axis: it is given many pairs of elements at once.
+      elems: arrays in any containers, of one length along the axis.
+      reverse: whether to begin with the last element.
+      axis: along which the elements lie.
+
+    Returns:
+      The structure of `elems`, and its shapes.
+
+    Raises:
+      TypeError: `fn` returns another structure.
+      ValueError: lengths disagree, or the axis is out of range.
+
+    Source: G. E. Blelloch, "Prefix sums and their applications" (1990).
+
+    >>> import primax as px
+    >>> px.lax.associative_scan(px.lax.mul, px.numpy.arange(1, 6)).tolist()
+    [1, 2, 6, 24, 120]
+    """
+    require_function("associative_scan", "fn", fn)
+    leaves, in_tree, avals = flatten_operands("associative_scan", "elems", elems)
+    if not leaves:
+        return elems
+    sizes = []
+    for (path, _), aval in zip(tree.tree_leaves_with_path(elems), avals, strict=True):
+        rank = len(aval.shape)
+        if not -rank <= axis < rank:
+            raise ValueError(
+                f"associative_scan: axis must be an axis of elems{tree.keystr(path)}, got {axis} for {aval.str_short()}"
+            )
+        sizes.append(aval.shape[axis])
+    if len(set(sizes)) > 1:
+        raise ValueError(f"associative_scan: elems must be of one length along axis {axis}, got {sizes}")
+    if sizes[0] == 0:
+        return elems
+    places = [axis % len(aval.shape) for aval in avals]
+
+    def combine(a: Any, b: Any) -> list[Any]:
+        out, out_tree = tree.flatten(fn(tree.unflatten(in_tree, a), tree.unflatten(in_tree, b)))
+        if out_tree != in_tree:
+            what = "associative_scan: fn must return the structure of elems"
+            raise TypeError(tree.mismatch_message(what, in_tree, out_tree, "elems", "the result of fn"))
+        return out  # type: ignore[no-any-return]
+
+    return tree.unflatten(in_tree, trees.scan(combine, leaves, places, reverse))
