@@ -175,7 +175,22 @@ class Interpreter:
         return constant
 
     def primal(self, value: Any) -> Any:
-        """The array by which control flow is decided where a program decides by `value`; itself, unless overridden."""
+        """The array by which a branch is chosen or a loop goes on, where a program decides by `value`."""
+        return value
+
+    def uniform(self, value: Any) -> Any:
+        """The same value in the one structure that all branches return and all turns of a loop carry.
+
+        To be overridden where some variables have other kinds of values than others, such as constants.
+        """
+        return value
+
+    def unstack(self, value: Any) -> Any:
+        """The value of an array as that of its elements, stacked along axis 0 of each leaf; for loops along arrays."""
+        return value
+
+    def stack(self, value: Any) -> Any:
+        """The reverse of `unstack`."""
         return value
 
     def default(self, eqn: JaxprEqn, *values: Any) -> Any:
@@ -263,4 +278,7 @@ class Interpreter:
         """Note on an error the equation and the line at which it happened: the innermost one."""
         prefix = f"{type(self).__name__} was at "
         if not any(note.startswith(prefix) for note in getattr(error, "__notes__", ())):
-            error.add_note(f"{prefix}{eqn.primitive}, used at {summarize(eqn.source_info)}.")
+            remedy = ""
+            if any(jaxprs_in_params(eqn.params)):
+                remedy = f" Define {type(self).__name__}.handle_{eqn.primitive} to go through its programs otherwise."
+            error.add_note(f"{prefix}{eqn.primitive}, used at {summarize(eqn.source_info)}.{remedy}")

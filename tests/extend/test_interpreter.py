@@ -17,6 +17,8 @@ from primax.extend import core, hookimpl
 from primax.extend.core.primitives import add_p, cos_p, erf_p, mul_p, neg_p, sin_p
 from primax.extend.interpreter import Interpreter, replay
 
+F32 = np.float32
+
 
 class Words(Interpreter):
     """Values are strings: what each variable is, written out."""
@@ -319,6 +321,86 @@ def test_a_list_of_the_wrong_length_is_refused():
     closed = px.make_jaxpr(px.jit(lambda x: (x, -x)))(1.0)
     with pytest.raises(core.RuleError, match="Careless: what is called for jit must return a list of 2 values"):
         Careless().interpret(closed, "x")
+
+
+class Smooth(Forward):
+    """Forward differentiation that takes constants for arrays, and everything else for locally constant."""
+
+    def lift(self, constant):
+        return constant
+
+    def primal(self, value):
+        return value.value if isinstance(value, Pair) else value
+
+    def uniform(self, value):
+        return value if isinstance(value, Pair) else Pair(value, pnp.zeros_like(value))
+
+    def default(self, eqn, *values):
+        return replay(eqn, list(map(self.primal, values)))[0]
+
+
+@Smooth.rule(sin_p, mul_p, add_p)
+def smooth_forward(self, eqn, *xs):
+    return Forward.rules[eqn.primitive](self, eqn, *map(self.uniform, xs))
+
+
+def branching(x):
+    return px.lax.cond(x > 1.0, lambda x: pnp.sin(x), lambda x: pnp.ones_like(x), x)
+
+
+def looping(x):
+    return px.lax.while_loop(lambda state: state[0] < 3, lambda state: (state[0] + 1, state[1] * x), (0, F32(1.0)))[1]
+
+
+def scanning(x):
+    last, seen = px.lax.scan(lambda c, e: (pnp.sin(c) * e, c * x), F32(0.5), np.arange(1, 4, dtype=F32), reverse=True)
+    return pnp.sin(seen) * last
+
+
+@pytest.mark.parametrize("fun", [branching, looping, scanning])
+@pytest.mark.parametrize("x", [F32(0.7), F32(2.0)])
+def test_branches_and_loops_are_gone_through_with_values_of_any_structure(fun, x):
+    closed = px.make_jaxpr(px.jit(fun))(x)
+
+    def run(x):
+        return Smooth().uniform(Smooth().interpret(closed, Pair(x, F32(1.0)))[0])
+
+    value, tangent = px.jit(lambda x: px.jvp(fun, (x,), (F32(1.0),)))(x)
+    found = px.jit(run)(x)
+    np.testing.assert_allclose(found.value, value, rtol=1e-5)
+    np.testing.assert_allclose(found.tangent, tangent, rtol=1e-5)
+
+
+def test_elements_of_a_scan_may_be_laid_out_otherwise():
+    class Last(Smooth):
+        """The tangent has an axis in front, for several directions at once."""
+
+        def uniform(self, value):
+            return value if isinstance(value, Pair) else Pair(value, pnp.zeros((2, *pnp.shape(value)), F32))
+
+        def unstack(self, value):
+            return Pair(value.value, pnp.swapaxes(value.tangent, 0, 1)) if isinstance(value, Pair) else value
+
+        stack = unstack
+
+    xs = np.arange(3, dtype=F32)
+    closed = px.make_jaxpr(lambda xs: px.lax.scan(lambda c, x: (c * 2.0, pnp.sin(x)), F32(1.0), xs)[1])(xs)
+    directions = np.stack([np.ones(3, F32), xs])
+    (out,) = px.jit(lambda xs: Last().interpret(closed, Pair(xs, directions)))(xs)
+    np.testing.assert_allclose(out.tangent, directions * np.cos(xs), rtol=1e-5)
+
+
+@pytest.mark.parametrize("fun", [branching, looping, scanning])
+def test_values_that_cannot_branch_or_loop_are_refused_with_the_remedy(fun):
+    class Text(Words):
+        def lift(self, constant):
+            return "constant"
+
+    closed = px.make_jaxpr(fun)(F32(1.0))
+    with pytest.raises(TypeError, match="must be a") as error:
+        Text().interpret(closed, "x")
+    name = next(eqn.primitive.name for eqn in closed.eqns if "jaxpr" in str(eqn.params) or "branches" in eqn.params)
+    assert f"Define Text.handle_{name} to go through its programs otherwise" in error.value.__notes__[0]
 
 
 # A family of another author: a choice between programs, and a loop. Each says how interpreters go through it.
