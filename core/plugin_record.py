@@ -89,9 +89,7 @@ class PluginRecord:
             "reason": self.reason,
             "traceback": self.traceback,
             "primitives": self.primitives,
-            "rules": [
-                {"primitive": rule.name, "kind": rule.kind, "provenance": str(rule.provenance)} for rule in self.rules
-            ],
+            "rules": [_rule_as_dict(rule) for rule in self.rules],
             "unsupported": [
                 {"primitive": entry.name, "kind": entry.kind} for entry in self.entries if entry.what == "unsupported"
             ],
@@ -136,3 +134,10 @@ def one_line(error: BaseException) -> str:
     """`ZeroDivisionError: division by zero`."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+
+
+def _rule_as_dict(rule: Entry) -> dict[str, Any]:
+    """A rule as plain data; what it has replaced is there only if it has."""
+    data = {"primitive": rule.name, "kind": rule.kind, "provenance": str(rule.provenance)}
+    replaced = rule.provenance.replaced if rule.provenance is not None else None
+    return data if replaced is None else {**data, "replaced": str(replaced)}

@@ -11,7 +11,7 @@ import numpy as np
 
 import primax as px
 import primax.numpy as pnp
-from primax.core.host import host
+from primax.extend import plugins
 
 AU, DAY = 149_597_870.7, 86_400.0  # in km and s
 
@@ -64,11 +64,11 @@ px.config.update("enable_x64", True)
 headline("Plugins")
 E = kepler(1.0, 0.5)  # the first primitive that is used activates the plugins
 print(f"primax {px.__version__}, jaxlib {version('jaxlib')}, numpy {version('numpy')}, on {px.devices()[0]}")
-for record in host.records():
+for record in plugins():
     whose = f"{record.source:10} {record.distribution} {record.version}".strip()
     print(f"{record.name:14} {record.state:8} primitives: {len(record.primitives):2}  {whose}")
-for rule in host.record("kepler").rules:
-    print(f"  {rule.name}: {rule.kind:14} {rule.provenance}")
+    for rule in record.rules if record.name == "kepler" else ():
+        print(f"  {rule.name}: {rule.kind:14} {rule.provenance}")
 
 headline("The program: value and derivatives of the eccentric anomaly")
 print(px.make_jaxpr(px.value_and_grad(kepler, argnums=(0, 1)))(1.0, 0.5))

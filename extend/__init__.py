@@ -10,10 +10,16 @@ from primax.core.hookspec import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from primax.extend import derive
     from primax.extend.definition import Definitions, define_primitive
+    from primax.extend.records import PluginRecord, plugins
 
-__all__ = ["API_VERSION", "Definitions", "define_primitive", "derive", "hookimpl"]
+__all__ = ["API_VERSION", "Definitions", "PluginRecord", "define_primitive", "derive", "hookimpl", "plugins"]
 
-_LATER = {"Definitions": "definition", "define_primitive": "definition"}
+_LATER = {
+    "Definitions": "definition",
+    "PluginRecord": "records",
+    "define_primitive": "definition",
+    "plugins": "records",
+}
 
 
 def __getattr__(name: str) -> Any:

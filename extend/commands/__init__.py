@@ -1,5 +1,7 @@
-"""The commands of `python -m primax`."""
+"""The commands of `python -m primax`: plugins, rules, why, check and new."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from primax.extend.commands.dispatch import main
+
+__all__ = ["main"]

@@ -1,0 +1,110 @@
+"""Which rules a primitive has, which it lacks, and which it does not need."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from primax.core.host import host
+from primax.core.primitive import Primitive
+from primax.core.rules import Provenance, rule_tables
+
+__all__ = ["KINDS", "NOT_NEEDED", "Coverage", "all_primitives", "coverage", "kinds_of_rules"]
+
+KINDS = ("impl", "abstract_eval", "jvp", "transpose", "batch", "lowering")
+"""The kinds of rules that most primitives have, in the order in which they are shown."""
+
+VARIANTS = {"abstract_eval": "effectful_abstract_eval", "batch": "axis_batch"}
+"""Kinds whose rules do what those of another kind do, and more, by that other kind."""
+
+NOT_NEEDED = {
+    "impl": "it is evaluated by compiling its lowering",
+    "transpose": "its jvp rule hands tangents to other primitives, and those are transposed",
+    "effectful_abstract_eval": "it has no effects, or has no types at all",
+    "axis_batch": "only a rule that asks for the size or the name of the mapped axis is of this kind",
+    "partial_eval": "it is computed when all its arguments are known, and recorded when one is not",
+    "partial_eval_jaxpr": "it is computed when all its arguments are known, and kept whole when one is not",
+    "dce": "it is left out when none of its results is used, and kept whole when one is",
+    "staging": "it is staged as one equation",
+    "check": "its equations are checked by its abstract_eval rule",
+    "print": "all its parameters are printed",
+}
+"""By kind, what happens without a rule where none is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What there is of one kind of rule for one primitive.
+
+    Attributes:
+      status: `"given"`, `"derived"`, `"overridden"`, `"unsupported"`, `"missing"` or `"not needed"`.
+      sources: where the rules come from, by what each is called: the kind, or `lowering[cpu]` for a platform.
+      reason: why it is unsupported.
+    """
+
+    status: str
+    sources: dict[str, Provenance]
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """This as plain data, fit for JSON."""
+        data: dict[str, Any] = {"status": self.status}
+        if self.reason:
+            data["reason"] = self.reason
+        if self.sources:
+            data["sources"] = {name: asdict(source) for name, source in self.sources.items()}
+        return data
+
+
+def all_primitives() -> dict[str, Primitive]:
+    """The primitives of all active plugins, and those that have rules without having been registered, by name."""
+    found = dict(host.primitives)
+    for table in rule_tables.values():
+        for key in table.functions:
+            primitive = key[0] if isinstance(key, tuple) else key
+            found.setdefault(primitive.name, primitive)
+    return dict(sorted(found.items()))
+
+
+def kinds_of_rules() -> list[str]:
+    """The kinds of rules, those of transformations from outside too; a variant is shown with what it varies."""
+    return [kind for kind in rule_tables if kind not in VARIANTS.values()]
+
+
+def coverage(primitive: Primitive, kind: str) -> Coverage:
+    """What there is of one kind of rule; a variant of the kind counts."""
+    kinds = [kind, VARIANTS[kind]] if kind in VARIANTS else [kind]
+    sources = {}
+    for one in kinds:
+        table = rule_tables[one]
+        if primitive in table.functions:
+            sources[one] = table.provenance[primitive]
+    if kind == "lowering":
+        for key, provenance in sorted(rule_tables[kind].provenance.items(), key=str):
+            if isinstance(key, tuple) and key[0] is primitive:
+                sources[f"lowering[{key[1]}]"] = provenance
+    if sources:
+        return Coverage(_status(next(iter(sources.values()))), sources)
+    for one in kinds:
+        reason = rule_tables[one].unsupported.get(primitive)
+        if reason is not None:
+            return Coverage("unsupported", {}, reason)
+    return Coverage("missing" if _is_needed(primitive, kind) else "not needed", {})
+
+
+def _status(provenance: Provenance) -> str:
+    if provenance.replaced is not None or provenance.origin == "overridden":
+        return "overridden"
+    return "derived" if provenance.origin.startswith("derived") else "given"
+
+
+def _is_needed(primitive: Primitive, kind: str) -> bool:
+    """Whether something fails for want of a rule. All transformations of others ask for theirs."""
+    if kind == "transpose":
+        return _is_linear(rule_tables["jvp"].functions.get(primitive))
+    return kind not in NOT_NEEDED and not (rule_tables[kind].optional and kind not in KINDS)
+
+
+def _is_linear(jvp: Any) -> bool:
+    """Whether a rule binds its own primitive to tangents, as `linear_jvp` does."""
+    return getattr(jvp, "__qualname__", "").startswith("linear_jvp.")

@@ -1,0 +1,84 @@
+"""The program `primax`: reads the command line and runs one command."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from primax.core.errors import PluginError
+from primax.core.hookspec import API_VERSION
+from primax.core.registry import nearest
+from primax.extend.commands.common import UsageError, tell
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "plugins": "list the plugins, or show one",
+    "rules": "show which primitive has which rules",
+    "why": "say where a rule comes from",
+    "check": "run the conformance kit on a plugin",
+    "new": "write a package with a plugin of your own",
+}
+_EPILOG = """exit codes:
+  0  all is well
+  1  the answer is no: a plugin is not active, a rule is missing, a check failed
+  2  the question makes no sense: an unknown command, plugin, primitive or rule"""
+
+
+def main(arguments: Sequence[str] | None = None, *, version: str = "unknown") -> int:
+    """Run a command.
+
+    Args:
+      arguments: the command line after the program's name; that of the process if None.
+      version: the version of primax.
+
+    Returns:
+      The exit code.
+
+    Raises:
+      SystemExit: the command line asks for help or the version (code 0), or cannot be read (code 2).
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    wanted = given[0] if given else ""
+    parser = _parser(wanted, version)
+    if wanted and not wanted.startswith("-") and wanted not in _COMMANDS:
+        parser.error(f"there is no command {wanted!r}{nearest(wanted, _COMMANDS)}")
+    parsed = parser.parse_args(given)
+    if parsed.command is None:
+        parser.print_help(sys.stderr)
+        return 2
+    try:
+        code: int = parsed.run(parsed)
+        sys.stdout.flush()
+    except (UsageError, PluginError) as error:
+        tell(f"{parsed.command}: {error}")
+        return 2
+    except BrokenPipeError:
+        # Whoever was reading has enough. What Python would still flush as it ends must go somewhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def _parser(wanted: str, version: str) -> argparse.ArgumentParser:
+    """The command line, with the arguments of the wanted command."""
+    parser = argparse.ArgumentParser(
+        prog="primax",
+        description="See which plugins and rules there are, check them, and start a package of your own.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    api = ".".join(map(str, API_VERSION))
+    parser.add_argument("--version", action="version", version=f"primax {version} (plugin API {api})")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, purpose in _COMMANDS.items():
+        command = commands.add_parser(name, help=purpose)
+        if name == wanted:
+            module = import_module(f"primax.extend.commands.{name}")
+            command.description = module.__doc__
+            module.configure(command)
+            command.set_defaults(run=module.run, version=version)
+    return parser

@@ -1,0 +1,103 @@
+"""Write a package with a plugin: one primitive with all its rules, samples, and tests that run the conformance kit."""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+import re
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from string import Template
+
+from primax.core.hookspec import API_VERSION
+from primax.core.host import host
+from primax.extend.commands.common import UsageError, add_json, show_json
+
+__all__ = ["configure", "run"]
+
+# What is written, and which file of the skeleton it is made from; a file without one is empty.
+_FILES = {
+    "pyproject.toml": "pyproject.toml.in",
+    "README.md": "README.md.in",
+    "src/$module/__init__.py": "init.py.in",
+    "src/$module/axpy.py": "axpy.py.in",
+    "src/$module/py.typed": "",
+    "tests/test_axpy.py": "test_axpy.py.in",
+}
+_SKELETON = Path(__file__).with_name("skeleton")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("name", metavar="NAME", help="the package's name, such as my-plugin")
+    parser.add_argument("--into", metavar="DIR", default=".", help="where to make its folder; by default here")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write a package."""
+    distribution = _distribution(arguments.name)
+    module = distribution.replace("-", "_")
+    folder = Path(arguments.into, distribution)
+    names = {
+        "distribution": distribution,
+        "plugin": distribution,
+        "module": module,
+        "api": "v{}_{}".format(*API_VERSION),
+        "primax": ".".join(arguments.version.split(".")[:2]),
+    }
+    _require_free(distribution, module, folder)
+    try:
+        files = _write(folder, names)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror}") from error
+    if arguments.json:
+        show_json({"folder": str(folder), "files": files, **names})
+    else:
+        listed = "\n  ".join(files)
+        print(f"{folder} has been written:\n  {listed}")
+        print(f"Next:\n  pip install -e {folder}\n  primax check {distribution}\n  pytest {folder}")
+    return 0
+
+
+def _distribution(name: str) -> str:
+    """A name as package indices spell it.
+
+    Raises:
+      UsageError: it is no name of a package.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_.]+[A-Za-z0-9]+)*", name):
+        raise UsageError(f"NAME must be a letter and then letters, digits, and hyphens between them, got {name!r}")
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _require_free(distribution: str, module: str, folder: Path) -> None:
+    """Refuse names that would hide something, or be hidden."""
+    if keyword.iskeyword(module):
+        raise UsageError(f"NAME must not be a keyword of Python, got {module!r}")
+    if module in sys.stdlib_module_names or import_module("importlib.util").find_spec(module) is not None:
+        raise UsageError(f"NAME must not be that of a module that is there already, got {module!r}")
+    if any(record.name == distribution for record in host.records()):
+        raise UsageError(f"NAME must not be that of a plugin that is there already, got {distribution!r}")
+    if not folder.parent.is_dir():
+        raise UsageError(f"there is no folder {str(folder.parent)!r}")
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(f"{str(folder)!r} is there already")
+
+
+def _write(folder: Path, names: dict[str, str]) -> list[str]:
+    """Write all files or none: they are written elsewhere, and then moved."""
+    files = {}
+    for path, source in _FILES.items():
+        text = (_SKELETON / source).read_text(encoding="utf-8") if source else ""
+        files[Template(path).substitute(names)] = Template(text).substitute(names)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        made = Path(temporary, folder.name)
+        for path, text in files.items():
+            target = made / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        made.rename(folder)
+    return list(files)

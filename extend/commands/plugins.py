@@ -1,0 +1,114 @@
+"""List the plugins, or show one of them with all that it has entered.
+
+The list is read from metadata: nothing is imported, so states are what can be known without. With --load, or a name,
+all plugins are imported, and failures come to light.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from primax.core.host import PluginRecord, host
+from primax.core.rules import rule_tables
+from primax.extend.commands.common import add_json, load_plugins, look_up, show_json
+from primax.extend.commands.table import facts, render, terminal_width
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="show this plugin with its rules; exit code 1 unless it is active"
+    )
+    parser.add_argument("--load", action="store_true", help="import the plugins, to see what they give and what fails")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List plugins or show one."""
+    records = load_plugins() if arguments.load or arguments.name else host.records()
+    if arguments.name:
+        look_up("plugin", arguments.name, {record.name: record for record in records})
+        records = [record for record in records if record.name == arguments.name]
+    if arguments.json:
+        show_json([_data(record) for record in records])
+    elif arguments.name:
+        print("\n\n".join(map(_portrait, records)))
+    else:
+        print(_listing(records, arguments.load))
+    return 1 if arguments.name and records[0].state != "active" else 0
+
+
+def _standing(record: PluginRecord) -> tuple[str, str]:
+    """The state of a plugin and the reason for it, also if it would be refused once it were activated."""
+    refusal = host.refusal(record) if record.state == "discovered" else ""
+    return (
+        ("refused", f"plugin {record.describe()} is refused: {refusal}") if refusal else (record.state, record.reason)
+    )
+
+
+def _data(record: PluginRecord) -> dict[str, Any]:
+    state, reason = _standing(record)
+    return {**record.as_dict(), "state": state, "reason": reason}
+
+
+def _listing(records: list[PluginRecord], loaded: bool) -> str:
+    headers = ["plugin", "source", "distribution", "state"]
+    rows, notes = [], []
+    for record in records:
+        state, reason = _standing(record)
+        row = [record.name, record.source, f"{record.distribution} {record.version}", state]
+        if loaded:
+            row += [str(len(record.primitives) or "-"), str(len(record.rules) or "-")]
+        rows.append(row)
+        notes.append(reason)
+    if loaded:
+        headers += ["primitives", "rules"]
+    width = terminal_width()
+    count = f"{len(records)} plugins"
+    return "\n".join(
+        [
+            render(headers, rows, width, notes),
+            "",
+            count if loaded else f"{count}, not imported. --load imports them and shows what they give and what fails.",
+        ]
+    )
+
+
+def _portrait(record: PluginRecord) -> str:
+    """All that is known of one plugin."""
+    width = terminal_width()
+    others: dict[str, list[str]] = {what: [] for what in ("primitive", "operator", "protocol", "effect", "aval")}
+    for entry in record.entries:
+        if entry.what in others:
+            others[entry.what].append(entry.name)
+    parts = [
+        f"{record.name}: {record.state}",
+        facts(
+            [
+                ("why", record.reason),
+                ("source", record.source),
+                ("distribution", f"{record.distribution} {record.version}"),
+                ("entry point", record.entry_point),
+                ("plugin API", record.api),
+                *((f"{what}s", ", ".join(names)) for what, names in others.items()),
+            ],
+            width,
+        ),
+    ]
+    rows, notes = [], []
+    for entry in record.entries:
+        if entry.provenance is not None:
+            rows.append([entry.name, entry.kind, str(entry.provenance)])
+            notes.append(f"in place of the one {entry.provenance.replaced}" if entry.provenance.replaced else "")
+        elif entry.what == "unsupported":
+            reason = rule_tables[entry.kind].unsupported[host.primitives[entry.name]]
+            rows.append([entry.name, entry.kind, f"unsupported: {reason}"])
+            notes.append("")
+    if rows:
+        parts += ["", render(["primitive", "rule", "where from"], rows, width, notes)]
+    if record.traceback:
+        parts += ["", record.traceback.rstrip()]
+    return "\n".join(parts)

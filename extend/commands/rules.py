@@ -1,0 +1,85 @@
+"""Show which rules primitives have, and which they lack."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from primax.core.primitive import Primitive
+from primax.extend.commands.common import add_json, load_plugins, look_up, show_json, warn_of_inactive
+from primax.extend.commands.coverage import KINDS, Coverage, all_primitives, coverage, kinds_of_rules
+from primax.extend.commands.table import render, terminal_width
+
+__all__ = ["configure", "run"]
+
+_MARKS = {"given": "+", "derived": "d", "overridden": "o", "unsupported": "x", "missing": "!", "not needed": "."}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("primitives", nargs="*", metavar="PRIMITIVE", help="show these only")
+    parser.add_argument("--plugin", metavar="NAME", help="show the primitives of this plugin only")
+    parser.add_argument(
+        "--missing", action="store_true", help="show those only that lack a rule; exit code 1 if there are any"
+    )
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show the matrix of primitives and kinds of rules."""
+    records = load_plugins()
+    warn_of_inactive(records)
+    known = all_primitives()
+    chosen = {name: look_up("primitive", name, known) for name in sorted(set(arguments.primitives))} or known
+    if arguments.plugin is not None:
+        look_up("plugin", arguments.plugin, {record.name: record for record in records})
+        chosen = {name: each for name, each in chosen.items() if each.plugin == arguments.plugin}
+    matrix = {each: {kind: coverage(each, kind) for kind in kinds_of_rules()} for each in chosen.values()}
+    if arguments.missing:
+        matrix = {each: row for each, row in matrix.items() if any(cell.status == "missing" for cell in row.values())}
+    if arguments.json:
+        show_json({each.name: _data(each, row) for each, row in matrix.items()})
+    else:
+        print(_text(matrix, detailed=bool(arguments.primitives)))
+    return 1 if arguments.missing and matrix else 0
+
+
+def _data(primitive: Primitive, row: dict[str, Coverage]) -> dict[str, Any]:
+    return {"plugin": primitive.plugin, "rules": {kind: cell.as_dict() for kind, cell in row.items()}}
+
+
+def _text(matrix: dict[Primitive, dict[str, Coverage]], *, detailed: bool) -> str:
+    """A table of marks with its legend; in detail, with what the marks do not say."""
+    if not matrix:
+        return "no primitive is like that"
+    kinds = [
+        kind
+        for kind in kinds_of_rules()
+        if kind in KINDS or any(row[kind].status != "not needed" for row in matrix.values())
+    ]
+    rows = [
+        [each.name, each.plugin or each.module, *(_MARKS[row[kind].status] for kind in kinds)]
+        for each, row in matrix.items()
+    ]
+    notes = [_details(row) if detailed else "" for row in matrix.values()]
+    missing = sum(cell.status == "missing" for row in matrix.values() for cell in row.values())
+    return "\n".join(
+        [
+            render(["primitive", "plugin", *kinds], rows, terminal_width(), notes),
+            "",
+            "   ".join(f"{mark} {status}" for status, mark in _MARKS.items()),
+            f"primitives: {len(matrix)}, missing rules: {missing}",
+        ]
+    )
+
+
+def _details(row: dict[str, Coverage]) -> str:
+    """What is derived from what, what has been replaced, and why something is unsupported."""
+    told = []
+    for kind, cell in row.items():
+        if cell.status == "unsupported":
+            told.append(f"{kind}: {cell.reason}")
+        for name, source in cell.sources.items():
+            if source.replaced is not None or source.origin != "given" or name != kind:
+                told.append(f"{name}: {source.origin} by {source.plugin}")
+    return "; ".join(told)

@@ -1,0 +1,86 @@
+"""Tables of plain text, which fit a terminal and are never cut."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+
+__all__ = ["facts", "render", "terminal_width"]
+
+_GAP = "  "
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that is written to; None if it is a file or a pipe, which has no width."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def render(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None, notes: Sequence[str] = ()
+) -> str:
+    """A table; one too wide is split into several, each of which begins with the first column.
+
+    Args:
+      headers: the names of the columns.
+      rows: the cells of each row.
+      width: how wide a line may be; None if that does not matter.
+      notes: for each row a text that follows it, or an empty one.
+    """
+    cells = [[_plain(cell) for cell in row] for row in (headers, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    blocks: list[str] = []
+    for columns in _blocks(widths, width):
+        lines = [_GAP.join(row[column].ljust(widths[column]) for column in columns).rstrip() for row in cells]
+        if notes and not blocks:
+            texts = ["", *notes]
+            lines = [
+                part for line, text in zip(lines, texts, strict=True) for part in (line, *_wrap(text, "    ", width))
+            ]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def facts(pairs: Sequence[tuple[str, str]], width: int | None = None) -> str:
+    """Lines of a name and a text each, indented; pairs without a text are left out."""
+    kept = [(name, _plain(text)) for name, text in pairs if text]
+    margin = max((len(name) for name, _ in kept), default=0)
+    lines = []
+    for name, text in kept:
+        first, *others = _wrap(text, " " * (margin + 4), width)
+        lines += [f"  {name.ljust(margin)}{_GAP}{first.lstrip()}", *others]
+    return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    """A text on one line."""
+    return " ".join(text.split())
+
+
+def _wrap(text: str, indent: str, width: int | None) -> list[str]:
+    """A text as indented lines; words longer than a line stay whole, so that paths can be copied."""
+    if not text or width is None:
+        return [indent + _plain(text)] if text else []
+    room = max(width, len(indent) + 20)
+    return textwrap.wrap(
+        _plain(text),
+        room,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
+    """Which columns stand side by side: as many as fit, after the first."""
+    blocks = [[0]]
+    used = widths[0]
+    for column in range(1, len(widths)):
+        used += len(_GAP) + widths[column]
+        if width is not None and used > width and len(blocks[-1]) > 1:
+            blocks.append([0])
+            used = widths[0] + len(_GAP) + widths[column]
+        blocks[-1].append(column)
+    return blocks

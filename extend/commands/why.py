@@ -1,0 +1,87 @@
+"""Say where a rule of a primitive comes from, or why there is none."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from typing import Any
+
+from primax.core.host import PluginRecord
+from primax.core.primitive import Primitive
+from primax.core.rules import Provenance, explain_missing, rule_tables
+from primax.extend.commands.common import add_json, load_plugins, look_up, show_json, warn_of_inactive
+from primax.extend.commands.coverage import NOT_NEEDED, Coverage, all_primitives, coverage
+from primax.extend.commands.table import facts, terminal_width
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("primitive", metavar="PRIMITIVE", help="the name of a primitive, such as sin")
+    parser.add_argument("rule", metavar="RULE", help=f"a kind of rule: {', '.join(rule_tables)}")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show where one rule comes from; exit code 1 if it is missing or unsupported."""
+    records = load_plugins()
+    warn_of_inactive(records)
+    primitive = look_up("primitive", arguments.primitive, all_primitives())
+    table = look_up("kind of rule", arguments.rule, rule_tables)
+    found = coverage(primitive, table.kind)
+    absent = found.status in ("missing", "unsupported")
+    explanation = explain_missing(table, primitive) if absent else ""
+    if found.status == "not needed":
+        explanation = f"{primitive} has no {table.kind} rule and needs none: {_without(table.kind)}."
+    by_name = {record.name: record for record in reversed(records)}
+    if arguments.json:
+        show_json(_data(primitive, table.kind, found, explanation, by_name))
+    elif explanation:
+        print(explanation)
+    else:
+        print("\n\n".join(_portrait(primitive, *each, by_name) for each in found.sources.items()))
+    return 1 if absent else 0
+
+
+def _without(kind: str) -> str:
+    return NOT_NEEDED.get(kind) or rule_tables[kind].remedy or "its transformation goes on without"
+
+
+def _rule(primitive: Primitive, name: str) -> Any:
+    """The rule that is called `jvp` or `lowering[cpu]`."""
+    kind, _, platform = name.removesuffix("]").partition("[")
+    return rule_tables[kind].functions[(primitive, platform) if platform else primitive]
+
+
+def _portrait(primitive: Primitive, name: str, source: Provenance, records: dict[str, PluginRecord]) -> str:
+    """Where one rule comes from, in lines."""
+    rule = _rule(primitive, name)
+    record = records.get(source.plugin)
+    pairs = [
+        ("plugin", f"{source.plugin} ({record.source})" if record else f"none; by module {source.plugin}"),
+        ("distribution", f"{record.distribution} {record.version}" if record else ""),
+        ("written at", f"{source.file}:{source.line}"),
+        ("rule", getattr(rule, "__name__", None) or repr(rule)),
+        ("its docstring", _doc(rule)),
+        ("in place of", f"the one {source.replaced}" if source.replaced else ""),
+        ("primitive", f"of {primitive.plugin or primitive.module}"),
+    ]
+    return f"{name} of {primitive}: {source.origin}\n{facts(pairs, terminal_width())}"
+
+
+def _data(
+    primitive: Primitive, kind: str, found: Coverage, explanation: str, records: dict[str, PluginRecord]
+) -> dict[str, Any]:
+    data = {"primitive": primitive.name, "plugin": primitive.plugin, "kind": kind, **found.as_dict()}
+    for name, source in data.get("sources", {}).items():
+        record = records.get(source["plugin"])
+        source["distribution"] = record.distribution if record else ""
+        source["version"] = record.version if record else ""
+        source["doc"] = _doc(_rule(primitive, name))
+    return {**data, "explanation": explanation} if explanation else data
+
+
+def _doc(rule: Any) -> str:
+    """The first paragraph of a rule's docstring."""
+    return (inspect.getdoc(rule) or "").partition("\n\n")[0]
