@@ -10,6 +10,7 @@ __all__ = [
     "CallbackError",
     "ConcretizationTypeError",
     "DeletedArrayError",
+    "ExperimentalWarning",
     "JaxprTypeError",
     "MissingRuleError",
     "PluginError",
@@ -61,6 +62,10 @@ class PluginError(RuntimeError):
 
 class PluginWarning(UserWarning):
     """A plugin was left out; the program goes on without it."""
+
+
+class ExperimentalWarning(UserWarning):
+    """A plugin uses what may change in any release."""
 
 
 class DeletedArrayError(RuntimeError):

@@ -12,6 +12,7 @@ from primax.core.author import author, is_surface
 from primax.core.avals import AbstractValue, aval_handlers, register_aval
 from primax.core.effects import Effect, effect_kinds, register_effect
 from primax.core.errors import PluginError
+from primax.core.experimental import experimental
 from primax.core.operand import install_operators, installed_operators, operator_names, withdraw_operators
 from primax.core.primitive import Primitive
 from primax.core.protocol import ArrayProtocol, install_protocol, protocols
@@ -143,6 +144,7 @@ class Registry:
             raise TypeError(f"{where}({aval_type.__name__}): {', '.join(missing)} must be given")
         _require_callable(where, functions)
         self._refuse_taken("protocol", aval_type, aval_type.__name__, aval_type in protocols, override)
+        experimental("custom aval types")
         undo = _restore(protocols, aval_type)
         protocols.pop(aval_type, None)
         install_protocol(aval_type, ArrayProtocol(**functions))

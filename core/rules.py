@@ -10,6 +10,7 @@ from typing import Any
 from primax.core.author import author
 from primax.core.derivation import Derivation
 from primax.core.errors import MissingRuleError, PluginError
+from primax.core.experimental import experimental
 
 __all__ = ["Provenance", "RuleTable", "new_rule_table", "rule_tables"]
 
@@ -72,11 +73,14 @@ class RuleTable(MutableMapping[Any, Rule]):
     somebody else has given to a plugin's primitive is replaced by `register(p, rule, override=True)` only.
     """
 
-    def __init__(self, kind: str, signature: str, remedy: str = "", *, optional: bool = False) -> None:
+    def __init__(
+        self, kind: str, signature: str, remedy: str = "", *, optional: bool = False, experimental: bool = False
+    ) -> None:
         self.kind = kind
         self.signature = signature
         self.remedy = remedy
         self.optional = optional
+        self.experimental = experimental
         self.functions: dict[Any, Rule] = {}
         self.unsupported: dict[Any, str] = {}
         self._provenance: dict[Any, Provenance] = {}
@@ -141,6 +145,8 @@ class RuleTable(MutableMapping[Any, Rule]):
             origin = f"derived from {source}"
         if not callable(rule):
             raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
+        if self.experimental:
+            experimental(f"{self.kind} rules")
         file, line = _location(rule)
         if plugin is None:
             plugin, at, number, _ = author()
@@ -313,9 +319,14 @@ transpose_rules = RuleTable("transpose", "(cotangent, *args, **params) -> one co
 batch_rules = RuleTable("batch", "(args, dims, **params) -> (out, dim)")
 axis_batch_rules = RuleTable("axis_batch", "(axis_data, args, dims, **params) -> (out, dim)")
 lowering_rules = RuleTable("lowering", "(ctx, *ir_values, **params) -> ir values")
-partial_eval_rules = RuleTable("partial_eval", "(trace, args, params) -> list of values", optional=True)
+partial_eval_rules = RuleTable(
+    "partial_eval", "(trace, args, params) -> list of values", optional=True, experimental=True
+)
 partial_eval_jaxpr_rules = RuleTable(
-    "partial_eval_jaxpr", "(unknown_in, eqn) -> (known eqn, unknown eqn, unknown_out)", optional=True
+    "partial_eval_jaxpr",
+    "(unknown_in, eqn) -> (known eqn or eqns, unknown eqn, unknown_out)",
+    optional=True,
+    experimental=True,
 )
 dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)", optional=True)
 staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers", optional=True)

@@ -16,6 +16,9 @@ from primax.core.primitive import Primitive
 from primax.core.registry import Registry
 from primax.extend.interpreters import ad
 
+# What experimental warnings say is tested elsewhere.
+pytestmark = pytest.mark.filterwarnings("ignore::primax.errors.ExperimentalWarning")
+
 
 def _state() -> list[Any]:
     """All that a registry can change, copied."""

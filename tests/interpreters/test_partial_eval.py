@@ -17,6 +17,9 @@ from primax.interpreters.partial_eval import PartialEval, close_over, partial_ev
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.plugins.arithmetic import mul
 
+# What experimental warnings say is tested elsewhere.
+pytestmark = pytest.mark.filterwarnings("ignore::primax.errors.ExperimentalWarning")
+
 WAYS = list(itertools.product([False, True], repeat=3))
 TABLE = np.array([1, 2, 3], np.float32)
 

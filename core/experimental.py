@@ -1,0 +1,25 @@
+"""What plugins may use although it can still change in any release; who does is told so once."""
+
+from __future__ import annotations
+
+import warnings
+
+from primax.core.author import author
+from primax.core.errors import ExperimentalWarning
+
+__all__ = ["experimental"]
+
+_told: set[str] = set()
+
+
+def experimental(what: str) -> None:
+    """Warn the calling plugin that something may change; once in a process, and no family of primax's own."""
+    who = author()
+    if what in _told or who.module.startswith("primax."):
+        return
+    warnings.warn(
+        f"{what} are experimental: they may change in any release of primax, without a release of warning",
+        ExperimentalWarning,
+        stacklevel=who.level,
+    )
+    _told.add(what)

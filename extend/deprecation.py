@@ -1,0 +1,137 @@
+"""Names and arguments that will go: what is used instead, said in a warning and kept in a list."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from primax.core.author import author
+
+__all__ = ["Deprecation", "deprecated", "deprecations", "renamed"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Deprecation:
+    """Something that will go.
+
+    Attributes:
+      name: what it is: `package.module.name`, or `package.module.name(argument)`.
+      replacement: what to use instead, likewise.
+      since: the version that first warns.
+      removed_in: the version that it is gone in.
+    """
+
+    name: str
+    replacement: str
+    since: str
+    removed_in: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} is deprecated since {self.since} and will be removed in {self.removed_in}; "
+            f"use {self.replacement}"
+        )
+
+    def warn(self) -> None:
+        """Warn whoever has called into primax; for arguments, say so where one is given."""
+        warnings.warn(str(self), DeprecationWarning, stacklevel=author().level)
+
+    def function(self, fun: F) -> F:
+        """A decorator: calls of the function warn."""
+
+        @functools.wraps(fun)
+        def warning(*args: Any, **kwargs: Any) -> Any:
+            self.warn()
+            return fun(*args, **kwargs)
+
+        return warning  # type: ignore[return-value]
+
+    def resolve(self) -> Any:
+        """What is used instead.
+
+        Raises:
+          LookupError: there is no such thing.
+        """
+        return _resolve(self.replacement)
+
+
+deprecations: dict[str, Deprecation] = {}
+
+
+def deprecated(name: str, replacement: str, *, since: str, removed_in: str) -> Deprecation:
+    """Note that something will go.
+
+    Args:
+      name: what it is: `package.module.name`, or `package.module.name(argument)`.
+      replacement: what to use instead, likewise.
+      since: the version that first warns.
+      removed_in: the version that it is gone in, at least one minor release later.
+
+    Returns:
+      What warns: its `function` decorates a function, its `warn` is called where an argument is given, and
+      `renamed` makes of several the `__getattr__` of a module.
+
+    Raises:
+      ValueError: `removed_in` leaves less than one minor release of warning.
+    """
+    if _minor(removed_in) <= _minor(since):
+        raise ValueError(
+            f"deprecated({name!r}): removed_in must be a later minor release than since, {since!r}, got {removed_in!r}"
+        )
+    found = deprecations[name] = Deprecation(name, replacement, since, removed_in)
+    return found
+
+
+def renamed(module: str, *those: Deprecation) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of which some names will go: they warn, and are their replacements.
+
+    Args:
+      module: its name.
+      those: names in it.
+
+    >>> from primax.extend.deprecation import deprecated, renamed
+    >>> old = deprecated("mine.sum_of", "primax.numpy.sum", since="1.1", removed_in="1.2")
+    >>> __getattr__ = renamed("mine", old)
+    """
+    by_name = {each.name.removeprefix(f"{module}."): each for each in those}
+
+    def find(name: str) -> Any:
+        found = by_name.get(name)
+        if found is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        found.warn()
+        return found.resolve()
+
+    return find
+
+
+def _minor(version: str) -> tuple[int, int]:
+    major, minor, *_ = map(int, version.split("."))
+    return major, minor
+
+
+def _resolve(dotted: str) -> Any:
+    path, _, argument = dotted.removesuffix(")").partition("(")
+    parts = path.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        break
+    else:
+        raise LookupError(f"there is no module in {dotted!r}")
+    for part in parts[end:]:
+        if not hasattr(found, part):
+            raise LookupError(f"{found!r} has no {part!r}, which {dotted!r} names")
+        found = getattr(found, part)
+    if argument and argument.removesuffix("=") not in inspect.signature(found).parameters:
+        raise LookupError(f"{path} has no argument {argument!r}, which {dotted!r} names")
+    return found

@@ -1,0 +1,91 @@
+"""The surface of primax.extend as it is: every public name of every public module, its kind and its signature.
+
+`python tests/support/surface.py` records it anew, in tests/extend/surface.txt; the difference belongs in the changelog.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import primax.extend
+
+RECORD = Path(__file__).parents[1] / "extend" / "surface.txt"
+
+# Programs that are run, and what writes packages: nobody imports from these.
+_PRIVATE = ("primax.extend.commands",)
+
+
+def public_modules() -> list[str]:
+    """The modules of primax.extend, by name."""
+    found = pkgutil.walk_packages(primax.extend.__path__, "primax.extend.")
+    names = ["primax.extend", *(module.name for module in found)]
+    return [name for name in names if not name.startswith(_PRIVATE) and "._" not in name]
+
+
+def surface() -> list[str]:
+    """One line for each name, and for each public method of a class."""
+    return sorted(line for name in public_modules() for line in _lines(importlib.import_module(name)))
+
+
+def _lines(module: Any) -> Iterator[str]:
+    yield f"{module.__name__}: module"
+    for name in getattr(module, "__all__", ()):
+        value = getattr(module, name)
+        path = f"{module.__name__}.{name}"
+        yield f"{path}: {_kind(value)}{_signature(value)}"
+        if inspect.isclass(value) and value.__module__.startswith("primax."):
+            for method, function in sorted(vars(value).items()):
+                if not method.startswith("_"):
+                    yield f"{path}.{method}: {_kind(function)}{_signature(function)}"
+
+
+def _kind(value: Any) -> str:
+    if inspect.isclass(value):
+        return "class"
+    if inspect.ismodule(value):
+        return "module"
+    if isinstance(value, property | cached_property):
+        return "property"
+    if isinstance(value, classmethod | staticmethod):
+        return type(value).__name__
+    if callable(value):
+        return "function"
+    if inspect.isdatadescriptor(value):
+        return "attribute"
+    return type(value).__name__
+
+
+def _signature(value: Any) -> str:
+    """The names of parameters, and which have defaults; types and values of defaults may change."""
+    function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+    if not callable(function) or (inspect.isclass(function) and issubclass(function, BaseException)):
+        return ""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return ""
+    plain = [
+        parameter.replace(annotation=inspect.Parameter.empty, default=_mark(parameter.default))
+        for parameter in signature.parameters.values()
+    ]
+    return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+
+
+class _Mark:
+    def __repr__(self) -> str:
+        return "..."
+
+
+def _mark(default: Any) -> Any:
+    return default if default is inspect.Parameter.empty else _Mark()
+
+
+if __name__ == "__main__":
+    RECORD.write_text("\n".join(surface()) + "\n", encoding="utf-8")
+    print(f"recorded {len(surface())} names in {RECORD}")
