@@ -44,7 +44,7 @@ def render(
 
 def facts(pairs: Sequence[tuple[str, str]], width: int | None = None) -> str:
     """Lines of a name and a text each, indented; pairs without a text are left out."""
-    kept = [(name, _plain(text)) for name, text in pairs if text]
+    kept = [(name, _plain(text)) for name, text in pairs if text.strip()]
     margin = max((len(name) for name, _ in kept), default=0)
     lines = []
     for name, text in kept:

@@ -65,9 +65,16 @@ def _portrait(primitive: Primitive, name: str, source: Provenance, records: dict
         ("rule", getattr(rule, "__name__", None) or repr(rule)),
         ("its docstring", _doc(rule)),
         ("in place of", f"the one {source.replaced}" if source.replaced else ""),
-        ("primitive", f"of {primitive.plugin or primitive.module}"),
+        ("primitive", _primitive(primitive, source)),
     ]
     return f"{name} of {primitive}: {source.origin}\n{facts(pairs, terminal_width())}"
+
+
+def _primitive(primitive: Primitive, source: Provenance) -> str:
+    """Whose the primitive is, if not that of whoever gave the rule, and what it says of itself."""
+    owner = primitive.plugin or primitive.module
+    own = vars(primitive).get("__doc__") or ""
+    return ": ".join(text for text in ("" if owner == source.plugin else f"of {owner}", own) if text)
 
 
 def _data(

@@ -1,0 +1,480 @@
+"""The command line, in this process and in others, with plugins that are well and plugins that are not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from distributions import Site
+from packages import clean_environment, install
+
+import primax as px
+from primax.core.host import host
+from primax.core.rules import new_rule_table, rule_tables
+from primax.extend import core, define_primitive, derive, hookimpl, plugins
+from primax.extend.commands import main
+from primax.extend.commands.table import facts, render
+from primax.extend.interpreters import ad, mlir
+from primax.plugins import BUILTIN_FAMILIES
+
+PROGRAM = [sys.executable, "-W", "error", "-m", "primax"]
+
+# Plugins that go wrong, each in its own way, and the state in which each is found at last.
+BROKEN = {
+    "raises": ("1 / 0", "failed"),
+    "exits": ("import sys; sys.exit(3)", "failed"),
+    "does_not_parse": ("def f(:", "failed"),
+    "half_done": (
+        """
+        from primax.extend import core, hookimpl
+        p = core.Primitive("half_done")
+        @hookimpl
+        def primax_register(registry):
+            registry.define(p, impl=abs)
+            registry.define(p, batsch=abs)
+        """,
+        "failed",
+    ),
+    "misspelt": (
+        """
+        from primax.extend import hookimpl
+        @hookimpl
+        def primax_registre(registry):
+            pass
+        """,
+        "refused",
+    ),
+    "unmarked": ("def primax_register(registry): pass", "refused"),
+}
+TALKATIVE = """
+import sys
+from primax.extend import core, hookimpl
+print("imported")
+p = core.Primitive("talk")
+@hookimpl
+def primax_register(registry):
+    print("registered")
+    registry.define(p, impl=abs)
+"""
+
+
+def primax(*arguments: str, site: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What the program does in a process of its own."""
+    path = {} if site is None else {"PYTHONPATH": str(site)}
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        env=clean_environment(**path, **variables),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with fifty plugins installed, some of which are broken."""
+    site = Site(tmp_path_factory.mktemp("crowd"))
+    for name, (source, _) in BROKEN.items():
+        site.plugin(name, source)
+    site.plugin("talkative", TALKATIVE)
+    site.plugin("future", "print('imported')", api="v7")
+    site.plugin("twin", distribution="twin-one")
+    site.plugin("twin", distribution="twin-two")
+    site.install("malformed", entry_points="[primax]\nno equals sign\n")
+    for number in range(50 - len(BROKEN) - 5):
+        site.plugin(f"plain{number:02}", api="v1_0")
+    return site.folder
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command in this process: the exit code and both outputs."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        try:
+            code = main(arguments, version="1.2.3")
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def _sine_jvp(primals: Any, tangents: Any) -> Any:
+    """Another derivative of the sine.
+
+    It is wrong.
+    """
+    raise AssertionError("nobody differentiates in these tests")
+
+
+def _double_lowering(ctx: Any, x: Any) -> Any:
+    return [mlir.hlo.add(x, x)]
+
+
+@pytest.fixture
+def guest() -> Iterator[types.ModuleType]:
+    """An active plugin with rules of every origin."""
+    module = types.ModuleType("guest")
+
+    @hookimpl
+    def primax_register(registry: core.Registry) -> None:
+        define_primitive(
+            "guest_double",
+            impl=derive.from_lowering,
+            abstract_eval=lambda x: x,
+            jvp=derive.linear,
+            lowering={None: _double_lowering, "cuda": _double_lowering},
+            unsupported={"batch": "its hands are full"},
+            samples=[core.Sample([np.float32(1.5)])],
+            doc="Twice its argument.",
+            registry=registry,
+        )
+        registry.define(px.lax.sin_p, jvp=_sine_jvp, override=True)
+
+    module.primax_register = primax_register  # type: ignore[attr-defined]
+    host.register_module(module)
+    yield module
+    host.unregister("guest")
+
+
+def test_fifty_plugins_are_listed_and_none_is_imported(crowd: Path) -> None:
+    done = primax("plugins", site=crowd)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["plugin", "source", "distribution", "state"]
+    assert lines[-1].startswith(f"{50 + len(BUILTIN_FAMILIES)} plugins, not imported.")
+    found = {line.split()[0]: line.split()[-1] for line in lines[1:-2] if not line.startswith(" ")}
+    assert {name for name, state in found.items() if state == "refused"} == {"future", "twin", "malformed"}
+    assert {found[name] for name in (*BROKEN, "talkative", "plain00", "structural")} == {"discovered"}
+    reasons = [line for line in lines if line.startswith(" ")]
+    assert len(reasons) == 3
+    assert any("it needs plugin API >=7.0,<8.0" in line for line in reasons)
+    assert any("its name is taken by plugin 'twin' (twin-one 1.0, twin_plugin)" in line for line in reasons)
+
+
+def test_loading_shows_what_each_plugin_gives_or_how_it_fails(crowd: Path) -> None:
+    done = primax("plugins", "--load", "--json", site=crowd)
+    assert done.returncode == 0
+    assert done.stderr.split() == ["imported", "registered"]
+    records = json.loads(done.stdout)
+    states = {record["name"]: record["state"] for record in records if record["distribution"] != "twin-two"}
+    assert {name: states[name] for name in BROKEN} == {name: state for name, (_, state) in BROKEN.items()}
+    assert {states[name] for name in ("talkative", "plain00", "twin", "structural")} == {"active"}
+    (talkative,) = (record for record in records if record["name"] == "talkative")
+    assert talkative["primitives"] == ["talk"]
+    (raises,) = (record for record in records if record["name"] == "raises")
+    assert "ZeroDivisionError" in raises["reason"]
+    assert "raises_plugin.py" in raises["traceback"]
+
+
+def test_a_broken_plugin_is_shown_with_its_traceback(crowd: Path) -> None:
+    done = primax("plugins", "raises", site=crowd, PRIMAX_STRICT_PLUGINS="1")
+    assert done.returncode == 1
+    assert done.stdout.startswith("raises: failed\n")
+    assert done.stdout.rstrip().endswith("ZeroDivisionError: division by zero")
+
+
+def test_an_unknown_plugin_in_the_environment_is_an_error_of_usage(crowd: Path) -> None:
+    done = primax("plugins", site=crowd, PRIMAX_DISABLE_PLUGINS="talkativ")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "PRIMAX_DISABLE_PLUGINS names 'talkativ', which is no plugin; did you mean 'talkative'?" in done.stderr
+
+
+def test_nobody_listening_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*PROGRAM, "plugins"], stdout=writer, stderr=subprocess.PIPE, env=clean_environment())
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.slow
+def test_fifty_plugins_are_listed_in_less_than_two_fifths_of_the_time_of_importing_jax(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    for number in range(50):
+        site.plugin(f"plain{number:02}", api="v1_0")
+    environment = clean_environment(PYTHONPATH=str(tmp_path))
+    commands = {"plugins": [*PROGRAM, "plugins"], "jax": [sys.executable, "-c", "import jax"]}
+    best = dict.fromkeys(commands, float("inf"))
+    for _ in range(10):
+        for name, command in commands.items():
+            start = time.perf_counter()
+            subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+            best[name] = min(best[name], time.perf_counter() - start)
+    assert best["plugins"] < 0.4 * best["jax"]
+
+
+def test_the_version_is_shown(call: Any) -> None:
+    assert call("--version")[:2] == (0, "primax 1.2.3 (plugin API 1.0)\n")
+
+
+def test_help_names_the_commands_and_exit_codes(call: Any) -> None:
+    code, out, _ = call("--help")
+    assert code == 0
+    for word in ("plugins", "rules", "why", "check", "new", "exit codes", "a check failed"):
+        assert word in out
+    code, out, _ = call("rules", "--help")
+    assert code == 0
+    assert "--missing" in out
+
+
+def test_no_command_is_an_error_and_shows_them(call: Any) -> None:
+    code, out, err = call()
+    assert (code, out) == (2, "")
+    assert "plugins" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("plugin", "there is no command 'plugin'; did you mean 'plugins'?"),
+        ("plugins trigonometri", "there is no plugin 'trigonometri'; did you mean 'trigonometry'?"),
+        ("rules sine", "there is no primitive 'sine'; did you mean 'sin'?"),
+        ("rules --plugin dott", "there is no plugin 'dott'; did you mean 'dot'?"),
+        ("why sinnh jvp", "there is no primitive 'sinnh'; did you mean 'sinh'?"),
+        ("why sin lowring", "there is no kind of rule 'lowring'; did you mean 'lowering'?"),
+        ("check nothing", "there is no plugin 'nothing'"),
+        ("check dot --primitive sin", "there is no primitive of this plugin 'sin'"),
+        ("check dot -k transpos", "there is no check 'transpos'; did you mean 'transpose'?"),
+        ("why sin", "the following arguments are required: RULE"),
+    ],
+)
+def test_what_is_not_there_is_an_error_of_usage_that_names_the_nearest(call: Any, arguments: str, message: str) -> None:
+    code, out, err = call(*arguments.split())
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_plugin_is_shown_with_all_that_it_has_entered(call: Any, guest: Any) -> None:
+    code, out, err = call("plugins", "guest")
+    assert (code, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert lines[:2] == ["guest: active", "source explicit"]
+    assert "primitives guest_double" in lines
+    assert any(line.startswith("guest_double impl derived from lowering by guest (") for line in lines)
+    assert "guest_double batch unsupported: its hands are full" in lines
+    override = next(i for i, line in enumerate(lines) if line.startswith("sin jvp overridden by guest ("))
+    assert lines[override + 1].startswith("in place of the one given by trigonometry (")
+    (record,) = json.loads(call("plugins", "guest", "--json")[1])
+    assert [rule["kind"] for rule in record["rules"] if "replaced" in rule] == ["jvp"]
+
+
+def test_records_are_public() -> None:
+    records = {record.name: record for record in plugins(load=True)}
+    assert list(records)[: len(BUILTIN_FAMILIES)] == list(BUILTIN_FAMILIES)
+    trigonometry = records["trigonometry"]
+    assert (trigonometry.source, trigonometry.state, trigonometry.version) == ("built-in", "active", px.__version__)
+    assert "sin" in trigonometry.primitives
+
+
+def test_the_matrix_has_a_mark_for_each_origin(call: Any, guest: Any) -> None:
+    code, out, _ = call("rules", "guest_double", "sin", "cumsum")
+    header, *rows = [line.split() for line in out.splitlines()]
+    assert code == 0
+    assert header[:8] == "primitive plugin impl abstract_eval jvp transpose batch lowering".split()
+    marks = {row[0]: "".join(row[2:8]) for row in rows if len(row) == len(header)}
+    assert marks == {"cumsum": ".+++++", "guest_double": "d+d!x+", "sin": ".+o.++"}
+    assert "batch: its hands are full" in out
+    assert "lowering[cuda]: given by guest" in out
+    assert "+ given   d derived   o overridden   x unsupported   ! missing   . not needed" in out
+    assert out.endswith("primitives: 3, missing rules: 1\n")
+
+
+def test_the_matrix_is_narrowed_to_a_plugin_and_to_what_is_missing(call: Any, guest: Any) -> None:
+    code, out, _ = call("rules", "--plugin", "guest", "--missing", "--json")
+    found = json.loads(out)
+    assert code == 1
+    assert list(found) == ["guest_double"]
+    assert found["guest_double"]["rules"]["transpose"] == {"status": "missing"}
+    assert found["guest_double"]["rules"]["batch"] == {"status": "unsupported", "reason": "its hands are full"}
+    source = found["guest_double"]["rules"]["lowering"]["sources"]["lowering[cuda]"]
+    assert (source["plugin"], source["file"]) == ("guest", __file__)
+    assert call("rules", "--plugin", "trigonometry", "--missing")[0] == 0
+
+
+def test_every_primitive_is_in_the_matrix(call: Any) -> None:
+    found = json.loads(call("rules", "--json")[1])
+    assert {"sin", "jit", "dot_general"} <= found.keys()
+    assert list(found) == sorted(found)
+    assert found["jit"]["rules"]["batch"]["sources"].keys() == {"axis_batch"}
+
+
+def test_the_matrix_shows_the_rules_of_transformations_from_outside(call: Any) -> None:
+    new_rule_table("taste", "(values, **params) -> values")
+    try:
+        assert json.loads(call("rules", "sin", "--json")[1])["sin"]["rules"]["taste"] == {"status": "missing"}
+        assert "taste" in call("rules", "sin")[1].splitlines()[0]
+        assert call("why", "sin", "taste")[0] == 1
+    finally:
+        del rule_tables["taste"]
+
+
+def test_a_matrix_fits_its_terminal_and_loses_nothing(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = call("rules")[1]
+    monkeypatch.setattr("primax.extend.commands.rules.terminal_width", lambda: 80)
+    narrow = call("rules")[1]
+    assert max(map(len, narrow.splitlines())) <= 80
+    kinds = wide.splitlines()[0].split()
+    assert set(kinds) <= set(narrow.split())
+    assert wide.count("!") == narrow.count("!")
+
+
+def test_why_names_plugin_distribution_file_and_line(call: Any) -> None:
+    code, out, _ = call("why", "sin", "jvp")
+    assert code == 0
+    assert out.startswith("jvp of sin: given\n")
+    assert "trigonometry (built-in)" in out
+    assert f"primax {px.__version__}" in out
+    assert "trigonometry.py:" in out
+
+
+def test_why_tells_an_override_from_what_it_replaced(call: Any, guest: Any) -> None:
+    code, out, _ = call("why", "sin", "jvp")
+    assert code == 0
+    assert out.startswith("jvp of sin: overridden\n")
+    assert f"{__file__}:{_sine_jvp.__code__.co_firstlineno}" in out
+    assert "Another derivative of the sine." in out
+    assert "the one given by trigonometry (" in out
+    found = json.loads(call("why", "sin", "jvp", "--json")[1])
+    assert found["status"] == "overridden"
+    assert found["sources"]["jvp"]["replaced"]["plugin"] == "trigonometry"
+
+
+def test_why_tells_what_a_rule_is_derived_from(call: Any, guest: Any) -> None:
+    code, out, _ = call("why", "guest_double", "impl")
+    assert code == 0
+    assert out.startswith("impl of guest_double: derived from lowering\n")
+    assert "Twice its argument." in out
+
+
+def test_why_shows_the_lowering_of_each_platform(call: Any, guest: Any) -> None:
+    out = call("why", "guest_double", "lowering")[1]
+    assert "lowering of guest_double: given" in out
+    assert "lowering[cuda] of guest_double: given" in out
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "text"),
+    [
+        ("transpose", 1, "no transpose rule for primitive 'guest_double'"),
+        ("batch", 1, "does not support batch: its hands are full"),
+        ("dce", 0, "guest_double has no dce rule and needs none: it is left out"),
+    ],
+)
+def test_why_explains_what_is_not_there(call: Any, guest: Any, kind: str, code: int, text: str) -> None:
+    found, out, _ = call("why", "guest_double", kind)
+    assert found == code
+    assert text in out
+    assert text in json.loads(call("why", "guest_double", kind, "--json")[1])["explanation"]
+
+
+def test_check_says_what_holds(call: Any, guest: Any) -> None:
+    code, out, err = call("check", "guest", "-k", "lowering", "-k", "samples")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1].split() == ["guest_double", "2", "0", "0"]
+    assert out.endswith("2 passed, 0 failed, 0 not run\n")
+
+
+def test_check_says_what_does_not_hold_and_where_to_look(
+    call: Any, guest: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong: Any = ad.zero_jvp(host.primitives["guest_double"])
+    monkeypatch.setitem(rule_tables["jvp"].functions, host.primitives["guest_double"], wrong)
+    code, out, _ = call("check", "guest", "--primitive", "guest_double", "-k", "jvp")
+    assert code == 1
+    assert "failed   guest_double[0]::jvp" in out
+    assert "look at its jvp rule" in out
+    report = json.loads(call("check", "guest", "-k", "jvp", "--json")[1])
+    assert (report["ok"], report["failed"]) == (False, 1)
+
+
+def test_a_new_package_is_discovered_and_passes_its_own_tests(call: Any, tmp_path: Path) -> None:
+    code, out, _ = call("new", "My_Plugin", "--into", str(tmp_path), "--json")
+    written = json.loads(out)
+    assert code == 0
+    assert (written["distribution"], written["module"]) == ("my-plugin", "my_plugin")
+    folder = tmp_path / "my-plugin"
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert files == set(written["files"])
+    assert not [path for path in folder.rglob("*") if path.is_file() and "$" in path.read_text()]
+    site = install(tmp_path / "site", folder)
+    done = primax("plugins", "my-plugin", "--json", site=site)
+    assert done.returncode == 0, done.stderr
+    (record,) = json.loads(done.stdout)
+    assert (record["state"], record["api"], record["primitives"]) == ("active", "v1_0", ["my_plugin_axpy"])
+    kinds = [rule["kind"] for rule in record["rules"]]
+    assert kinds == ["impl", "abstract_eval", "jvp", "transpose", "batch", "lowering"]
+    tests = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "primax.extend.testing.pytest_plugin", folder],
+        env=clean_environment(PYTHONPATH=str(site), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tests.returncode == 0, tests.stdout
+    assert "failed" not in tests.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["2fast", "a/b", "..", "", "my plugin", "class", "json", "numpy", "sorting", "-x", "ä"]
+)
+def test_names_that_cannot_be_packages_are_refused(call: Any, tmp_path: Path, name: str) -> None:
+    code, _, err = call("new", "--into", str(tmp_path), "--", name)
+    assert code == 2
+    assert "NAME must" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_there_is_left_alone(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    assert call("new", "mine", "--into", str(tmp_path))[0] == 2
+    assert list((tmp_path / "mine").iterdir()) == []
+    code, _, err = call("new", "mine", "--into", str(tmp_path / "nowhere"))
+    assert code == 2
+    assert "there is no folder" in err
+
+
+def test_nothing_half_written_remains(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skeleton = tmp_path / "skeleton"
+    shutil.copytree(Path(px.extend.__file__).parent / "commands" / "skeleton", skeleton)
+    (skeleton / "test_axpy.py.in").unlink()
+    monkeypatch.setattr("primax.extend.commands.new._SKELETON", skeleton)
+    (tmp_path / "here").mkdir()
+    code, _, err = call("new", "mine", "--into", str(tmp_path / "here"))
+    assert code == 2
+    assert "cannot be written" in err
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_a_table_that_is_too_wide_is_split_after_its_first_column() -> None:
+    text = render(["name", "first", "second"], [["a", "1", "2"], ["longer", "3", "4"]], 14)
+    assert text.splitlines() == [
+        "name    first",
+        "a       1",
+        "longer  3",
+        "",
+        "name    second",
+        "a       2",
+        "longer  4",
+    ]
+
+
+def test_notes_are_wrapped_beneath_their_rows_and_never_cut() -> None:
+    path = "/a/path/that/is/longer/than/the/line.py"
+    text = render(["name"], [["a"], ["b"]], 24, ["", f"some words at {path}"])
+    assert text.splitlines() == ["name", "a", "b", "    some words at", f"    {path}"]
+    assert facts([("one", "1"), ("three", ""), ("four", "2\n3")]) == "  one   1\n  four  2 3"
