@@ -24,6 +24,8 @@ class ArrayProtocol:
       convert: `(x, aval) -> value`, to the dtype and weak type of `aval`.
       index: `(x, i, dim) -> value`, the `i`-th element along axis `dim`, for a static `i`.
       stack: `(xs, dim) -> value`, one or more values of one type along a new axis `dim`.
+      loop: `(fun, xs) -> values`, the lists that `fun(*elements)` returns for the elements of `xs` along axis 0, one
+        after another, stacked along axis 0, by a program with one copy of `fun`; None where there is no such program.
     """
 
     zeros: Callable[[Any], Any]
@@ -33,6 +35,7 @@ class ArrayProtocol:
     convert: Callable[[Any, Any], Any]
     index: Callable[[Any, int, int], Any]
     stack: Callable[[Sequence[Any], int], Any]
+    loop: Callable[[Callable[..., list[Any]], Sequence[Any]], list[Any]] | None = None
 
 
 protocols: dict[type, ArrayProtocol] = {}

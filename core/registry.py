@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 from primax.core import rules
@@ -22,6 +22,7 @@ from primax.core.samples import Sample, SampleSource, sample_sources
 __all__ = ["Entry", "RefusedError", "Registry"]
 
 _PROTOCOL = tuple(field.name for field in fields(ArrayProtocol))
+_REQUIRED = tuple(field.name for field in fields(ArrayProtocol) if field.default is MISSING)
 
 
 class RefusedError(PluginError):
@@ -128,7 +129,7 @@ class Registry:
         Args:
           aval_type: a subclass of `AbstractValue`.
           override: whether to replace what is there already.
-          functions: the fields of `ArrayProtocol`, all of them.
+          functions: the fields of `ArrayProtocol`, all but those that may be None.
 
         Raises:
           TypeError: a function is missing, unknown or not callable.
@@ -139,7 +140,7 @@ class Registry:
         if not (isinstance(aval_type, type) and issubclass(aval_type, AbstractValue)):
             raise TypeError(f"{where}: aval_type must be a subclass of AbstractValue, got {aval_type!r}")
         _require_known(f"{where}: functions", functions, _PROTOCOL)
-        missing = [name for name in _PROTOCOL if name not in functions]
+        missing = [name for name in _REQUIRED if name not in functions]
         if missing:
             raise TypeError(f"{where}({aval_type.__name__}): {', '.join(missing)} must be given")
         _require_callable(where, functions)

@@ -24,8 +24,10 @@ from primax.core.avals import get_aval
 from primax.core.derivation import Derivation
 from primax.core.errors import RuleError
 from primax.core.protocol import protocol_of
+from primax.core.rules import lowering_rules
+from primax.core.thread import thread
 from primax.extend.interpreters.ad import is_undefined_primal, jvp_flat, linear_jvp, linear_tape
-from primax.extend.interpreters.batching import AxisData, batch_flat
+from primax.extend.interpreters.batching import AxisData, batch_flat, moveaxis
 from primax.interpreters.backend import put_value
 from primax.interpreters.evaluate import apply_primitive
 from primax.interpreters.lowering import lower_fun
@@ -272,29 +274,42 @@ def _compiled(primitive: Any, lowering: Any) -> Rule:
     return rule
 
 
+_FEW = 16  # elements: for more of them, copies of a primitive take too long to compile
+
+
 def _loop(primitive: Any, source: None) -> Rule:
+    single = not primitive.multiple_results
+
     def rule(args: Any, dims: Any, **params: Any) -> Any:
         size = _size(args, dims)
         _logger.info("vmap binds %s %d times, for want of a better batch rule than derive.loop", primitive, size)
         avals = [get_aval(x) for x in args]
-        single = not primitive.multiple_results
-        rows = []
-        for i in range(size):
-            values = [
-                x if dim is None else protocol_of(aval).index(x, i, dim)
-                for x, aval, dim in zip(args, avals, dims, strict=True)
-            ]
+        mapped = [i for i, dim in enumerate(dims) if dim is not None]
+
+        def one(*elements: Any) -> list[Any]:
+            values = list(args)
+            for i, x in zip(mapped, elements, strict=True):
+                values[i] = x
             out = primitive.bind(*values, **params)
-            rows.append([out] if single else out)
-        if rows:
-            outs = [protocol_of(get_aval(column[0])).stack(column, 0) for column in zip(*rows, strict=True)]
+            return [out] if single else list(out)
+
+        each = tuple(a if dim is None else a.mapped(size, dim) for a, dim in zip(avals, dims, strict=True))
+        loop = protocol_of(avals[mapped[0]]).loop
+        if size == 0:
+            outs = [protocol_of(a).zeros(a.unmapped(0, 0)) for a in primitive.abstract_eval(each, params)[0]]
+        elif size > _FEW and loop is not None and _fits_in_a_program(primitive, each, params):
+            outs = loop(one, [moveaxis(args[i], dims[i], 0) for i in mapped])
         else:
-            each = tuple(a if dim is None else a.mapped(0, dim) for a, dim in zip(avals, dims, strict=True))
-            out_avals, _ = primitive.abstract_eval(each, params)
-            outs = [protocol_of(aval).zeros(aval.unmapped(0, 0)) for aval in out_avals]
+            rows = [one(*(protocol_of(avals[i]).index(args[i], k, dims[i]) for i in mapped)) for k in range(size)]
+            outs = [protocol_of(get_aval(column[0])).stack(column, 0) for column in zip(*rows, strict=True)]
         return (outs[0], 0) if single else (outs, [0] * len(outs))
 
     return rule
+
+
+def _fits_in_a_program(primitive: Any, avals: tuple[Any, ...], params: dict[str, Any]) -> bool:
+    """Whether a loop of a program may hold the primitive; if nothing but evaluation is at work, it need not."""
+    return thread.trace.tracing and primitive in lowering_rules and not primitive.abstract_eval(avals, params)[1]
 
 
 def _size(args: Any, dims: Any) -> int:

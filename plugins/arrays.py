@@ -1,13 +1,16 @@
-"""What interpreters ask of arrays: zeros, sums, broadcasting, moving axes, conversion and elements."""
+"""What interpreters ask of arrays: zeros, sums, broadcasting, moving axes, conversion, elements and loops."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend import hookimpl
-from primax.extend.core import ShapedArray, get_aval
+import numpy as np
+
+from primax.extend import backend, hookimpl
+from primax.extend.core import Array, ShapedArray, get_aval, thread
 from primax.plugins.arithmetic import add_any
+from primax.plugins.control_flow.scan import scan
 from primax.plugins.structural.conversion import convert
 from primax.plugins.structural.creation import zeros_of
 from primax.plugins.structural.shapes import broadcast_in_dim_p, squeeze_p, transpose_p
@@ -32,7 +35,18 @@ def _convert(x: Any, aval: ShapedArray) -> Any:
     return convert(x, aval.dtype, aval.weak_type)
 
 
+def _at_hand(xs: Sequence[Any]) -> bool:
+    """Whether values can be taken apart and put together without programs, which would be one for each position."""
+    return not thread.trace.tracing and all(
+        (x.platform() == "cpu" and not x.committed) if type(x) is Array else isinstance(x, np.ndarray | np.generic)
+        for x in xs
+    )
+
+
 def _index(x: Any, i: int, dim: int) -> Any:
+    if _at_hand([x]):
+        element = np.array(np.asarray(x)[(*[slice(None)] * dim, i)])  # a copy, since `x` may be donated
+        return backend.put_value(element, get_aval(x).weak_type)
     shape = get_aval(x).shape
     starts, limits = [0] * len(shape), list(shape)
     starts[dim], limits[dim] = i, i + 1
@@ -41,8 +55,14 @@ def _index(x: Any, i: int, dim: int) -> Any:
 
 
 def _stack(xs: Sequence[Any], dim: int) -> Any:
+    if _at_hand(xs):
+        return backend.put_value(np.stack([np.asarray(x) for x in xs], dim), get_aval(xs[0]).weak_type)
     parts = [_broadcast(x, 1, dim) for x in xs]
     return parts[0] if len(parts) == 1 else concatenate_p.bind(*parts, dimension=dim)
+
+
+def _loop(fun: Callable[..., list[Any]], xs: Sequence[Any]) -> list[Any]:
+    return scan(lambda _, elements: (None, fun(*elements)), None, tuple(xs))[1]
 
 
 @hookimpl
@@ -56,4 +76,5 @@ def primax_register(registry: Any) -> None:
         convert=_convert,
         index=_index,
         stack=_stack,
+        loop=_loop,
     )

@@ -22,6 +22,9 @@ class Loud(core.Effect):
     """Something is said aloud."""
 
 
+core.register_effect(Loud)
+
+
 def _blend(x, y, *, k):
     return pnp.tanh(x * k) * y + pnp.sin(y)
 
@@ -150,7 +153,6 @@ def test_an_impl_compiled_from_the_lowering_is_visible():
 
 
 def test_effects_of_an_impl_are_derived_when_asked_for():
-    core.register_effect(Loud)
     shout_p = define_primitive("shout", effectful_abstract_eval=lambda x: (x, {Loud()}), impl=lambda x: x)
     quiet = define_primitive("quiet", impl=shout_p.bind, abstract_eval=FROM_IMPL)
     loud = define_primitive("loud", impl=shout_p.bind, effectful_abstract_eval=FROM_IMPL)
@@ -243,6 +245,35 @@ def test_a_loop_keeps_gradients():
 
     x = np.stack([X, Y])
     _assert_same(of(sums_p.bind)(x, X), of(_sums)(x, X))
+
+
+def test_a_long_loop_is_one_equation_and_keeps_gradients():
+    x, y = np.sin(np.arange(120, dtype=np.float32)).reshape(2, 20, 3)
+    mapped = px.vmap(sums_p.bind, (0, 1))
+    assert "scan" in [eqn.primitive.name for eqn in px.make_jaxpr(mapped)(x, y.T).eqns]
+
+    def of(f):
+        def total(x, y):
+            first, second = px.vmap(f, (0, 1))(x, y)
+            return (first * first).sum() + (second * y.T).sum()
+
+        return px.jit(lambda x, y: (px.vmap(f, (0, 1), 1)(x, y), px.grad(total, (0, 1))(x, y)))
+
+    _assert_same(of(sums_p.bind)(x, y.T), of(_sums)(x, y.T))
+
+
+@pytest.mark.parametrize("rules", [{"impl": np.sort}, {"lowering": lambda ctx, x: [x], "effects": {Loud()}}])
+def test_a_long_loop_of_what_no_program_may_hold_is_copies(rules):
+    effects = rules.get("effects", frozenset())
+    p = define_primitive(
+        "outsider",
+        effectful_abstract_eval=lambda x: (x, effects),
+        batch=derive.loop,
+        **{kind: rule for kind, rule in rules.items() if kind != "effects"},
+    )
+    jaxpr = px.make_jaxpr(px.vmap(p.bind))(np.ones((20, 3), np.float32))
+    assert [eqn.primitive for eqn in jaxpr.eqns].count(p) == 20
+    assert jaxpr.effects == effects
 
 
 def test_a_loop_says_that_it_was_used(caplog):
