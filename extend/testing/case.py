@@ -257,11 +257,6 @@ class Case:
         setting = Setting(self, args, True)
         return setting if refusal(setting) is None else None
 
-    @property
-    def settings(self) -> list[Setting]:
-        """Where derivatives are checked."""
-        return [self.double, *([] if self.complexified is None else [self.complexified])]
-
     def other_args(self, setting: Setting, k: int) -> list[Any]:
         """The k-th of several choices of arguments of the setting's types."""
         if k == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class Compositions:
         """The inputs of the program: stacked arguments, tangents and cotangents; then arguments and cotangents."""
         n, m, k = self.counts
         bounds = [0, n, n + m, n + m + k, n + m + k + n, n + m + k + n + k]
-        first, second, third, fourth, fifth = (values[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+        first, second, third, fourth, fifth = (values[a:b] for a, b in itertools.pairwise(bounds))
         return first, second, third, fourth, fifth
 
     def vmap_of_jvp(self, *values: Any) -> list[Any]:

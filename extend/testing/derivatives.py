@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import config, dtypes
+from primax.core import config
 from primax.core.jaxpr import dce_jaxpr
 from primax.extend.testing.case import Case, Setting
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
-from primax.extend.testing.values import difference, direction, is_inexact, wide
+from primax.extend.testing.values import difference, direction, epsilon, is_inexact, wide
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
 from primax.interpreters.staging import trace_to_jaxpr
-from primax.interpreters.tangents import Zero
+from primax.interpreters.tangents import Zero, instantiate_zeros
 
 __all__ = [
     "central_differences",
     "check_active_arguments",
+    "check_complex_derivatives",
     "check_jvp",
     "check_linearity",
     "check_second_derivatives",
@@ -55,7 +56,7 @@ def where(setting: Setting) -> str:
 
 def _step(values: Values) -> tuple[float, float] | None:
     """A step for central differences, and how far off they may be; None in too low a precision."""
-    widths = [float(dtypes.finfo(np.asarray(x).dtype).eps) for x in values if is_inexact(x)]
+    widths = [epsilon(x) for x in values if is_inexact(x)]
     eps = max(widths, default=2.3e-16)
     return None if eps > 1e-6 else (eps ** (1 / 3), max(300 * eps ** (2 / 3), 1e-6))
 
@@ -63,6 +64,12 @@ def _step(values: Values) -> tuple[float, float] | None:
 def central_differences(above: Values, below: Values, step: float) -> list[Any]:
     """Derivatives from the values a step ahead and a step behind."""
     return [(wide(a) - wide(b)) / (2 * step) for a, b in zip(above, below, strict=True)]
+
+
+def _noise(x: Any, step: float) -> float:
+    """How far rounding of values as large as these moves their differences."""
+    size = np.abs(wide(x)[np.isfinite(wide(x))])
+    return 100 * epsilon(x) * float(size.max()) / step if size.size else 0.0
 
 
 def dot_products(
@@ -87,11 +94,11 @@ def _compare_with_differences(
     if chosen is None:
         return
     step, rtol = chosen
-    above = setting.base(*setting.moved(directions, step, active))
-    below = setting.base(*setting.moved(directions, -step, active))
-    slopes = central_differences(above, below, step)
-    for i, tangent in zip(setting.smooth, tangents, strict=True):
-        off = difference(tangent, slopes[i].astype(outs[i].dtype), max(rtol, setting.case.sample.rtol or 0.0))
+    above, below = (setting.base(*setting.moved(directions, h, active)) for h in (step, -step))
+    slopes = central_differences([above[i] for i in setting.smooth], [below[i] for i in setting.smooth], step)
+    for i, tangent, slope in zip(setting.smooth, tangents, slopes, strict=True):
+        rtol = max(rtol, setting.case.sample.rtol or 0.0)
+        off = difference(tangent, slope.astype(outs[i].dtype), rtol, _noise(outs[i], step))
         if off:
             raise Failed(
                 f"the tangent of result {i}{said}, {where(setting)}, is not what differences give: {off}", "jvp"
@@ -101,37 +108,43 @@ def _compare_with_differences(
 def check_jvp(case: Case) -> None:
     """The JVP rule returns the primitive's results, and the tangents that central differences give."""
     require_derivatives(case)
-    for setting in case.settings:
-        found = setting.forward(*setting.args, *setting.tangents)
-        count = len(setting.out_avals)
-        for i, (got, want) in enumerate(zip(found[:count], setting.base(*setting.args), strict=True)):
-            off = difference(got, want, max(_slack(want), case.sample.rtol or 0.0))
-            if off:
-                raise Failed(f"the primal result {i} of the jvp rule is not that of the primitive: {off}", "jvp")
-        said = " with all inexact arguments active" if len(setting.active) > 1 else ""
-        _compare_with_differences(setting, found[count:], setting.tangents, setting.active, said)
+    _check_tangents(case.double)
+
+
+def _check_tangents(setting: Setting) -> None:
+    found = setting.forward(*setting.args, *setting.tangents)
+    count = len(setting.out_avals)
+    for i, (got, want) in enumerate(zip(found[:count], setting.base(*setting.args), strict=True)):
+        off = difference(got, want, max(_slack(want), setting.case.sample.rtol or 0.0))
+        if off:
+            raise Failed(f"the primal result {i} of the jvp rule is not that of the primitive: {off}", "jvp")
+    said = " with all inexact arguments active" if len(setting.active) > 1 else ""
+    _compare_with_differences(setting, found[count:], setting.tangents, setting.active, said)
 
 
 def _slack(x: Any) -> float:
     """How far rounding may move a value of this dtype: much less than an error would."""
-    return 1e4 * float(dtypes.finfo(np.asarray(x).dtype).eps) if is_inexact(x) else 0.0
+    return 1e4 * epsilon(x) if is_inexact(x) else 0.0
 
 
 def check_linearity(case: Case) -> None:
     """Tangents are linear in tangents, with real coefficients."""
     require_derivatives(case)
-    for setting in case.settings:
-        one, two = setting.tangents, [direction(setting.args[i], ("other", i)) for i in setting.active]
-        mixed = [(2 * wide(s) - 3 * wide(t)).astype(np.asarray(s).dtype) for s, t in zip(one, two, strict=True)]
-        of_one, of_two, of_mixed = (setting.forward_tangents(setting.args, t) for t in (one, two, mixed))
-        for i, a, b, got in zip(setting.smooth, of_one, of_two, of_mixed, strict=True):
-            off = difference(got, (2 * wide(a) - 3 * wide(b)).astype(got.dtype), 10 * _slack(got))
-            if off:
-                raise Failed(
-                    f"the tangent of result {i}, {where(setting)}, is not linear: for tangents 2s - 3t, "
-                    f"2 J(s) - 3 J(t) is expected: {off}",
-                    "jvp",
-                )
+    _check_linear(case.double)
+
+
+def _check_linear(setting: Setting) -> None:
+    one, two = setting.tangents, [direction(setting.args[i], ("other", i)) for i in setting.active]
+    mixed = [(2 * wide(s) - 3 * wide(t)).astype(np.asarray(s).dtype) for s, t in zip(one, two, strict=True)]
+    of_one, of_two, of_mixed = (setting.forward_tangents(setting.args, t) for t in (one, two, mixed))
+    for i, a, b, got in zip(setting.smooth, of_one, of_two, of_mixed, strict=True):
+        off = difference(got, (2 * wide(a) - 3 * wide(b)).astype(got.dtype), 10 * _slack(got))
+        if off:
+            raise Failed(
+                f"the tangent of result {i}, {where(setting)}, is not linear: for tangents 2s - 3t, "
+                f"2 J(s) - 3 J(t) is expected: {off}",
+                "jvp",
+            )
 
 
 def _subsets(active: Sequence[int]) -> list[tuple[int, ...]]:
@@ -220,12 +233,31 @@ def check_transpose(case: Case) -> None:
     The same holds for each result alone, the others having a symbolic zero for a cotangent.
     """
     require_derivatives(case, reverse=True)
-    for setting in case.settings:
-        pulled = setting.backward(*setting.args, *setting.cotangents)
-        tangents = setting.forward_tangents(setting.args, setting.tangents)
-        _require_types(setting, pulled)
-        _require_dot_product(setting, tangents, pulled, setting.cotangents, setting.tangents, "")
+    _check_cotangents(case.double)
     _check_parts_of_transpose(case.double)
+
+
+def _check_cotangents(setting: Setting) -> None:
+    pulled = setting.backward(*setting.args, *setting.cotangents)
+    tangents = setting.forward_tangents(setting.args, setting.tangents)
+    _require_types(setting, pulled)
+    _require_dot_product(setting, tangents, pulled, setting.cotangents, setting.tangents, "")
+
+
+def check_complex_derivatives(case: Case) -> None:
+    """Where complex arguments are accepted in place of real ones, tangents and cotangents are right there too."""
+    require_derivatives(case)
+    setting = case.complexified
+    if setting is None:
+        raise NotRun("complex arguments are sampled, or refused")
+    try:
+        _ = setting.forward
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise NotRun(f"the derivative refuses complex arguments: {error}") from None
+    _check_tangents(setting)
+    _check_linear(setting)
+    if setting.smooth and not case.has_unsupported_transpose:
+        _check_cotangents(setting)
 
 
 def _require_types(setting: Setting, pulled: Values) -> None:
@@ -251,9 +283,11 @@ def _require_dot_product(
 def _check_parts_of_transpose(setting: Setting) -> None:
     """Each active argument alone, and each result alone, in one program."""
     n = len(setting.args)
-    choices = [((i,), setting.smooth) for i in setting.active if len(setting.active) > 1]
+    choices: list[tuple[tuple[int, ...], list[int]]] = [
+        ((i,), setting.smooth) for i in setting.active if len(setting.active) > 1
+    ]
     choices += [(tuple(setting.active), [i]) for i in setting.smooth if len(setting.smooth) > 1]
-    choices = choices[:6]
+    del choices[6:]
     if not choices:
         return
 
@@ -291,6 +325,11 @@ def _check_parts_of_transpose(setting: Setting) -> None:
         _require_dot_product(setting, tangents, found, cts, kept, said)
 
 
+def _only(kept: Sequence[int], positions: Sequence[int], values: Values) -> list[Any]:
+    """The values, with zeros for those at other positions than the kept ones."""
+    return [x if i in kept else np.zeros_like(x) for i, x in zip(positions, values, strict=True)]
+
+
 def check_second_derivatives(case: Case) -> None:
     """Derivatives of tangents are what central differences of tangents give, forward and in reverse."""
     require_derivatives(case)
@@ -304,7 +343,7 @@ def check_second_derivatives(case: Case) -> None:
         return values[:n], values[n : n + m], values[n + m :]
 
     def derivative(tangents: Values) -> Any:
-        return lambda *args: setting.push(args, tangents, setting.active)[1]
+        return lambda *args: [instantiate_zeros(t) for t in setting.push(args, tangents, setting.active)[1]]
 
     def forward(*values: Any) -> list[Any]:
         args, tangents, more = split(values)
@@ -330,18 +369,18 @@ def check_second_derivatives(case: Case) -> None:
         step, rtol = chosen
         above, below = (setting.forward_tangents(setting.moved(again, h), setting.tangents) for h in (step, -step))
         slopes = central_differences(above, below, step)
-        for i, got, slope in zip(setting.smooth, seconds, slopes, strict=True):
-            off = difference(got, slope.astype(got.dtype), max(rtol, case.sample.rtol or 0.0))
+        for i, first, got, slope in zip(setting.smooth, above, seconds, slopes, strict=True):
+            off = difference(got, slope.astype(got.dtype), max(rtol, case.sample.rtol or 0.0), _noise(first, step))
             if off:
                 raise Failed(
                     f"the second derivative of result {i} is not what differences of tangents give: {off}", "jvp"
                 )
     if "reverse" in functions:
-        forward_, backward_, size = dot_products(seconds, parts["reverse"], setting.cotangents, again)
+        pushed, pulled, size = dot_products(seconds, parts["reverse"], setting.cotangents, again)
         slack = max(map(_slack, [*seconds, *setting.cotangents]))
-        if not abs(forward_ - backward_) <= slack * size:
+        if not abs(pushed - pulled) <= slack * size:
             raise Failed(
-                f"the second derivative in reverse: expected <H'ct, t> = <ct, H t> = {forward_:.8g}, got {backward_:.8g}",
+                f"the second derivative in reverse: expected <H'ct, t> = <ct, H t> = {pushed:.8g}, got {pulled:.8g}",
                 "jvp",
                 "transpose",
             )

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import config
+from primax.core import _jaxlib, config
 from primax.core.avals import get_aval
+from primax.core.errors import XlaError
+from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import set_current_trace
 from primax.interpreters import backend
-from primax.interpreters.compile import executable_for
+from primax.interpreters.compile import Executable, compile_lowered, lower
 from primax.interpreters.evaluate import eval_trace
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import instantiate_zeros
@@ -19,6 +21,34 @@ from primax.interpreters.tangents import instantiate_zeros
 __all__ = ["Parts", "Program"]
 
 Function = Callable[..., Sequence[Any]]
+
+
+# A tenth of the time goes into compilation this way; the programs run once or twice, on a few elements.
+_QUICK = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_parallel_codegen_split_count": 1,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_llvm_disable_expensive_passes": True,
+}
+
+
+def quickly_compiled(closed: ClosedJaxpr, device: Any) -> Executable:
+    """A compiled program that was made in little time and may take its time to run."""
+    trimmed, lowered = lower(closed, "conformance", device.platform)
+    if device.platform == "cpu":
+        options = backend.compile_options(device)
+        options.env_option_overrides = list(_QUICK.items())
+        devices = _jaxlib.DeviceList((device,))
+        try:
+            with lowered.context:
+                xla = backend.client("cpu").compile_and_load(
+                    lowered.module, devices, options, host_callbacks=lowered.host_callbacks
+                )
+        except XlaError:
+            pass  # it may be an operation that these options leave out
+        else:
+            return Executable(trimmed, lowered, device, xla)
+    return compile_lowered(trimmed, lowered, device, "conformance")
 
 
 class Program:
@@ -38,8 +68,7 @@ class Program:
         with config.enable_x64(x64), set_current_trace(eval_trace):
             if compiled:
                 self.closed = trace_to_jaxpr(self._values, [get_aval(x) for x in args], "conformance")
-                device = backend.choose_device(args)
-                self.executable = executable_for(self.closed, "conformance", device)
+                self.executable = quickly_compiled(self.closed, backend.choose_device(args))
 
     def _values(self, *args: Any) -> list[Any]:
         return [instantiate_zeros(x) for x in self.fun(*args)]

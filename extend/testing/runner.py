@@ -42,6 +42,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "symbolic_zeros": (derivatives.check_symbolic_zeros, ("jvp",)),
     "transpose": (derivatives.check_transpose, ("transpose", "jvp")),
     "second_derivatives": (derivatives.check_second_derivatives, ("jvp",)),
+    "complex_derivatives": (derivatives.check_complex_derivatives, ("jvp", "transpose")),
     "batch": (batching.check_batch, ("batch", "axis_batch")),
     "batch_sizes": (batching.check_batch_sizes, ("batch", "axis_batch")),
     "vmap_of_jvp": (composition.check_vmap_of_jvp, ("jvp", "batch")),
@@ -116,7 +117,7 @@ class Check:
         place = _place(error)
         if place:
             lines.append(f"raised at {place}")
-        for kind in kinds:
+        for kind in dict.fromkeys(kinds):
             lines += [f"look at its {shown} rule, {provenance}" for shown, provenance in _rules(self.primitive, kind)]
         return "\n".join(lines)
 

@@ -14,7 +14,7 @@ from primax.extend.testing.case import Case, Setting, is_array_type
 from primax.extend.testing.evaluation import eager, require_types, tolerance
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
-from primax.extend.testing.values import difference, is_inexact, wide
+from primax.extend.testing.values import difference, is_inexact, largest, wide
 
 __all__ = ["check_abstract_eval", "check_bad_input", "check_dtypes", "check_shapes", "check_weak_types"]
 
@@ -82,9 +82,9 @@ def _check_variants(case: Case, variants: Sequence[tuple[str, list[Any]]], x64: 
     flat: list[Any] = []
     parts: dict[str, Any] = {}
     for name, setting in accepted.items():
-        first = len(flat)
+        own = slice(len(flat), len(flat) + len(setting.args))
         flat += setting.args
-        parts[name] = lambda *xs, i=first, j=len(flat): case.bind(*xs[i:j])
+        parts[name] = lambda *xs, own=own: case.bind(*xs[own])
     results = Parts(parts, flat, compiled=case.compiles, x64=x64)
     found = {}
     for name, setting in accepted.items():
@@ -186,8 +186,7 @@ def _compare_dtypes(case: Case, name: str, gots: list[Any], wants: list[Any]) ->
             same = is_inexact(got) == is_inexact(want)
             off = "" if not same else difference(got.astype(want.dtype), want)
         else:
-            limit = float(dtypes.finfo(got.dtype).max)
-            fits = np.abs(want) < limit
+            fits = np.abs(want) < largest(got)
             rtol = 8 * tolerance(case, got.dtype)
             off = difference(np.where(fits, wide(got), 0).astype(want.dtype), np.where(fits, want, 0), rtol)
         if off:
@@ -229,7 +228,7 @@ def check_bad_input(case: Case) -> None:
     variants = [("one argument less", args[:-1]), ("one argument more", [*args, args[-1]])]
     for i in arrays:
         x = np.asarray(args[i])
-        for dtype in (np.bool_, np.int32, np.complex64):
+        for dtype in (np.bool_, np.int32, np.complex64) if len(args) > 1 else (np.bool_,):
             if x.dtype.kind != np.dtype(dtype).kind:
                 variants.append((f"argument {i} of dtype {np.dtype(dtype)}", _replaced(args, i, _as(x, dtype))))
         if len(arrays) > 1:

@@ -9,7 +9,16 @@ import numpy as np
 
 from primax.core import dtypes
 
-__all__ = ["default_rtol", "difference", "direction", "is_inexact", "varied", "wide"]
+__all__ = [
+    "default_rtol",
+    "difference",
+    "direction",
+    "epsilon",
+    "is_inexact",
+    "largest",
+    "varied",
+    "wide",
+]
 
 _RTOL = {
     "float64": 1e-12,
@@ -24,6 +33,16 @@ _RTOL = {
 def is_inexact(x: Any) -> bool:
     """Whether a value is of a floating or complex type, so that it has tangents."""
     return bool(dtypes.is_inexact(np.asarray(x).dtype))
+
+
+def epsilon(x: Any) -> float:
+    """The spacing of numbers near 1 in the inexact type of a value."""
+    return float(dtypes.finfo(np.asarray(x).dtype).eps)  # type: ignore[no-untyped-call]
+
+
+def largest(x: Any) -> float:
+    """The largest number in the inexact type of a value."""
+    return float(dtypes.finfo(np.asarray(x).dtype).max)  # type: ignore[no-untyped-call]
 
 
 def default_rtol(dtype: Any) -> float:
@@ -58,13 +77,14 @@ def varied(x: Any, k: int) -> Any:
     return (wide(x) * (1 + 0.0625 * k)).astype(x.dtype) if is_inexact(x) else x
 
 
-def difference(got: Any, want: Any, rtol: float | None = None) -> str:
+def difference(got: Any, want: Any, rtol: float | None = None, noise: float = 0.0) -> str:
     """How two arrays differ, in words; empty if they have one shape and dtype and nearly the same elements.
 
     Args:
       got: what a rule gave.
       want: what it should have given.
       rtol: how far apart they may be, relative to the largest element; by dtype if None, and none for integers.
+      noise: how far apart they may be besides.
     """
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
@@ -80,7 +100,7 @@ def difference(got: Any, want: Any, rtol: float | None = None) -> str:
         rtol = default_rtol(want.dtype) if rtol is None else rtol
         finite = np.abs(b[np.isfinite(b)])
         scale = float(finite.max()) if finite.size else 0.0
-        off = ~np.isclose(a, b, rtol=rtol, atol=rtol * scale, equal_nan=True)
+        off = ~np.isclose(a, b, rtol=rtol, atol=rtol * scale + noise, equal_nan=True)
     if not off.any():
         return ""
     where = tuple(int(i) for i in np.argwhere(off)[0])
