@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := $(sort $(shell find api core extend interpreters plugins -name '*.py' -o -name py.typed))
+SOURCES := $(sort $(shell find api core extend interpreters plugins -name '*.py' -o -name '*.in' -o -name py.typed))
 JOBS ?= auto
 
 .PHONY: help setup demo test test-suite test-x64 test-slow doctest lint format bench clean

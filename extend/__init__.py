@@ -10,13 +10,12 @@ from primax.core.hookspec import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from primax.extend import derive
     from primax.extend.definition import Definitions, define_primitive
-    from primax.extend.records import PluginRecord, plugins
+    from primax.extend.records import plugins
 
-__all__ = ["API_VERSION", "Definitions", "PluginRecord", "define_primitive", "derive", "hookimpl", "plugins"]
+__all__ = ["API_VERSION", "Definitions", "define_primitive", "derive", "hookimpl", "plugins"]
 
 _LATER = {
     "Definitions": "definition",
-    "PluginRecord": "records",
     "define_primitive": "definition",
     "plugins": "records",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from primax.core.host import PluginRecord, host
 
-__all__ = ["PluginRecord", "plugins"]
+__all__ = ["plugins"]
 
 
 def plugins(*, load: bool = False) -> list[PluginRecord]:

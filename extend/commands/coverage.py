@@ -9,7 +9,7 @@ from primax.core.host import host
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, rule_tables
 
-__all__ = ["KINDS", "NOT_NEEDED", "Coverage", "all_primitives", "coverage", "kinds_of_rules"]
+__all__ = ["Coverage", "KINDS", "NOT_NEEDED", "VARIANTS", "all_primitives", "coverage", "kinds_of_rules"]
 
 KINDS = ("impl", "abstract_eval", "jvp", "transpose", "batch", "lowering")
 """The kinds of rules that most primitives have, in the order in which they are shown."""
