@@ -1,6 +1,6 @@
 """What a function costs, by equation and by source line, counted by an interpreter that computes nothing.
 
-python examples/cost_counter.py
+Run it by `python examples/cost_counter.py`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import numpy as np
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend.core import primitives
+from primax.extend.core.primitives import dot_general_p
 from primax.extend.interpreter import Interpreter
 from primax.extend.source_info_util import summarize
 
-MOVING = (
-    "broadcast_in_dim concatenate convert_element_type copy iota pad reshape rev slice split squeeze transpose"
-).split()
-REDUCING = ("argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum cumsum cumprod").split()
+MOVING = "broadcast_in_dim concatenate convert_element_type copy iota reshape rev slice split squeeze transpose".split()
+REDUCING = "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum cumsum cumprod".split()
 
 
 class Cost(NamedTuple):
@@ -36,33 +34,58 @@ class Cost(NamedTuple):
 class CostCounter(Interpreter):
     """Values are nothing at all: what an equation costs follows from the types of its variables.
 
-    The program of a call is counted as often as it is called.
+    A program counts as often as it is called, that of a scan as often as it turns; of a loop of unknown length one
+    turn counts, and of branches the one with the most operations.
     """
 
-    def __init__(self):
-        self.by_primitive = defaultdict(Cost)
-        self.by_line = defaultdict(Cost)
+    def __init__(self, times=1):
+        self.times = times  # how often the equation at hand is carried out
+        self.costs = defaultdict(Cost)  # by primitive and line
 
-    @property
-    def total(self):
-        return sum(self.by_primitive.values(), Cost())
+    def by(self, part):
+        """The costs by primitive (part 0) or by line (part 1)."""
+        keys = {key[part]: None for key in self.costs}
+        return {one: sum((cost for key, cost in self.costs.items() if key[part] == one), Cost()) for one in keys}
+
+    total = property(lambda self: sum(self.costs.values(), Cost()))
 
     def lift(self, constant):
         return None
 
     def default(self, eqn, *values):
-        """One operation for each element of the results."""
-        return self.count(eqn, sum(var.aval.size for var in eqn.outvars))
+        """One operation for each element, of the operands if they are reduced, of the results if not."""
+        name = eqn.primitive.name
+        operated = [] if name in MOVING else eqn.invars if name in REDUCING else eqn.outvars
+        return self.count(eqn, sum(var.aval.size for var in operated))
 
     def count(self, eqn, flops):
         """Enter an equation with its operations; returns the values of its results."""
         moved = sum(var.aval.size * var.aval.dtype.itemsize for var in (*eqn.invars, *eqn.outvars))
-        for costs, key in ((self.by_primitive, eqn.primitive.name), (self.by_line, summarize(eqn.source_info))):
-            costs[key] += Cost(flops, moved)
+        self.costs[eqn.primitive.name, summarize(eqn.source_info)] += Cost(flops * self.times, moved * self.times)
         return [None] * len(eqn.outvars) if eqn.primitive.multiple_results else None
 
+    def inside(self, program, times=1):
+        """What a program costs that an equation carries out so many times."""
+        counter = CostCounter(self.times * times)
+        counter.interpret(program, *[None] * len(program.in_avals))
+        return counter
 
-@CostCounter.rule(primitives.dot_general_p)
+    def include(self, eqn, *counters):
+        for key, cost in (item for counter in counters for item in counter.costs.items()):
+            self.costs[key] += cost
+        return [None] * len(eqn.outvars)
+
+    def handle_scan(self, eqn, *values):
+        return self.include(eqn, self.inside(eqn.params["jaxpr"], eqn.params["length"]))
+
+    def handle_while(self, eqn, *values):
+        return self.include(eqn, self.inside(eqn.params["cond_jaxpr"]), self.inside(eqn.params["body_jaxpr"]))
+
+    def handle_cond(self, eqn, *values):
+        return self.include(eqn, max(map(self.inside, eqn.params["branches"]), key=lambda counter: counter.total))
+
+
+@CostCounter.rule(dot_general_p)
 def dot_general(self, eqn, x, y):
     """A multiplication and an addition for each element of the result and each contracted index."""
     (contracted, _), _ = eqn.params["dimension_numbers"]
@@ -70,22 +93,9 @@ def dot_general(self, eqn, x, y):
     return self.count(eqn, 2 * eqn.outvars[0].aval.size * math.prod(shape[axis] for axis in contracted))
 
 
-@CostCounter.rule(*(primitives[name] for name in REDUCING))
-def reduction(self, eqn, *values):
-    return self.count(eqn, sum(var.aval.size for var in eqn.invars))
-
-
-@CostCounter.rule(*(primitives[name] for name in MOVING))
-def movement(self, eqn, *values):
-    return self.count(eqn, 0)
-
-
 def cost(fun, *args):
     """The costs of `fun` for arguments of these types."""
-    counter = CostCounter()
-    closed = px.make_jaxpr(fun)(*args)
-    counter.interpret(closed, *[None] * len(closed.in_avals))
-    return counter
+    return CostCounter().inside(px.make_jaxpr(fun)(*args))
 
 
 def main():
@@ -98,13 +108,10 @@ def main():
     for name, fun in {"value": network, "gradient": px.grad(network, argnums=1)}.items():
         counter = cost(fun, x, w)
         print(f"{name}: {counter.total.flops} flops, {counter.total.bytes} bytes")
-        for key, found in sorted(counter.by_primitive.items(), key=lambda item: -item[1].flops):
+        for key, found in (*counter.by(0).items(), *counter.by(1).items()):
             print(f"  {found.flops:8} {found.bytes:8}  {key}")
-        print("by line:")
-        for key, found in counter.by_line.items():
-            print(f"  {found.flops:8} {found.bytes:8}  {key}")
-    counted = cost(pnp.matmul, x, w).total.flops
-    print(f"x @ w: {counted} flops; XLA says {px.jit(pnp.matmul).lower(x, w).cost_analysis()['flops']:.0f}")
+    xla = px.jit(pnp.matmul).lower(x, w).cost_analysis()
+    print(f"x @ w: {cost(pnp.matmul, x, w).total.flops} flops; XLA says {xla['flops']:.0f}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ For y = g(x), where x depends on the inputs t, the chain rule gives all that is 
 so that no Hessian is ever formed (R. Li et al., "A computational framework for neural network-based variational Monte
 Carlo with Forward Laplacian", Nature Machine Intelligence, 2024).
 
-    python examples/forward_laplacian.py
+Run it by `python examples/forward_laplacian.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import numpy as np
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend.core.primitives import dot_general_p, mul_p, neg_p, reduce_sum_p, reshape_p
 from primax.extend.interpreter import Interpreter, replay
 
 
@@ -36,12 +35,31 @@ class ForwardLaplacian(Interpreter):
 
     inline = False  # jitted functions stay calls, of programs that carry Laplacians
 
+    def __init__(self, inputs):
+        self.inputs = inputs  # how many there are
+
+    def primal(self, value):
+        return value.value if isinstance(value, Carried) else value
+
+    def uniform(self, value):
+        """What branches return and loops carry depends on the inputs, as far as anybody knows."""
+        if isinstance(value, Carried) or not pnp.issubdtype(pnp.result_type(value), pnp.inexact):
+            return value
+        zeros = pnp.zeros_like(value)
+        return Carried(value, pnp.stack([zeros] * self.inputs), zeros)
+
+    def unstack(self, value):
+        """Loops along arrays slice each leaf along axis 0, where slopes have the inputs."""
+        return value._replace(slopes=pnp.swapaxes(value.slopes, 0, 1)) if isinstance(value, Carried) else value
+
+    stack = unstack
+
     def default(self, eqn, *values):
         """Any primitive, by its JVP rule: those of plugins that nobody here has heard of, too."""
         active = [i for i, value in enumerate(values) if isinstance(value, Carried)]
         smooth = [pnp.issubdtype(var.aval.dtype, pnp.inexact) for var in eqn.outvars]
         if not active or not all(smooth):
-            outs = replay(eqn, [value.value if isinstance(value, Carried) else value for value in values])
+            outs = replay(eqn, list(map(self.primal, values)))
             return outs if eqn.primitive.multiple_results else outs[0]
         points, slopes, laplacians = zip(*(values[i] for i in active), strict=True)
 
@@ -59,27 +77,13 @@ class ForwardLaplacian(Interpreter):
         return carried if eqn.primitive.multiple_results else carried[0]
 
 
-@ForwardLaplacian.rule(mul_p, dot_general_p, neg_p, reduce_sum_p, reshape_p)
-def linear(self, eqn, *values):
-    """What is linear in each operand has no second derivative where a single one is carried."""
-    active = [value for value in values if isinstance(value, Carried)]
-    if len(active) != 1:
-        return self.default(eqn, *values)
-
-    def g(x):
-        return replay(eqn, [x if isinstance(value, Carried) else value for value in values])[0]
-
-    (x,) = active
-    return Carried(g(x.value), px.vmap(g)(x.slopes), g(x.laplacian))
-
-
 def laplacian(fun):
     """A function that returns the value and the Laplacian of `fun`, a function of one array."""
 
     def run(x):
         slopes = pnp.reshape(pnp.eye(x.size, dtype=x.dtype), (x.size, *x.shape))
         closed = px.make_jaxpr(fun)(x)
-        (out,) = ForwardLaplacian().interpret(closed, Carried(x, slopes, pnp.zeros_like(x)))
+        (out,) = ForwardLaplacian(x.size).interpret(closed, Carried(x, slopes, pnp.zeros_like(x)))
         return (out.value, out.laplacian) if isinstance(out, Carried) else (out, pnp.zeros_like(out))
 
     return run

@@ -1,6 +1,6 @@
 """The inverse of a function, by an interpreter that goes through its program once and remembers the way back.
 
-python examples/inverse.py
+Run it by `python examples/inverse.py`.
 """
 
 from __future__ import annotations

@@ -279,6 +279,6 @@ class Interpreter:
         prefix = f"{type(self).__name__} was at "
         if not any(note.startswith(prefix) for note in getattr(error, "__notes__", ())):
             remedy = ""
-            if any(jaxprs_in_params(eqn.params)):
+            if self._handler(eqn) is interpret_rules.functions.get(eqn.primitive):
                 remedy = f" Define {type(self).__name__}.handle_{eqn.primitive} to go through its programs otherwise."
             error.add_note(f"{prefix}{eqn.primitive}, used at {summarize(eqn.source_info)}.{remedy}")

@@ -1,6 +1,6 @@
 """A falling stone, in metres and seconds.
 
-python examples/units/stone.py
+Run it by `python examples/units/stone.py`.
 """
 
 from __future__ import annotations

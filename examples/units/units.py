@@ -47,7 +47,10 @@ m, s, kg = (Unit(((name, Fraction(1)),)) for name in ("m", "s", "kg"))
 
 
 class UnitError(TypeError):
-    """Metres were added to seconds."""
+    """Metres were added to seconds, say; the message names the primitive and the line of the user."""
+
+    def __init__(self, eqn, problem):
+        super().__init__(f"{eqn.primitive}: {problem}, at {source_info_util.summarize(eqn.source_info)}")
 
 
 class Quantity(NamedTuple):
@@ -67,12 +70,24 @@ class Units(Interpreter):
         return NONE
 
     def default(self, eqn, *units):
-        rule = units_rules.find(eqn.primitive)
-        try:
-            return rule(eqn, *units)
-        except UnitError as error:
-            where = source_info_util.summarize(eqn.source_info)
-            raise UnitError(f"{eqn.primitive}: {error}, at {where}") from None
+        return units_rules.find(eqn.primitive)(eqn, *units)
+
+    def handle_cond(self, eqn, index, *units):
+        branches = [self.interpret(branch, *units) for branch in eqn.params["branches"]]
+        return [same(eqn, *results) for results in zip(*branches, strict=True)]
+
+    def handle_scan(self, eqn, *units):
+        outs = self.interpret(eqn.params["jaxpr"], *units)
+        count = eqn.params["num_carry"]
+        carry = units[eqn.params["num_consts"] :][:count]
+        return [*(same(eqn, *pair) for pair in zip(carry, outs[:count], strict=True)), *outs[count:]]
+
+    def handle_while(self, eqn, *units):
+        first, second = eqn.params["cond_nconsts"], eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]
+        carry = units[second:]
+        self.interpret(eqn.params["cond_jaxpr"], *units[:first], *carry)
+        outs = self.interpret(eqn.params["body_jaxpr"], *units[first:])
+        return [same(eqn, *pair) for pair in zip(carry, outs, strict=True)]
 
 
 class UnitTracer(core.Tracer):
@@ -140,7 +155,7 @@ def same(eqn, *units):
     """All units must agree."""
     for unit in units[1:]:
         if unit != units[0]:
-            raise UnitError(f"units must agree, got {units[0]} and {unit}")
+            raise UnitError(eqn, f"units must agree, got {units[0]} and {unit}")
     return units[0]
 
 
@@ -148,7 +163,7 @@ def pure(eqn, *units):
     """No unit may come in, and none comes out."""
     for unit in units:
         if unit != NONE:
-            raise UnitError(f"the operand must have no unit, got {unit}")
+            raise UnitError(eqn, f"the operand must have no unit, got {unit}")
     return NONE
 
 

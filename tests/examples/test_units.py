@@ -58,6 +58,14 @@ RESULTS = {
     "shapes": (lambda x: pnp.sum(pnp.stack([x, x])[::-1]), (m,), m),
     "dot product": (lambda x, y: pnp.dot(pnp.stack([x, x]), pnp.stack([y, y])), (FORCE, m), FORCE * m),
     "ratio in a sine": (lambda x, y: pnp.sin(x / y), (m, m), NONE),
+    "branches": (lambda x, y: px.lax.cond(x > y, lambda: x * y, lambda: y * y), (m, m), m**2),
+    "sum along an axis": (lambda x: px.lax.scan(lambda c, e: (c + e, c * e), x, pnp.stack([x, x]))[0], (m,), m),
+    "results along an axis": (
+        lambda x: px.lax.scan(lambda c, e: (c + e, c * e), x, pnp.stack([x, x]))[1][0],
+        (m,),
+        m**2,
+    ),
+    "repetition": (lambda x, y: px.lax.while_loop(lambda c: c < 9.0 * x, lambda c: c + y, y), (m, m), m),
     "sign": (lambda x: pnp.sign(x), (m,), NONE),
 }
 
@@ -134,6 +142,19 @@ def test_what_must_be_a_pure_number_is_refused_with_its_unit():
         unit_of(lambda x: x + 1.0, m)
     with pytest.raises(UnitError, match="lt: units must agree"):
         unit_of(lambda x, t: x < t, m, s)
+
+
+BROKEN = {
+    "cond": lambda x, t: px.lax.cond(x > 2.0 * x, lambda: x, lambda: t),
+    "scan": lambda x, t: px.lax.scan(lambda c, _: (c * t, None), x, length=3)[0],
+    "while": lambda x, t: px.lax.while_loop(lambda c: c < x, lambda c: c * t, x),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_branches_must_agree_and_loops_keep_their_units(name):
+    with pytest.raises(UnitError, match=f"{name}: units must agree, got .* and .*m.*, at .*test_units.py"):
+        unit_of(BROKEN[name], m, s)
 
 
 def test_python_may_decide_by_a_checked_value():
