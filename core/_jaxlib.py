@@ -37,6 +37,7 @@ dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer
 collect_garbage = _jax.collect_garbage
 jax_jit = _jax.jax_jit
 pjit = _jax.pjit
+register_custom_type = _jax.register_custom_type
 hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
 get_topology_for_devices = _jax.get_topology_for_devices
 mlir = _jax.mlir

@@ -69,6 +69,8 @@ def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform:
             f"register_ffi_type: type_registration of {name!r} must be a dictionary of capsules, "
             f"got {type_registration!r}"
         )
+    # XLA wants types before the handlers that use them; jaxlib hands over both with its first client, handlers first.
+    _jaxlib.xla_client.register_custom_type_handler("cpu", _jaxlib.register_custom_type)
     _jaxlib.xla_client.register_custom_type(name, dict(type_registration), platform=platform)
 
 
