@@ -20,7 +20,7 @@ VARIANTS = {"abstract_eval": "effectful_abstract_eval", "batch": "axis_batch"}
 NOT_NEEDED = {
     "impl": "it is evaluated by compiling its lowering",
     "transpose": "its jvp rule hands tangents to other primitives, and those are transposed",
-    "effectful_abstract_eval": "it has no effects, or has no types at all",
+    "effectful_abstract_eval": "its abstract_eval rule says all: it has no effects",
     "axis_batch": "only a rule that asks for the size or the name of the mapped axis is of this kind",
     "partial_eval": "it is computed when all its arguments are known, and recorded when one is not",
     "partial_eval_jaxpr": "it is computed when all its arguments are known, and kept whole when one is not",
@@ -28,6 +28,7 @@ NOT_NEEDED = {
     "staging": "it is staged as one equation",
     "check": "its equations are checked by its abstract_eval rule",
     "print": "all its parameters are printed",
+    "interpret": "interpreters bind it again, or have a method for it",
 }
 """By kind, what happens without a rule where none is needed."""
 
