@@ -69,6 +69,4 @@ def _widened(have: Any, made: Any) -> Any:
     """The type in which a carry of weak type goes on."""
     if not getattr(have, "weak_type", False) or have.shape != made.shape or have == made:
         return have
-    if have.dtype == made.dtype or dtypes.promote_types(have.dtype, made.dtype) == made.dtype:
-        return made
-    return have
+    return made if dtypes.result_type(have, made) == made.dtype else have

@@ -173,6 +173,40 @@ def _split(unknown: Sequence[bool], params: dict[str, Any]) -> Split:
     return core.cached(jaxpr, key, lambda: _make_split(jaxpr, unknown, num_consts, num_carry))  # type: ignore[no-any-return]
 
 
+class Hoisted(NamedTuple):
+    """A step without what it computes of constants alone.
+
+    Attributes:
+      invariant: from the constants to what is computed once, before.
+      step: takes the constants, then those of the invariants that it needs, then its other arguments.
+      needed: which of the invariants it needs.
+      moved: for each residual of the step whether it is an invariant, which are the first of them.
+    """
+
+    invariant: Closed
+    step: Closed
+    needed: list[int]
+    moved: list[bool]
+
+
+def _hoist(known: Closed, n_consts: int, n_outs: int) -> Hoisted:
+    """Take out of a step what is the same in all steps. Its results after the first `n_outs` are residuals."""
+    jaxpr = known.jaxpr
+    n_residuals = len(jaxpr.outvars) - n_outs
+    if jaxpr.effects:  # these happen in every step
+        nothing = core.ClosedJaxpr(core.Jaxpr([], [core.Var(v.aval) for v in jaxpr.invars[:n_consts]], [], []))
+        return Hoisted(nothing, known, [], [False] * n_residuals)
+    moving = [i >= n_consts for i in range(len(jaxpr.invars))]
+    split = pe.partial_eval_jaxpr(known, moving, [i < n_outs for i in range(len(jaxpr.outvars))])
+    moved = [not u for u in split.unknown_out[n_outs:]]
+    own = dict(zip(split.residuals, split.unknown.jaxpr.invars, strict=False))
+    needed = {sum(moved) + (-1 - i): v for i, v in own.items() if i < 0}
+    consts = [own.get(i) or core.Var(v.aval) for i, v in enumerate(jaxpr.invars[:n_consts])]
+    others = split.unknown.jaxpr.invars[len(split.residuals) :]
+    step = permuted(split.unknown, [*consts, *(needed[i] for i in sorted(needed)), *others])
+    return Hoisted(split.known, step, sorted(needed), moved)
+
+
 def _make_split(jaxpr: Closed, unknown: Sequence[bool], num_consts: int, num_carry: int) -> Split:
     const_unknown, carry_unknown, xs_unknown = _parts(unknown, num_consts, num_carry)
     rest = len(jaxpr.jaxpr.outvars) - num_carry
@@ -186,18 +220,7 @@ def _make_split(jaxpr: Closed, unknown: Sequence[bool], num_consts: int, num_car
     ys_unknown = split.unknown_out[num_carry:]
     n_consts, n_carry = const_unknown.count(False), carry_unknown.count(False)
     n_known = n_carry + ys_unknown.count(False)
-    known = split.known.jaxpr
-
-    # What known steps compute from constants alone is computed once, before, unless steps have effects.
-    hoist = not known.effects
-    hoisted = pe.partial_eval_jaxpr(
-        split.known,
-        [i >= n_consts or not hoist for i in range(len(known.invars))],
-        [i < n_known or not hoist for i in range(len(known.outvars))],
-    )
-    extra_invariant = [not u for u in hoisted.unknown_out[n_known:]]
-    n_direct = sum(extra_invariant)
-    invariant = hoisted.known
+    hoisted = _hoist(split.known, n_consts, n_known)
 
     # Each residual of the rest is one of: a known constant, a known slice, a carry, an invariant, something stacked.
     residual_vars = dict(zip(split.residuals, split.unknown.jaxpr.invars, strict=False))
@@ -205,33 +228,16 @@ def _make_split(jaxpr: Closed, unknown: Sequence[bool], num_consts: int, num_car
     forwarded_consts = [i for i in inputs if i < n_consts]
     carried = [i for i in inputs if n_consts <= i < n_consts + n_carry]
     forwarded_xs = [i - n_consts - n_carry for i in inputs if i >= n_consts + n_carry]
-    extras = [-1 - j for j in range(len(extra_invariant))]
-    direct = [e for e, flag in zip(extras, extra_invariant, strict=True) if flag]
-    stacked = [e for e, flag in zip(extras, extra_invariant, strict=True) if not flag]
+    extras = [-1 - j for j in range(len(hoisted.moved))]
+    direct = _picked(extras, hoisted.moved)
+    stacked = _picked(extras, [not moved for moved in hoisted.moved])
 
-    step = hoisted.unknown.jaxpr
-    step_residuals = hoisted.residuals
-    step_vars = step.invars[: len(step_residuals)]
-    moving_vars = step.invars[len(step_residuals) :]
-    const_vars = {i: v for i, v in zip(step_residuals, step_vars, strict=True) if i >= 0}
-    if not hoist:
-        const_vars, moving_vars = dict(enumerate(moving_vars[:n_consts])), moving_vars[n_consts:]
-    invariant_vars = {n_direct + (-1 - i): v for i, v in zip(step_residuals, step_vars, strict=True) if i < 0}
-    known_invariants = sorted(invariant_vars)
-    known_step = core.ClosedJaxpr(
-        step.replace(
-            invars=[
-                *(const_vars.get(i) or core.Var(v.aval) for i, v in enumerate(known.invars[:n_consts])),
-                *(invariant_vars[i] for i in known_invariants),
-                *moving_vars,
-            ],
-            outvars=[
-                *step.outvars[:n_known],
-                *(moving_vars[i - n_consts] for i in carried),
-                *step.outvars[n_known:],
-            ],
-        ),
-        hoisted.unknown.consts,
+    step = hoisted.step.jaxpr
+    carry_vars = step.invars[n_consts + len(hoisted.needed) :]
+    known_step = permuted(
+        hoisted.step,
+        step.invars,
+        [*step.outvars[:n_known], *(carry_vars[i - n_consts] for i in carried), *step.outvars[n_known:]],
     )
     others = split.unknown.jaxpr.invars[len(split.residuals) :]
     const_others, carry_others, xs_others = _parts(others, sum(const_unknown), sum(carry_unknown))
@@ -249,15 +255,15 @@ def _make_split(jaxpr: Closed, unknown: Sequence[bool], num_consts: int, num_car
         ],
     )
     return Split(
-        invariant,
+        hoisted.invariant,
         known_step,
         unknown_step,
         carry_unknown,
         ys_unknown,
         forwarded_consts,
         forwarded_xs,
-        known_invariants,
-        n_direct,
+        hoisted.needed,
+        len(direct),
     )
 
 

@@ -1,0 +1,217 @@
+"""`cond` and `switch`: values, one branch at a time, joined branches, effects and messages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax import lax
+from primax.extend import core
+
+
+def one_or(f, g):
+    return lambda p, x: lax.cond(p, f, g, x)
+
+
+def test_the_values_of_the_specification_hold():
+    assert int(lax.cond(True, lambda: 3, lambda: 4)) == 3
+    assert float(px.jvp(lambda x: lax.cond(True, lambda: x * x, lambda: 0.0), (1.0,), (1.0,))[1]) == 2.0
+    mapped = px.vmap(lambda x: lax.cond(True, lambda: x + 1.0, lambda: 0.0))(np.float32([1, 2, 3]))
+    assert mapped.tolist() == [2, 3, 4]
+    assert int(px.jit(lambda: lax.cond(False, lambda: 1, lambda: 2))()) == 2
+
+    def tangent(x):
+        return px.linearize(lambda x: lax.cond(True, lambda: x, lambda: 0.0), x)[1](3.14)
+
+    assert float(tangent(1.0)) == float(px.jit(tangent)(1.0)) == np.float32(3.14)
+    assert float(px.grad(lambda x: lax.cond(True, lambda: x * x, lambda: 0.0))(1.0)) == 2.0
+
+
+@pytest.mark.parametrize("index, expected", [(-5, 1.0), (0, 1.0), (1, 2.0), (2, 3.0), (99, 3.0)])
+def test_an_index_out_of_range_is_taken_as_the_nearest(index, expected):
+    branches = [lambda: 1.0, lambda: 2.0, lambda: 3.0]
+    assert float(lax.switch(index, branches)) == expected
+    assert float(px.jit(lambda i: lax.switch(i, branches))(index)) == expected
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
+def test_an_index_may_be_of_any_integer_type(dtype):
+    assert float(lax.switch(np.array(1, dtype), [lambda: 1.0, lambda: 2.0, lambda: 3.0])) == 2.0
+
+
+@pytest.mark.parametrize("pred", [2, 0.5, np.float32(-1), np.bool_(True)])
+def test_a_predicate_may_be_a_number(pred):
+    assert int(lax.cond(pred, lambda: 1, lambda: 2)) == int(px.jit(one_or(lambda x: 1, lambda x: 2))(pred, 0.0)) == 1
+    assert int(px.jit(one_or(lambda x: 1, lambda x: 2))(pred * 0, 0.0)) == 2
+
+
+def counting(calls, name, fun):
+    """A function that notes when it is computed, not when it is traced."""
+
+    def counted(x):
+        px.debug.callback(lambda: calls.append(name))
+        return fun(x)
+
+    return counted
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_only_the_chosen_branch_runs_in_the_backward_pass_too(compiled):
+    calls = []
+    f = one_or(counting(calls, "true", pnp.sin), counting(calls, "false", pnp.cos))
+    run, slope = (px.jit(f), px.jit(px.grad(f, 1))) if compiled else (f, px.grad(f, 1))
+    for pred, name in ((True, "true"), (False, "false")):
+        run(pred, 2.0)
+        px.effects_barrier()
+        slope(pred, 2.0)
+        px.effects_barrier()
+        assert set(calls) == {name}
+        calls.clear()
+
+
+def test_a_compiled_cond_is_a_case_of_its_branches():
+    f = one_or(lambda x: x @ x, lambda x: x)
+    text = px.jit(f).lower(True, np.eye(3, dtype=np.float32)).as_text()
+    assert text.count("stablehlo.case") == 1
+    assert text.index("stablehlo.case") < text.index("stablehlo.dot_general")
+
+
+def test_a_batched_predicate_becomes_a_select():
+    f = px.vmap(one_or(lambda x: 2.0 * x, lambda x: -x), (0, None))
+    assert f(np.array([True, False]), 3.0).tolist() == [6.0, -3.0]
+    names = [eqn.primitive.name for eqn in px.make_jaxpr(f)(np.array([True, False]), 3.0).eqns]
+    assert "cond" not in names
+    assert "select_n" in names
+
+
+def test_an_unbatched_output_stays_unbatched():
+    f = px.vmap(lambda x: lax.cond(True, lambda a: (a, 1.0), lambda a: (a, 2.0), x), out_axes=(0, None))
+    assert float(f(np.float32([1, 2]))[1]) == 1.0
+
+
+def test_weak_types_are_joined():
+    strong = np.float32(1)
+    out = lax.cond(True, lambda x: x, lambda x: 2.0, strong)
+    assert out.dtype == np.float32
+    assert not out.weak_type
+    assert lax.cond(True, lambda: 1.0, lambda: 2.0).weak_type
+
+
+def test_branches_share_what_they_close_over():
+    big = pnp.arange(5.0)
+    jaxpr = px.make_jaxpr(lambda p: lax.cond(p, lambda: big * 2, lambda: big + 1))(True)
+    (eqn,) = [eqn for eqn in jaxpr.eqns if eqn.primitive.name == "cond"]
+    assert len(eqn.invars) == 2
+    assert len(jaxpr.consts) == 1
+
+
+def test_residuals_of_the_branches_share_their_places():
+    def f(p, x):
+        return lax.cond(p, lambda a: pnp.sin(pnp.sin(a)), lambda a: pnp.exp(a) * pnp.cos(a), x)
+
+    jaxpr = px.make_jaxpr(px.grad(f, 1))(True, 1.0)
+    first, last = (eqn for eqn in jaxpr.eqns if eqn.primitive.name == "cond")
+    assert len(first.outvars) <= 5
+    core.check_jaxpr(jaxpr)
+    assert len(last.outvars) >= 1
+
+
+def test_python_branches_of_a_gradient_may_look_at_values():
+    def f(x):
+        y = lax.cond(x > 0, lambda a: a * a, lambda a: -a, x)
+        return y * 3 if y > 1 else y
+
+    assert float(px.grad(f)(2.0)) == 12.0
+
+
+def test_dead_operands_and_outputs_are_removed():
+    def f(p, x, y):
+        return lax.cond(p, lambda a, b: (pnp.sin(a), pnp.cos(b)), lambda a, b: (a, b), x, y)[0]
+
+    jaxpr = px.make_jaxpr(f)(True, 1.0, 2.0)
+    trimmed, used = core.dce_jaxpr(jaxpr.jaxpr, [True])
+    assert used == [True, True, False]
+    (eqn,) = [eqn for eqn in trimmed.eqns if eqn.primitive.name == "cond"]
+    assert len(eqn.invars) == 2
+    assert [e.primitive.name for e in eqn.params["branches"][1].eqns] == ["sin"]
+
+
+def test_with_disable_jit_a_branch_is_python():
+    seen = []
+    with px.disable_jit():
+        assert lax.cond(True, lambda x: seen.append(type(x)) or x, lambda x: x, 3) == 3
+        assert lax.switch(9, [lambda x: x, lambda x: x + 1], 3) == 4
+    assert seen == [int]
+
+
+@pytest.mark.parametrize(
+    "call, error, phrases",
+    [
+        (lambda: lax.cond(True, lambda: 1, lambda: (1,)), TypeError, ["true_fun", "false_fun", "tuple of length 1"]),
+        (
+            lambda: lax.cond(True, lambda: {"a": 1.0}, lambda: {"a": 1}),
+            TypeError,
+            ["['a']", "false_fun is i32[]", "true_fun is f32[]", ".astype('float32')"],
+        ),
+        (lambda: lax.cond(True, lambda: np.ones(2), lambda: np.ones(3)), TypeError, ["f32[2]", "f32[3]"]),
+        (lambda: lax.cond(np.ones(3), lambda: 1, lambda: 2), TypeError, ["pred must be of rank 0", "f32[3]"]),
+        (lambda: lax.cond("yes", lambda: 1, lambda: 2), TypeError, ["pred must be a number of rank 0", "'yes'"]),
+        (lambda: lax.cond(True, 3, lambda: 2), TypeError, ["true_fun must be a function, got 3"]),
+        (lambda: lax.cond(True, lambda x: x, lambda x: x, "a"), TypeError, ["operands[0]", "'a'"]),
+        (lambda: lax.cond(True, lambda: "a", lambda: 2), TypeError, ["result", "'a'"]),
+        (lambda: lax.switch(1.5, [lambda: 1, lambda: 2]), TypeError, ["index must be an integer, got f32[]"]),
+        (lambda: lax.switch(0, []), ValueError, ["branches", "none"]),
+        (lambda: lax.switch(0, [lambda: 1, lambda: 2.0]), TypeError, ["branches[0] is i32[]", "branches[1] is f32[]"]),
+    ],
+)
+def test_wrong_calls_say_what_would_be_right(call, error, phrases):
+    with px.enable_x64(False), pytest.raises(error) as caught:
+        call()
+    for phrase in phrases:
+        assert phrase in str(caught.value)
+
+
+def test_effects_in_a_batched_cond_are_refused():
+    f = one_or(counting([], "true", pnp.sin), pnp.cos)
+    with pytest.raises(NotImplementedError, match="no effects where the predicate is mapped"):
+        px.vmap(f)(np.array([True, False]), np.float32([1, 2]))
+
+
+class Loud(core.Effect):
+    """An effect that was not registered for control flow."""
+
+    __slots__ = ()
+
+
+core.register_effect(Loud)
+loud_p = core.Primitive("loud")
+loud_p.def_effectful_abstract_eval(lambda x: (x, {Loud()}))
+
+
+def test_effects_that_may_not_stand_in_control_flow_are_refused():
+    with pytest.raises(NotImplementedError, match=r"register_effect\(Loud, control_flow=True\)"):
+        px.make_jaxpr(lambda x: lax.cond(True, loud_p.bind, lambda x: x, x))(1.0)
+
+
+def test_ordered_effects_keep_their_order_around_and_inside(capfd):
+    def f(x):
+        px.debug.print("before {}", x, ordered=True)
+        y = lax.cond(x > 0, lambda a: (px.debug.print("inside {}", a, ordered=True), a * 2)[1], lambda a: a, x)
+        px.debug.print("after {}", y, ordered=True)
+        return y
+
+    for run in (f, px.jit(f)):
+        run(1.0)
+        px.effects_barrier()
+        assert capfd.readouterr().out.split() == ["before", "1.0", "inside", "1.0", "after", "2.0"]
+
+
+def test_malformed_programs_are_refused():
+    jaxpr = px.make_jaxpr(lambda p, x: lax.cond(p, pnp.sin, pnp.cos, x))(True, 1.0).jaxpr
+    eqn = jaxpr.eqns[-1]
+    other = px.make_jaxpr(lambda x: x.astype("int32"))(1.0)
+    bad = eqn.replace(params={"branches": (eqn.params["branches"][0], other)})
+    with pytest.raises(core.JaxprTypeError, match=r"output 0 of branch 1 is i32\[\]"):
+        core.check_jaxpr(jaxpr.replace(eqns=[*jaxpr.eqns[:-1], bad]))
