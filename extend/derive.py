@@ -19,9 +19,12 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from primax.core.author import author, is_surface
 from primax.core.avals import get_aval
 from primax.core.derivation import Derivation
+from primax.core.dtypes import float0
 from primax.core.errors import RuleError
 from primax.core.protocol import protocol_of
 from primax.core.rules import lowering_rules
@@ -173,7 +176,10 @@ class _Program:
 
 def _typed(x: Any) -> Any:
     """A host value as an array of the type that a program sees: NumPy would compute in its own."""
-    return x if hasattr(x, "aval") else put_value(x, get_aval(x).weak_type)
+    if not isinstance(x, np.ndarray | np.generic | bool | int | float | complex):
+        return x
+    aval = get_aval(x)
+    return x if aval.dtype == float0 else put_value(x, aval.weak_type)
 
 
 def _abstract_eval_from(primitive: Any, impl: Rule) -> Rule:

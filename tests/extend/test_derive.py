@@ -10,7 +10,7 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend import core, define_primitive, derive
+from primax.extend import core, define_primitive, derive, testing
 from primax.extend.interpreters import ad, mlir
 
 FROM_IMPL = derive.from_impl
@@ -295,3 +295,8 @@ def test_rules_may_be_written_on_top_of_derived_ones():
     p = define_primitive("square", impl=lambda x: x * x, abstract_eval=FROM_IMPL, jvp=FROM_IMPL, lowering=FROM_IMPL)
     ad.primitive_jvps[p] = ad.standard_jvp(p, lambda t, x: 5 * t)
     assert px.grad(p.bind)(np.float32(2)) == 5
+
+
+def test_derived_rules_pass_the_conformance_kit():
+    report = testing.check_primitive(sums_p, X[:2], Y[:2])
+    assert {"jvp", "transpose", "batch", "lowering"} <= {outcome.check for outcome in report.passed}
