@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import ffi, hookimpl
-from primax.plugins.callbacks import debug, foreign, io, pure
+from primax.plugins.callbacks import debug, foreign, io, pure, samples
 from primax.plugins.callbacks.debug import debug_callback, debug_callback_p, debug_print
 from primax.plugins.callbacks.io import io_callback, io_callback_p
 from primax.plugins.callbacks.pure import pure_callback, pure_callback_p
@@ -32,3 +32,7 @@ def primax_register(registry: Any) -> None:
     registry.define(debug_callback_p, **debug.rules)
     registry.effect(foreign.FfiEffect, control_flow=True)
     registry.define(ffi.ffi_call_p, unsupported=foreign.unsupported, **foreign.rules)
+    registry.samples(pure_callback_p, samples.pure_samples)
+    registry.samples(io_callback_p, samples.io_samples)
+    registry.samples(debug_callback_p, samples.debug_samples)
+    registry.samples(ffi.ffi_call_p, samples.ffi_samples)

@@ -1,0 +1,72 @@
+"""Samples of calls to code that primax cannot look into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core, ffi
+from primax.extend.core import tree
+from primax.plugins.callbacks.debug import DebugEffect, OrderedDebugEffect
+from primax.plugins.callbacks.flat import FlatCallback
+
+__all__ = ["debug_samples", "ffi_samples", "io_samples", "pure_samples"]
+
+_FIXED = "the types of the results are parameters, which do not follow those of the arguments"
+_SKIP = {
+    "dtypes": _FIXED,
+    "shapes": _FIXED,
+    "bad_input": _FIXED,
+    "parameters": "they say how often and in which order code is called, which results do not show",
+}
+
+
+def _double(x: Any, y: Any) -> Any:
+    return 2 * np.asarray(x) + np.asarray(y)
+
+
+def _callback(user: str) -> FlatCallback:
+    return FlatCallback(_double, user, tree.flatten(((0, 0), {}))[1], tree.flatten(0)[1])
+
+
+def _sample(args: list[Any], params: dict[str, Any], name: str) -> core.Sample:
+    return core.Sample(args, {**params, "result_avals": (core.get_aval(args[0]),)}, name=name, skip=_SKIP)
+
+
+def _arguments() -> list[Any]:
+    return [np.float32([1, 2, 3]), np.float32([0.5, 0.25, 0])]
+
+
+def pure_samples() -> Iterator[core.Sample]:
+    for method in ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all"):
+        yield _sample(_arguments(), {"callback": _callback("pure_callback"), "vmap_method": method}, method)
+
+
+def io_samples() -> Iterator[core.Sample]:
+    yield _sample(_arguments(), {"callback": _callback("io_callback"), "ordered": False}, "unordered")
+
+
+def debug_samples() -> Iterator[core.Sample]:
+    callback = FlatCallback(_double, "debug.callback", tree.flatten(((0, 0), {}))[1])
+    for effect in (DebugEffect(), OrderedDebugEffect()):
+        yield core.Sample(_arguments(), {"callback": callback, "effect": effect}, name=str(effect), skip=_SKIP)
+
+
+def ffi_samples() -> Iterator[core.Sample]:
+    """Calls of the one foreign function that comes with jaxlib, which takes an array and returns nothing."""
+    for method in ffi.vmap_methods:
+        params = {
+            "target_name": "dce_sink",
+            "result_avals": (),
+            "has_side_effect": True,
+            "vmap_method": method,
+            "input_layouts": ((0,),),
+            "output_layouts": (),
+            "input_output_aliases": (),
+            "custom_call_api_version": 4,
+            "legacy_backend_config": None,
+            "attributes": (),
+        }
+        yield core.Sample(_arguments()[:1], params, name=method, skip=_SKIP)
