@@ -4,7 +4,7 @@
 
 | | makes | from |
 |---|---|---|
-| `from_impl` | every kind but impl | an impl that is written in primax operations |
+| `from_impl` | abstract_eval, jvp, transpose, batch, lowering | an impl that is written in primax operations |
 | `from_lowering` | impl | a lowering, by compiling it for each signature |
 | `linear` | jvp | the primitive, which is linear in all its arguments together |
 | `loop` | batch | the primitive, which is bound once for each element |

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -295,6 +296,15 @@ def test_rules_may_be_written_on_top_of_derived_ones():
     p = define_primitive("square", impl=lambda x: x * x, abstract_eval=FROM_IMPL, jvp=FROM_IMPL, lowering=FROM_IMPL)
     ad.primitive_jvps[p] = ad.standard_jvp(p, lambda t, x: 5 * t)
     assert px.grad(p.bind)(np.float32(2)) == 5
+
+
+def test_the_tutorial_names_all_that_can_be_derived():
+    text = (Path(__file__).parents[2] / "docs" / "write-a-primitive.md").read_text(encoding="utf-8")
+    table = text.partition("## What can be derived from what")[2]
+    for name in derive.__all__:
+        assert f"derive.{name}" in table
+    for kind in FROM_IMPL.makers:
+        assert kind in table
 
 
 def test_derived_rules_pass_the_conformance_kit():
