@@ -17,15 +17,16 @@ import primax.extend
 
 RECORD = Path(__file__).parents[1] / "extend" / "surface.txt"
 
-# Programs that are run, and what writes packages: nobody imports from these.
-_PRIVATE = ("primax.extend.commands",)
+# Their folders hold parts, which are used through the package's own names.
+_PACKAGES = ("primax.extend.core.", "primax.extend.testing.", "primax.extend.commands")
+_PARTS = ("primax.extend.core.primitives",)
 
 
 def public_modules() -> list[str]:
-    """The modules of primax.extend, by name."""
+    """The modules of primax.extend that its promise is about, by name."""
     found = pkgutil.walk_packages(primax.extend.__path__, "primax.extend.")
-    names = ["primax.extend", *(module.name for module in found)]
-    return [name for name in names if not name.startswith(_PRIVATE) and "._" not in name]
+    names = [module.name for module in found]
+    return ["primax.extend", *(name for name in names if name in _PARTS or not name.startswith(_PACKAGES))]
 
 
 def surface() -> list[str]:
