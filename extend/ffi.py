@@ -119,7 +119,7 @@ def ffi_call(
       target_name: what the function is registered as.
       result_shape_dtypes: something with a shape and a dtype, or a tuple or list of such, one for each result.
       has_side_effect: whether the call is made although nothing uses its results.
-      vmap_method: as of `pure_callback`; `"sequential"` builds a call for each element.
+      vmap_method: as of `pure_callback`; `"sequential_unrolled"` builds a call for each element.
       input_layouts: for each argument its axes in memory, the slowest first; None for rows, as in NumPy.
       output_layouts: likewise for the results; for one result, its axes.
       input_output_aliases: for positions of arguments, the results that take over their memory.

@@ -9,6 +9,7 @@ from primax.extend import core, ffi
 from primax.extend.interpreters import mlir
 from primax.plugins.callbacks.flat import mapped_in_front
 from primax.plugins.callbacks.mapping import vmap_at_once
+from primax.plugins.control_flow import scan
 
 __all__ = ["FfiEffect", "rules", "unsupported"]
 
@@ -27,7 +28,7 @@ def _ffi_call_abstract_eval(*avals: Any, result_avals: Any, has_side_effect: boo
 
 def _ffi_call_batch(args: Any, dims: Any, *, vmap_method: Any, **params: Any) -> Any:
     if vmap_method in ("sequential", "sequential_unrolled"):
-        return _ffi_calls(args, dims, vmap_method=vmap_method, **params)
+        return _one_by_one(args, dims, vmap_method=vmap_method, **params)
     moved, result_avals = vmap_at_once("ffi_call", vmap_method, args, dims, params["result_avals"])
     ranks = [len(core.get_aval(x).shape) for x in moved]
     layouts = params["input_layouts"]
@@ -44,22 +45,19 @@ def _with_batch(layout: tuple[int, ...]) -> tuple[int, ...]:
     return (*(axis + 1 for axis in layout), 0)
 
 
-def _ffi_calls(args: Any, dims: Any, *, result_avals: Any, **params: Any) -> Any:
-    """One call after the other."""
+def _one_by_one(args: Any, dims: Any, *, vmap_method: str, **params: Any) -> Any:
+    """A call for each element, in a loop or written out."""
     size, moved = mapped_in_front(args, dims)
-    dims_out = [0] * len(result_avals)
-    if not size:
-        return [core.protocol_of(aval).zeros(aval.unmapped(0, 0)) for aval in result_avals], dims_out
-    rows = []
-    for i in range(size):
-        row = [x if d is None else _element(x, i) for x, d in zip(moved, dims, strict=True)]
-        rows.append(ffi.ffi_call_p.bind(*row, result_avals=result_avals, **params))
-    columns = zip(*rows, strict=True)
-    return [core.protocol_of(a).stack(column, 0) for a, column in zip(result_avals, columns, strict=True)], dims_out
+    stacks = [x for x, dim in zip(moved, dims, strict=True) if dim is not None]
 
+    def call(carry: Any, elements: Any) -> Any:
+        found = iter(elements)
+        row = [x if dim is None else next(found) for x, dim in zip(moved, dims, strict=True)]
+        return carry, ffi.ffi_call_p.bind(*row, vmap_method=vmap_method, **params)
 
-def _element(x: Any, i: int) -> Any:
-    return core.protocol_of(core.get_aval(x)).index(x, i, 0)
+    unroll = size if vmap_method == "sequential_unrolled" else 1
+    _, outs = scan(call, (), stacks, length=size, unroll=max(unroll, 1))
+    return outs, [0] * len(outs)
 
 
 def _ffi_call_lowering(

@@ -505,3 +505,29 @@ def test_a_lowering_may_call_python() -> None:
     )
     with pytest.raises(px.XlaError, match="must be 1, got 0"):
         px.jit(cube_p.bind)(np.float32(2)).block_until_ready()
+
+
+def test_callbacks_happen_in_control_flow_as_in_jax() -> None:
+    def run(library: Any, io_callback: Any, struct: Any) -> list[Any]:
+        log: list[Any] = []
+        shape = struct((), np.float32)
+
+        def step(c: Any, x: Any) -> Any:
+            library.debug.callback(lambda c: log.append(float(c)), c)
+            io_callback(lambda x: log.append(float(x) + 10), None, x, ordered=True)
+            return library.pure_callback(lambda c: np.float32(c) + 1, shape, c), x
+
+        @library.jit
+        def f(c: Any) -> Any:
+            c, _ = library.lax.scan(step, c, np.arange(3, dtype=np.float32))
+            c = library.lax.while_loop(lambda c: c < 5, lambda c: step(c, c)[0], c)
+            return library.lax.cond(c > 0, lambda c: step(c, c)[0], lambda c: c, c)
+
+        assert f(np.float32(0)) == 6
+        library.effects_barrier()
+        return log
+
+    ours = run(px, px.io_callback, px.ShapeDtypeStruct)
+    theirs = run(jax, jax_io_callback, jax.ShapeDtypeStruct)
+    assert sorted(ours) == sorted(theirs)
+    assert [x for x in ours if x >= 10] == [x for x in theirs if x >= 10]
