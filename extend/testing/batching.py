@@ -40,15 +40,16 @@ def choices(ranks: dict[int, int], most: int = _MOST_DIMS) -> list[Where]:
 
     Args:
       ranks: the ranks of the arguments that can be mapped.
-      most: how many choices of axes there are for each choice of arguments; the first and the last are among them.
+      most: how many choices of axes there are at most for each choice of arguments.
     """
     n = len(ranks)
     sizes = range(1, n + 1) if n <= 3 else (1, 2, n)
     found: list[Where] = []
     for chosen in (c for size in sizes for c in itertools.combinations(ranks, size)):
-        axes = list(itertools.product(*[range(ranks[i] + 1) for i in chosen]))
-        spread = sorted({round(k * (len(axes) - 1) / max(most - 1, 1)) for k in range(most)})
-        found += [tuple(zip(chosen, axes[k], strict=True)) for k in spread]
+        counts = [ranks[i] + 1 for i in chosen]
+        axes = [tuple(k * (j + 1) % count for j, count in enumerate(counts)) for k in range(most)]  # not all in step
+        axes += itertools.islice(itertools.product(*[range(count)[::-1] for count in counts]), most)
+        found += [tuple(zip(chosen, each, strict=True)) for each in list(dict.fromkeys(axes))[:most]]
     return found
 
 

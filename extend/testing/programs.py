@@ -35,20 +35,19 @@ _QUICK = {
 def quickly_compiled(closed: ClosedJaxpr, device: Any) -> Executable:
     """A compiled program that was made in little time and may take its time to run."""
     trimmed, lowered = lower(closed, "conformance", device.platform)
-    if device.platform == "cpu":
-        options = backend.compile_options(device)
-        options.env_option_overrides = list(_QUICK.items())
-        devices = _jaxlib.DeviceList((device,))
-        try:
-            with lowered.context:
-                xla = backend.client("cpu").compile_and_load(
-                    lowered.module, devices, options, host_callbacks=lowered.host_callbacks
-                )
-        except XlaError:
-            pass  # it may be an operation that these options leave out
-        else:
-            return Executable(trimmed, lowered, device, xla)
-    return compile_lowered(trimmed, lowered, device, "conformance")
+    if device.platform != "cpu":
+        return compile_lowered(trimmed, lowered, device, "conformance")
+    options = backend.compile_options(device)
+    options.env_option_overrides = list(_QUICK.items())
+    devices = _jaxlib.DeviceList((device,))
+    try:
+        with lowered.context:
+            xla = backend.client("cpu").compile_and_load(
+                lowered.module, devices, options, host_callbacks=lowered.host_callbacks
+            )
+    except XlaError:  # perhaps an operation that these options leave out
+        return compile_lowered(trimmed, lowered, device, "conformance")
+    return Executable(trimmed, lowered, device, xla)
 
 
 class Program:

@@ -88,7 +88,9 @@ def check_effects(case: Case) -> None:
         )
     culprit = _operation_with_side_effects(case)
     if culprit and not effects:
-        raise Failed(f"its lowering makes {culprit}, which has side effects, but it declares no effects", kind)
+        raise Failed(
+            f"its lowering makes {culprit}, which has side effects, but it declares no effects", kind, "lowering"
+        )
 
 
 def _operation_with_side_effects(case: Case) -> str:
