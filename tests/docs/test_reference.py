@@ -1,0 +1,97 @@
+"""docs/plugins.md names everything that it is the reference of."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from checkout import python_files
+
+from primax.core import config, discovery, hookspec
+from primax.core.host import PluginHost, PluginRecord
+from primax.core.operand import operator_names
+from primax.core.protocol import ArrayProtocol
+from primax.core.registry import Registry
+from primax.core.rules import rule_tables
+
+PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
+HOOKS = {name: spec for name, spec in vars(hookspec).items() if hasattr(spec, "primax_spec")}
+METHODS = [name for name, member in vars(Registry).items() if inspect.isfunction(member) and not name.startswith("_")]
+STATES = ("discovered", "active", "blocked", "failed", "refused")
+
+
+def parameters(function) -> list[str]:
+    found = inspect.signature(function).parameters.values()
+    return [parameter.name for parameter in found if parameter.name != "self"]
+
+
+def section(heading: str) -> str:
+    """The text under a heading of second order."""
+    return PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def variables() -> set[str]:
+    """The names of all variables of the environment that primax reads."""
+    options = {option.env for option in vars(config).values() if isinstance(option, config.Option)}
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in python_files())
+    return options | set(re.findall(r'"(PRIMAX_[A-Z0-9_]+)"', sources))
+
+
+def test_there_is_something_to_look_for():
+    assert "primax_register" in HOOKS
+    assert {"define", "samples", "roll_back"} <= set(METHODS)
+    assert {"PRIMAX_PLUGINS", "PRIMAX_ENABLE_X64", "PRIMAX_PLATFORM"} <= variables()
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_every_hook_is_there_with_its_arguments(name):
+    assert f"`{name}({', '.join(parameters(HOOKS[name]))})`" in section("Hooks")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_of_the_registry_is_there_with_its_arguments(name):
+    method = getattr(Registry, name)
+    written = section("The registry").partition(f"**`registry.{name}(")[2].partition("\n**`registry.")[0]
+    header, _, text = written.partition(")`**")
+    assert text, f"registry.{name} is missing"
+    assert re.findall(r"\w+", header) == parameters(method)
+    assert [argument for argument in parameters(method) if f"- `{argument}`: " not in text] == []
+
+
+@pytest.mark.parametrize("kind", rule_tables)
+def test_every_kind_of_rule_is_there_with_its_signature(kind):
+    assert f"| `{kind}` | `{rule_tables[kind].signature}` |" in section("Rules")
+
+
+@pytest.mark.parametrize("name", sorted(variables()))
+def test_every_variable_of_the_environment_is_there(name):
+    assert f"| `{name}` |" in section("The environment")
+
+
+def test_every_entry_point_group_is_there():
+    for group in (discovery.GROUP, discovery.API_GROUP):
+        assert f"| `{group}` |" in section("From an entry point to a rule")
+
+
+def test_every_state_is_there():
+    told = section("States")
+    assert [state for state in STATES if f"| `{state}` |" not in told] == []
+    sources = inspect.getsource(PluginHost) + inspect.getsource(PluginRecord)
+    assert set(STATES) == set(re.findall(r'"(discovered|active|blocked|failed|refused)"', sources))
+    assert set(re.findall(r'\bstate(?:: str)? = "(\w+)"', sources)) <= set(STATES)
+
+
+def test_every_operator_and_function_of_the_array_protocol_is_there():
+    told = section("The registry")
+    reflected = {name for name in operator_names if name.startswith("r") and name[1:] in operator_names}
+    assert [name for name in sorted(operator_names - reflected) if f"`{name}`" not in told] == []
+    assert [each.name for each in fields(ArrayProtocol) if f"| `{each.name}` |" not in told] == []
+
+
+def test_the_page_names_nothing_that_is_not_there():
+    named = set(re.findall(r"`registry\.(\w+)", PAGE))
+    assert named <= set(METHODS)
+    assert set(re.findall(r"`(PRIMAX_\w+)`", PAGE)) <= variables()
