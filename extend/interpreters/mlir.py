@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from primax.core import _jaxlib
 from primax.core.rules import lowering_rules
@@ -20,8 +21,6 @@ from primax.interpreters.builders import (
     shape_tensor,
     token_type,
 )
-from primax.interpreters.callbacks import emit_python_callback, host_results
-from primax.interpreters.foreign import custom_call
 from primax.interpreters.lowering import (
     LoweringRuleContext,
     ModuleContext,
@@ -40,6 +39,10 @@ from primax.interpreters.lowering import (
 )
 from primax.interpreters.portable import call_artifact
 from primax.interpreters.tokens import TokenSet
+
+if TYPE_CHECKING:
+    from primax.interpreters.callbacks import emit_python_callback, host_results
+    from primax.interpreters.foreign import custom_call
 
 __all__ = [
     "LoweringRuleContext",
@@ -77,12 +80,20 @@ __all__ = [
 ]
 
 _DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))
+_FUNCTIONS = {
+    "custom_call": "primax.interpreters.foreign",
+    "emit_python_callback": "primax.interpreters.callbacks",
+    "host_results": "primax.interpreters.callbacks",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """`ir` and the dialects `hlo`, `chlo`, `func` and `sdy`, loaded when first used."""
-    if name not in _DIALECTS:
+    """`ir`, the dialects `hlo`, `chlo`, `func` and `sdy`, and calls of other code, loaded when first used."""
+    if name in _DIALECTS:
+        found = getattr(_jaxlib, name)
+    elif name in _FUNCTIONS:
+        found = getattr(import_module(_FUNCTIONS[name]), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = getattr(_jaxlib, name)
-    globals()[name] = module
-    return module
+    globals()[name] = found
+    return found
