@@ -7,6 +7,7 @@ import doctest
 import importlib
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +37,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
     yield names
     for name in names:
         host.unregister(name)
+        module = name.replace("-", "_")
+        for loaded in [each for each in sys.modules if each.partition(".")[0] == module]:
+            del sys.modules[loaded]
 
 
 def test_the_page_shows_what_the_commands_print(

@@ -402,9 +402,9 @@ def test_check_says_what_does_not_hold_and_where_to_look(
 
 
 def test_a_new_package_is_discovered_and_passes_its_own_tests(call: Any, tmp_path: Path) -> None:
-    code, out, _ = call("new", "My_Plugin", "--into", str(tmp_path), "--json")
+    code, out, err = call("new", "My_Plugin", "--into", str(tmp_path), "--json")
+    assert (code, err) == (0, "")
     written = json.loads(out)
-    assert code == 0
     assert (written["distribution"], written["module"]) == ("my-plugin", "my_plugin")
     folder = tmp_path / "my-plugin"
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
