@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from primax import config
+from primax.extend.core import rule_tables
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -17,6 +18,11 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 @pytest.mark.skipif(config.enable_x64, reason="the documents show 32-bit results")
 def test_the_examples_of_a_document_run(path):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
-    failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=flags)
+    kinds = set(rule_tables)
+    try:
+        failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=flags)
+    finally:
+        for kind in rule_tables.keys() - kinds:  # of rules that a document has introduced
+            del rule_tables[kind]
     assert not failed
     assert tried or "```python" not in path.read_text()

@@ -19,12 +19,18 @@ from primax.extend import core, hookimpl
 
 FOLDER = ROOT / "examples" / "units"
 units = example("units/units")
+core.rule_tables.pop("units")  # which other tests know nothing of
 NONE, Quantity, Unit, UnitError, with_units = (
     getattr(units, name) for name in ("NONE", "Quantity", "Unit", "UnitError", "with_units")
 )
 m, s, kg = units.m, units.s, units.kg
 F32 = np.float32
 TWO = F32(2.0)
+
+
+@pytest.fixture(autouse=True)
+def kind_of_rules(monkeypatch):
+    monkeypatch.setitem(core.rule_tables, "units", units.units_rules)
 
 
 def this_line() -> int:
