@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
 
 __all__ = ["Author", "author", "is_surface"]
 
@@ -11,7 +10,7 @@ _SURFACE = ("primax.core", "primax.interpreters", "primax.extend")
 _HELPERS = frozenset(("_collections_abc", "collections.abc", "contextlib", "functools"))
 
 
-class Author(NamedTuple):
+class Author:
     """A line of somebody's code.
 
     Attributes:
@@ -21,10 +20,13 @@ class Author(NamedTuple):
       level: the `stacklevel` with which a warning by the caller of `author` points at it.
     """
 
-    module: str
-    file: str
-    line: int
-    level: int
+    __slots__ = ("file", "level", "line", "module")
+
+    def __init__(self, module: str, file: str, line: int, level: int) -> None:
+        self.module = module
+        self.file = file
+        self.line = line
+        self.level = level
 
 
 def is_surface(module: str) -> bool:

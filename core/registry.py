@@ -291,8 +291,8 @@ class Registry:
             function = function.func
         if hasattr(rule, "asked_at") or not is_surface(getattr(function, "__module__", None) or ""):
             return provenance
-        _, file, line, _ = author()
-        return replace(provenance, file=file, line=line)
+        who = author()
+        return replace(provenance, file=who.file, line=who.line)
 
     def _refuse_taken(self, what: str, key: Any, name: str, taken: bool, override: bool) -> None:
         if taken and not override:

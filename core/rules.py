@@ -149,17 +149,18 @@ class RuleTable(MutableMapping[Any, Rule]):
             experimental(f"{self.kind} rules")
         file, line = _location(rule)
         if plugin is None:
-            plugin, at, number, _ = author()
+            who = author()
+            plugin = who.module
             self._learn_of(key, plugin)
-            if at != file:
-                file, line = at, number
+            if who.file != file:
+                file, line = who.file, who.line
         with lock:
             old = self.functions.get(key)
             before = None if old is None else (old, self._provenance[key])
             if before is not None and not override:
                 raise PluginError(
                     f"{_name(key)} has a {self.kind} rule already, {before[1]}; "
-                    f"pass override=True to replace it: register({_name(key)}, rule, override=True)"
+                    f"pass override=True to replace it: {self._call('register', key, 'rule')}"
                 )
             if before is not None and origin == "given":
                 origin = "overridden"
@@ -184,7 +185,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             if not override:
                 raise PluginError(
                     f"the {self.kind} rule of {_name(key)} is {before[1]}; "
-                    f"pass override=True to remove it: remove({_name(key)}, override=True)"
+                    f"pass override=True to remove it: {self._call('remove', key)}"
                 )
             del self.functions[key], self._provenance[key]
             _forget(key)
@@ -203,6 +204,12 @@ class RuleTable(MutableMapping[Any, Rule]):
             or there.plugin == writer
             or (there.plugin == owner and primitive.module == writer)
         )
+
+    def _call(self, method: str, key: Any, *args: str) -> str:
+        """A call that insists, as a program would write it."""
+        name = f"{_primitive(key)}_p"
+        written = f"({name}, {key[1]!r})" if isinstance(key, tuple) else name
+        return f"rule_tables[{self.kind!r}].{method}({', '.join((written, *args))}, override=True)"
 
     def _learn_of(self, key: Any, writer: str) -> None:
         """Load the plugins before somebody else's primitive is given a rule, or its own rule would come too late."""
@@ -250,8 +257,8 @@ def _primitive(key: Any) -> Any:
 
 
 def _name(key: Any) -> str:
-    """A key as a program would write it."""
-    return f"({key[0]}, {key[1]!r})" if isinstance(key, tuple) else str(key)
+    """A key, for messages."""
+    return f"{key[0]} on {key[1]}" if isinstance(key, tuple) else str(key)
 
 
 def made(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[str, Any]) -> Any:

@@ -104,8 +104,8 @@ def _placed(rule: Any) -> Rule:
     while hasattr(written, "func"):
         written = written.func
     if isinstance(rule, FunctionType) and is_surface(getattr(written, "__module__", None) or ""):
-        _, file, line, _ = author()
-        rule.asked_at = file, line  # type: ignore[attr-defined]
+        who = author()
+        rule.asked_at = who.file, who.line  # type: ignore[attr-defined]
     return rule  # type: ignore[no-any-return]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any
 
@@ -47,7 +46,6 @@ class _Store:
         return self._held[0]
 
 
-@dataclass(frozen=True, slots=True)
 class DebugInfo:
     """What messages and programs say of a function.
 
@@ -58,17 +56,28 @@ class DebugInfo:
       result_paths: likewise for its results.
     """
 
-    traced_for: str
-    func_src_info: str
-    arg_names: tuple[str, ...] | None = None
-    result_paths: tuple[str, ...] | None = None
+    __slots__ = ("arg_names", "func_src_info", "result_paths", "traced_for")
+
+    def __init__(
+        self,
+        traced_for: str,
+        func_src_info: str,
+        arg_names: tuple[str, ...] | None = None,
+        result_paths: tuple[str, ...] | None = None,
+    ) -> None:
+        self.traced_for = traced_for
+        self.func_src_info = func_src_info
+        self.arg_names = arg_names
+        self.result_paths = result_paths
 
     @property
     def func_name(self) -> str:
         return self.func_src_info.split(" ")[0]
 
+    def __repr__(self) -> str:
+        return f"DebugInfo({self.func_src_info}, traced for {self.traced_for})"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
 class WrappedFun:
     """A function and the transformations around it. Two are equal if they consist of equal parts.
 
@@ -80,11 +89,21 @@ class WrappedFun:
       debug_info: what messages say of it.
     """
 
-    f: Callable[..., Any]
-    f_transformed: Callable[..., Any]
-    transforms: tuple[tuple[Callable[..., Any], tuple[Hashable, ...]], ...] = ()
-    params: tuple[tuple[str, Any], ...] = ()
-    debug_info: DebugInfo | None = None
+    __slots__ = ("debug_info", "f", "f_transformed", "params", "transforms")
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        f_transformed: Callable[..., Any],
+        transforms: tuple[tuple[Callable[..., Any], tuple[Hashable, ...]], ...] = (),
+        params: tuple[tuple[str, Any], ...] = (),
+        debug_info: DebugInfo | None = None,
+    ) -> None:
+        self.f = f
+        self.f_transformed = f_transformed
+        self.transforms = transforms
+        self.params = params
+        self.debug_info = debug_info
 
     @property
     def __name__(self) -> str:
@@ -100,17 +119,14 @@ class WrappedFun:
         outer = partial(gen, self.f_transformed, *before, *static)
         return WrappedFun(self.f, outer, ((gen, static), *self.transforms), self.params, self.debug_info)
 
-    def with_unknown_names(self) -> WrappedFun:
-        """The same function, of whose arguments and results no names are known."""
-        info = self.debug_info
-        bare = None if info is None else DebugInfo(info.traced_for, info.func_src_info)
-        return WrappedFun(self.f, self.f_transformed, self.transforms, self.params, bare)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, WrappedFun) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
         return hash(self._parts())
+
+    def __repr__(self) -> str:
+        return f"<WrappedFun {self.__name__}, {len(self.transforms)} transformations>"
 
     def _parts(self) -> Any:
         return self.f, self.transforms, self.params

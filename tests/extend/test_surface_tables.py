@@ -108,7 +108,9 @@ def test_a_rule_of_a_plugin_is_not_replaced_in_silence(plugged):
         lambda: ad.defjvp(plugged, lambda t, x: t * 3.0),
         lambda: ad.deflinear(plugged, lambda ct: [ct]),
     ):
-        with pytest.raises(PluginError, match=r"given by a_plugin .*register\(plugged, rule, override=True\)"):
+        with pytest.raises(
+            PluginError, match=r"given by a_plugin .*rule_tables\['jvp'\]\.register\(plugged_p, rule, override=True\)"
+        ):
             write()
         assert ad.primitive_jvps[plugged] is rule
     with pytest.raises(PluginError, match="abstract_eval rule already"):
@@ -164,7 +166,9 @@ def test_deleting_and_popping_follow_the_same_rules(plugged):
         del ad.primitive_jvps[plugged]
 
     for remove in (delete, lambda: ad.primitive_jvps.pop(plugged), lambda: ad.primitive_jvps.remove(plugged)):
-        with pytest.raises(PluginError, match=r"given by a_plugin .*remove\(plugged, override=True\)"):
+        with pytest.raises(
+            PluginError, match=r"given by a_plugin .*rule_tables\['jvp'\]\.remove\(plugged_p, override=True\)"
+        ):
             remove()
     assert plugged in ad.primitive_jvps
     change = ad.primitive_jvps.remove(plugged, override=True)
@@ -190,7 +194,9 @@ def test_lowerings_are_protected_platform_by_platform(plugged):
     rule = mlir.nary("stablehlo.abs")
     module_of("elsewhere", "mlir.register_lowering(p, rule, platform='cuda')", mlir=mlir, p=plugged, rule=rule)
     assert mlir.lowering_rules[plugged, "cuda"] is rule
-    with pytest.raises(PluginError, match=r"register\(\(plugged, 'cuda'\), rule, override=True\)"):
+    with pytest.raises(
+        PluginError, match=r"rule_tables\['lowering'\]\.register\(\(plugged_p, 'cuda'\), rule, override=True\)"
+    ):
         mlir.register_lowering(plugged, rule, platform="cuda")
     mlir.lowering_rules.remove((plugged, "cuda"), override=True)
 
