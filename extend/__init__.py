@@ -10,14 +10,26 @@ from primax.core.hookspec import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from primax.extend import derive
     from primax.extend.definition import Definitions, define_primitive
+    from primax.extend.interpreter import Interpreter, replay
     from primax.extend.records import plugins
 
-__all__ = ["API_VERSION", "Definitions", "define_primitive", "derive", "hookimpl", "plugins"]
+__all__ = [
+    "API_VERSION",
+    "Definitions",
+    "Interpreter",
+    "define_primitive",
+    "derive",
+    "hookimpl",
+    "plugins",
+    "replay",
+]
 
 _LATER = {
     "Definitions": "definition",
+    "Interpreter": "interpreter",
     "define_primitive": "definition",
     "plugins": "records",
+    "replay": "interpreter",
 }
 
 

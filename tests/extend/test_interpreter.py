@@ -13,7 +13,9 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.core.host import host
+from primax.core.samples import samples_of
 from primax.extend import core, hookimpl
+from primax.extend.core import primitives
 from primax.extend.core.primitives import add_p, cos_p, erf_p, mul_p, neg_p, sin_p
 from primax.extend.interpreter import Interpreter, replay
 
@@ -401,6 +403,19 @@ def test_values_that_cannot_branch_or_loop_are_refused_with_the_remedy(fun):
         Text().interpret(closed, "x")
     name = next(eqn.primitive.name for eqn in closed.eqns if "jaxpr" in str(eqn.params) or "branches" in eqn.params)
     assert f"Define Text.handle_{name} to go through its programs otherwise" in error.value.__notes__[0]
+
+
+def test_every_built_in_primitive_that_holds_programs_says_how_to_go_through_them():
+    holders = {
+        primitive.name
+        for primitive in map(primitives.__getitem__, primitives)
+        if (primitive.module or "").startswith("primax.")
+        and any(any(core.jaxprs_in_params(dict(sample.params))) for sample in samples_of(primitive))
+    }
+    explained = {primitive.name for primitive in core.rule_tables["interpret"]}
+    assert {"jit", "cond", "scan", "while"} <= explained
+    # The computation of `reduce` is applied to elements in an order that nobody knows.
+    assert holders - explained <= {"reduce"}
 
 
 # A family of another author: a choice between programs, and a loop. Each says how interpreters go through it.
