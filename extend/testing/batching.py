@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from primax.core.rules import rule_tables
-from primax.extend.testing.case import Case, Setting, batched, is_array_type
+from primax.extend.testing.case import Case, batched, is_array_type
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference
 
-__all__ = ["check_batch", "check_batch_sizes"]
+__all__ = ["Mapped", "check_batch", "check_batch_sizes", "choices", "said"]
 
 _MOST_DIMS = 3
 
@@ -35,17 +34,20 @@ def _mappable(case: Case) -> list[int]:
     return found
 
 
-def choices(ranks: dict[int, int], most: int = _MOST_DIMS) -> list[Where]:
-    """Which arguments are mapped, along which axes: every choice of arguments with some choices of axes each.
+def choices(
+    ranks: Mapping[int, int], most: int = _MOST_DIMS, subsets: Iterable[Sequence[int]] | None = None
+) -> list[Where]:
+    """Which arguments are mapped along which axes: every choice of arguments, with some choices of axes each.
 
     Args:
       ranks: the ranks of the arguments that can be mapped.
       most: how many choices of axes there are at most for each choice of arguments.
+      subsets: the choices of arguments; by default all, of more than three arguments one, two or all.
     """
     n = len(ranks)
     sizes = range(1, n + 1) if n <= 3 else (1, 2, n)
     found: list[Where] = []
-    for chosen in (c for size in sizes for c in itertools.combinations(ranks, size)):
+    for chosen in subsets or (c for size in sizes for c in itertools.combinations(ranks, size)):
         counts = [ranks[i] + 1 for i in chosen]
         axes = [tuple(k * (j + 1) % count for j, count in enumerate(counts)) for k in range(most)]  # not all in step
         axes += itertools.islice(itertools.product(*[range(count)[::-1] for count in counts]), most)
@@ -53,76 +55,93 @@ def choices(ranks: dict[int, int], most: int = _MOST_DIMS) -> list[Where]:
     return found
 
 
-def _run(case: Case, elements: Sequence[Sequence[Any]], wheres: Sequence[Where], size: int) -> tuple[Parts, Any]:
-    """The primitive mapped over axes in several ways, in one program; and where each result has its axis."""
-    setting = case.native
-    inputs: list[Any] = list(setting.args)
-    index: dict[tuple[int, int], int] = {}
-    for where in wheres:
-        for i, dim in where:
-            if (i, dim) not in index:
-                index[i, dim] = len(inputs)
-                inputs.append(_stack([each[i] for each in elements], setting, i, dim, size))
-    found_dims: dict[Where, list[Any]] = {}
+class Mapped:
+    """A function mapped in several ways over an axis, in one program.
 
-    def mapped(where: Where) -> Any:
+    Args:
+      fun: takes flat arguments, returns a list.
+      elements: the arguments for each element of the axis; the first are those of arguments that are not mapped.
+      wheres: the ways.
+      size: the length of the axis: as many elements are used.
+      compiled: whether to compile.
+      x64: the word size.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        elements: Sequence[Sequence[Any]],
+        wheres: Sequence[Where],
+        size: int,
+        *,
+        compiled: bool = True,
+        x64: bool = False,
+    ) -> None:
+        self.fun = fun
+        self.size = size
+        self.count = len(elements[0])
+        self.dims: dict[Where, list[Any]] = {}
+        inputs: list[Any] = list(elements[0])
+        self.index: dict[tuple[int, int], int] = {}
+        for i, dim in (each for where in wheres for each in where):
+            if (i, dim) not in self.index:
+                self.index[i, dim] = len(inputs)
+                stacked = np.stack([np.asarray(element[i]) for element in elements], dim)
+                inputs.append(np.take(stacked, range(size), dim))
+        self.parts = Parts({where: self._one(where) for where in wheres}, inputs, compiled=compiled, x64=x64)
+
+    def _one(self, where: Where) -> Callable[..., list[Any]]:
         def run(*values: Any) -> list[Any]:
-            args = list(values[: len(setting.args)])
-            dims: list[int | None] = [None] * len(args)
+            args = list(values[: self.count])
+            dims: list[int | None] = [None] * self.count
             for i, dim in where:
-                args[i], dims[i] = values[index[i, dim]], dim
-            outs, found_dims[where] = batched(setting.bind, size, args, dims)
+                args[i], dims[i] = values[self.index[i, dim]], dim
+            outs, self.dims[where] = batched(self.fun, self.size, args, dims)
             return outs
 
         return run
 
-    parts = Parts({where: mapped(where) for where in wheres}, inputs, compiled=case.compiles, x64=setting.x64)
-    return parts, found_dims
+    def __getitem__(self, where: Where) -> list[Any]:
+        """The results of one way, with the mapped axis in front, repeated along it where they have none.
+
+        Raises:
+          Exception: what mapping or running it raised.
+        """
+        outs = self.parts[where]
+        return [
+            np.broadcast_to(x, (self.size, *x.shape)) if dim is None else np.moveaxis(x, dim, 0)
+            for x, dim in zip(outs, self.dims[where], strict=True)
+        ]
 
 
-def _stack(values: Sequence[Any], setting: Setting, i: int, dim: int, size: int) -> Any:
-    if values:
-        return np.stack([np.asarray(x) for x in values], dim)
-    aval = setting.avals[i].unmapped(size, dim)
-    return np.zeros(aval.shape, aval.dtype)
-
-
-def _said(case: Case, where: Where, size: int) -> str:
-    dims: list[Any] = [None] * len(case.native.args)
-    for i, dim in where:
-        dims[i] = dim
-    return f"mapped over an axis of size {size} with dims {dims}"
+def said(count: int, where: Where, size: int) -> str:
+    """How something is mapped, in words."""
+    dims = dict(where)
+    return f"mapped over an axis of size {size} with dims {[dims.get(i) for i in range(count)]}"
 
 
 def _check(case: Case, wheres: Sequence[Where], size: int) -> None:
     setting = case.native
-    elements = [case.other_args(setting, k) for k in range(size)]
-    parts, found_dims = _run(case, elements, wheres, size)
-    kind = "batch" if case.primitive in rule_tables["batch"] else "axis_batch"
+    elements = [case.other_args(setting, k) for k in range(max(size, 1))]
+    results = Mapped(setting.bind, elements, wheres, size, compiled=case.compiles, x64=setting.x64)
+    kind = "batch" if case.has("batch") else "axis_batch"
     loops: dict[tuple[int, ...], list[list[Any]]] = {}
     for where in wheres:
-        said = _said(case, where, size)
+        how = said(len(setting.args), where, size)
         try:
-            outs = parts[where]
+            outs = results[where]
         except Exception as error:
-            raise Failed(f"{said}: {type(error).__name__}: {error}", kind) from error
+            raise Failed(f"{how}: {type(error).__name__}: {error}", kind) from error
         chosen = tuple(i for i, _ in where)
         if chosen not in loops:
-            loops[chosen] = [
-                setting.base(*[each[i] if i in chosen else x for i, x in enumerate(setting.args)]) for each in elements
-            ]
+            rows = [[each[i] if i in chosen else x for i, x in enumerate(setting.args)] for each in elements]
+            loops[chosen] = [setting.base(*row) for row in rows]
         for n, aval in enumerate(setting.out_avals):
-            if not is_array_type(aval):
-                continue
-            out, dim = outs[n], found_dims[where][n]
-            shape = (size, *aval.shape)
-            got = out if dim is None else np.moveaxis(out, dim, 0)
-            if dim is None and got.shape == aval.shape:
-                got = np.broadcast_to(got, shape)
-            want = np.stack([one[n] for one in loops[chosen]]) if size else np.zeros(shape, aval.dtype)
-            off = difference(got, want, tolerance(case, want.dtype))
-            if off:
-                raise Failed(f"result {n}, {said}, is not what a loop gives: {off}", kind)
+            if is_array_type(aval):
+                want = np.stack([one[n] for one in loops[chosen]])[:size]
+                off = difference(outs[n], want, tolerance(case, want.dtype))
+                if off:
+                    raise Failed(f"result {n}, {how}, is not what a loop gives: {off}", kind)
 
 
 def check_batch(case: Case) -> None:

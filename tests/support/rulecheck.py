@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -11,7 +10,9 @@ import numpy as np
 import pytest
 
 import primax as px
-from primax.extend.interpreters import batching
+from primax.extend.testing.batching import Mapped, choices, said
+from primax.extend.testing.derivatives import central_differences, dot_products
+from primax.extend.testing.values import direction, is_inexact, wide
 
 __all__ = [
     "assert_close",
@@ -40,31 +41,12 @@ def _list(outs: Any) -> list[Any]:
     return list(outs) if isinstance(outs, list | tuple) else [outs]
 
 
-def _inexact(x: Any) -> bool:
-    return bool(px.dtypes.issubdtype(np.asarray(x).dtype, np.inexact))
-
-
-def _wide(x: Any) -> Any:
-    """The value in double precision if it is of inexact type."""
-    x = np.asarray(x)
-    if not _inexact(x):
-        return x
-    return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
-
-
-def _direction(x: Any, seed: int) -> Any:
-    """A tangent of `x`, of magnitude about 1, always the same."""
-    random = np.random.default_rng(seed)
-    t = random.uniform(0.5, 1.5, np.shape(x)) * random.choice([-1.0, 1.0], np.shape(x))
-    return t + 1j * random.uniform(0.5, 1.5, np.shape(x)) if np.iscomplexobj(x) else t
-
-
 def assert_close(got: Any, want: Any, rtol: float | None = None, what: str = "values") -> None:
     """Two arrays have one shape and dtype and agree to a tolerance, relative to the largest element."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
     assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, expected {want.dtype}"
-    if not _inexact(want):
+    if not is_inexact(want):
         np.testing.assert_array_equal(got, want, err_msg=what)
         return
     rtol = _RTOL.get(want.dtype.name, 0.2) if rtol is None else rtol
@@ -85,9 +67,9 @@ def check_jvp(fun: Function, *args: Any, rtol: float = 1e-6, step: float = 1e-5)
       step: of the differences.
     """
     with px.enable_x64(True):
-        args = tuple(map(_wide, args))
-        moving = [i for i, x in enumerate(args) if _inexact(x)]
-        directions = [_direction(args[i], i) for i in moving]
+        args = tuple(map(wide, args))
+        moving = [i for i, x in enumerate(args) if is_inexact(x)]
+        directions = [direction(args[i], i) for i in moving]
 
         def at(*xs: Any) -> Any:
             full = list(args)
@@ -102,11 +84,11 @@ def check_jvp(fun: Function, *args: Any, rtol: float = 1e-6, step: float = 1e-5)
         above = at(*[x + step * t for x, t in zip(primals, directions, strict=True)])
         below = at(*[x - step * t for x, t in zip(primals, directions, strict=True)])
         for i, (out, tangent) in enumerate(zip(outs, tangents, strict=True)):
-            if not _inexact(out):
+            if not is_inexact(out):
                 assert np.asarray(tangent).dtype == px.float0, f"the tangent of output {i} must be float0"
                 continue
-            difference = (np.asarray(above[i]) - np.asarray(below[i])) / (2 * step)
-            assert_close(tangent, difference.astype(out.dtype), rtol, f"the tangent of output {i}")
+            (slope,) = central_differences([above[i]], [below[i]], step)
+            assert_close(tangent, slope.astype(out.dtype), rtol, f"the tangent of output {i}")
 
 
 def check_transpose(fun: Function, *args: Any, rtol: float = 1e-9) -> None:
@@ -121,8 +103,8 @@ def check_transpose(fun: Function, *args: Any, rtol: float = 1e-9) -> None:
       rtol: how far apart the products may be.
     """
     with px.enable_x64(True):
-        args = tuple(map(_wide, args))
-        moving = [i for i, x in enumerate(args) if _inexact(x)]
+        args = tuple(map(wide, args))
+        moving = [i for i, x in enumerate(args) if is_inexact(x)]
         for chosen in [moving, *([i] for i in moving if len(moving) > 1)]:
             _check_dot_product(fun, args, chosen, rtol)
 
@@ -135,19 +117,17 @@ def _check_dot_product(fun: Function, args: tuple[Any, ...], chosen: list[int], 
         return [y for y in _list(fun(*full)) if px.dtypes.issubdtype(y.dtype, np.inexact)]
 
     primals = [args[i] for i in chosen]
-    directions = [_direction(args[i], i) for i in chosen]
+    directions = [direction(args[i], i) for i in chosen]
     _, tangents = px.jvp(at, primals, directions)
     outs, pull_back = px.vjp(at, *primals)
-    cotangents = [_direction(np.asarray(out), 100 + i) for i, out in enumerate(outs)]
+    cotangents = [direction(np.asarray(out), 100 + i) for i, out in enumerate(outs)]
     pulled = pull_back(cotangents)
     for x, ct in zip(primals, pulled, strict=True):
         assert_close(np.shape(ct), np.shape(x), what="the shape of a cotangent")
         assert np.asarray(ct).dtype == x.dtype, f"a cotangent has dtype {ct.dtype}, expected {x.dtype}"
-    forward = [np.sum(np.asarray(t) * ct).real for t, ct in zip(tangents, cotangents, strict=True)]
-    backward = [np.sum(np.asarray(ct) * t).real for ct, t in zip(pulled, directions, strict=True)]
-    size = sum(map(abs, forward)) + sum(map(abs, backward))
-    assert abs(sum(forward) - sum(backward)) <= rtol * size, (
-        f"with respect to arguments {chosen}: <ct, J t> is {sum(forward)}, <J' ct, t> is {sum(backward)}"
+    forward, backward, size = dot_products(tangents, pulled, cotangents, directions)
+    assert abs(forward - backward) <= rtol * size, (
+        f"with respect to arguments {chosen}: <ct, J t> is {forward}, <J' ct, t> is {backward}"
     )
 
 
@@ -156,8 +136,8 @@ def check_grad(fun: Function, *args: Any, order: int = 1, rtol: float = 1e-6, st
     check_jvp(fun, *args, rtol=rtol, step=step)
     check_transpose(fun, *args)
     if order > 1:
-        moving = [i for i, x in enumerate(args) if _inexact(x)]
-        directions = [_direction(_wide(args[i]), 50 + i) for i in moving]
+        moving = [i for i, x in enumerate(args) if is_inexact(x)]
+        directions = [direction(wide(args[i]), 50 + i) for i in moving]
 
         def derivative(*xs: Any) -> Any:
             def at(*ys: Any) -> Any:
@@ -176,7 +156,7 @@ def _vary(x: Any, k: int) -> Any:
     x = np.asarray(x)
     if x.ndim:
         return np.roll(x.ravel(), k).reshape(x.shape)
-    return (x * (1 + 0.0625 * k)).astype(x.dtype) if _inexact(x) else x
+    return (x * (1 + 0.0625 * k)).astype(x.dtype) if is_inexact(x) else x
 
 
 def check_batch(
@@ -194,31 +174,24 @@ def check_batch(
       fun: takes arrays, returns one or a list of them.
       args: for one element.
       size: the length of the mapped axis.
-      most: how many choices of axes are tried for each choice of arguments; they are spread evenly over all.
+      most: how many choices of axes are tried for each choice of arguments.
       rtol: how far apart the results may be.
       mapped: which choices of arguments are tried; all if None.
       vary: `(arg, k)`, that argument for the k-th element.
     """
-    varied = [[np.asarray(vary(x, k)) for k in range(size)] for x in args]
-    positions = range(len(args))
-    choices = mapped or [c for n in range(1, len(args) + 1) for c in itertools.combinations(positions, n)]
-    for chosen in choices:
-        loop = [_list(fun(*[varied[i][k if i in chosen else 0] for i in positions])) for k in range(size)]
-        axes = list(itertools.product(*[range(np.ndim(args[i]) + 1) for i in chosen]))
-        for dims in axes[:: -(-len(axes) // most)]:
-            where = dict(zip(chosen, dims, strict=True))
-            values = [np.stack(varied[i], where[i]) if i in where else varied[i][0] for i in positions]
-            outs, out_dims = batching.batch_flat(
-                lambda *xs: _list(fun(*xs)),
-                batching.AxisData(None, size),
-                values,
-                [where.get(i) for i in positions],
-            )
-            for n, (out, dim) in enumerate(zip(outs, out_dims, strict=True)):
-                want = np.stack([np.asarray(element[n]) for element in loop])
-                out = np.asarray(out)
-                got = np.broadcast_to(out, want.shape) if dim is None else np.moveaxis(out, dim, 0)
-                assert_close(got, want, rtol, f"output {n}, mapped over axes {where}")
+    elements = [[np.asarray(vary(x, k)) for x in args] for k in range(size)]
+    ranks = {i: np.ndim(x) for i, x in enumerate(args)}
+    wheres = choices(ranks, most, mapped)
+    results = Mapped(lambda *xs: _list(fun(*xs)), elements, wheres, size, x64=px.config.enable_x64)
+    loops: dict[tuple[int, ...], Any] = {}
+    for where in wheres:
+        chosen = tuple(i for i, _ in where)
+        if chosen not in loops:
+            rows = [[each[i] if i in chosen else x for i, x in enumerate(elements[0])] for each in elements]
+            loops[chosen] = [_list(fun(*row)) for row in rows]
+        for n, out in enumerate(results[where]):
+            want = np.stack([np.asarray(element[n]) for element in loops[chosen]])
+            assert_close(out, want, rtol, f"output {n}, {said(len(args), where, size)}")
 
 
 def check_values(fun: Function, reference: Function, *args: Any, rtol: float | None = None) -> None:
