@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
@@ -76,6 +76,7 @@ class Registry:
         *,
         unsupported: Mapping[str, str] | None = None,
         override: bool = False,
+        samples: Sequence[SampleSource] = (),
         **given: Any,
     ) -> None:
         """Enter a primitive and its rules, or further rules for a primitive of another plugin.
@@ -84,6 +85,7 @@ class Registry:
           primitive: what the rules are for.
           unsupported: for kinds that cannot be given, the reason, which the user is told.
           override: whether rules that are there already are replaced.
+          samples: as for `samples`.
           given: rules by kind: impl, abstract_eval, jvp, transpose, batch, lowering and the other keys of
             `rule_tables`. A lowering may be a mapping from platforms to rules, with None for all others. None
             means that there is no rule. A rule may be a derivation, such as `derive.loop`. One that was made from
@@ -104,6 +106,8 @@ class Registry:
         for kind, reason in unsupported.items():
             reasons = rule_tables[kind].unsupported
             self._log("unsupported", primitive.name, kind, None, _put(reasons, primitive, reason))
+        if samples:
+            self.samples(primitive, *samples)
 
     def samples(self, primitive: Primitive, *samples: SampleSource) -> None:
         """Give samples of a primitive, for the conformance kit, in addition to those it has.

@@ -169,9 +169,7 @@ def _hand_over(
     unsupported: Mapping[str, str],
     samples: tuple[SampleSource, ...],
 ) -> None:
-    registry.define(primitive, unsupported=unsupported, **given)
-    if samples:
-        registry.samples(primitive, *samples)
+    registry.define(primitive, unsupported=unsupported, samples=samples, **given)
 
 
 def _enter(
