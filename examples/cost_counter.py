@@ -13,8 +13,8 @@ import numpy as np
 
 import primax as px
 import primax.numpy as pnp
+from primax.extend import Interpreter
 from primax.extend.core.primitives import dot_general_p
-from primax.extend.interpreter import Interpreter
 from primax.extend.source_info_util import summarize
 
 MOVING = "broadcast_in_dim concatenate convert_element_type copy iota reshape rev slice split squeeze transpose".split()

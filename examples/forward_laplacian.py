@@ -19,7 +19,7 @@ import numpy as np
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend.interpreter import Interpreter, replay
+from primax.extend import Interpreter, replay
 
 
 class Carried(NamedTuple):

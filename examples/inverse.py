@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import primax as px
 import primax.numpy as pnp
+from primax.extend import Interpreter, replay
 from primax.extend.core.primitives import (
     add_p,
     atanh_p,
@@ -19,7 +20,6 @@ from primax.extend.core.primitives import (
     sub_p,
     tanh_p,
 )
-from primax.extend.interpreter import Interpreter, replay
 
 
 class WayBack:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend import core, source_info_util
+from primax.extend import Interpreter, core, source_info_util
 from primax.extend.core import primitives
-from primax.extend.interpreter import Interpreter
 
 source_info_util.register_exclusion(__file__)  # messages name the line of the user, not one of ours
 
