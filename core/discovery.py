@@ -16,9 +16,13 @@ are object references in form, so that every build backend accepts them.
 from __future__ import annotations
 
 import importlib
+import os
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from importlib.machinery import PathFinder
 from typing import Any
 
 __all__ = ["ApiRange", "Found", "installed_plugins"]
@@ -30,6 +34,7 @@ _HEADER = r"(?im)^(name|version):(.*)$"
 _RANGE = rf"{_VERSION}(?:\s*:\s*{_VERSION})?"
 
 Version = tuple[int, int]
+Read = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,60 +94,118 @@ def show_version(version: Version) -> str:
 
 def installed_plugins() -> list[Found]:
     """Every plugin that a distribution other than primax offers, by name and distribution."""
-    metadata = importlib.import_module("importlib.metadata")  # 12 ms that `import primax` does not spend
-    try:
-        found = _offers(metadata.entry_points(group=GROUP))
-    except Exception:  # one distribution's metadata is malformed: read the others one by one
-        found = _one_by_one(metadata)
+    found = [each for read in _distributions() for each in _offers(read)]
     return sorted(found, key=lambda each: (each.name, each.distribution, each.version, each.entry_point))
 
 
-def _offers(points: Iterable[Any]) -> list[Found]:
-    found = []
-    offered: dict[tuple[str, str], list[Any]] = {}
-    for point in points:
-        offered.setdefault(_identity(point.dist), []).append(point)
-    for (distribution, version), own in offered.items():
-        if _normal(distribution) == "primax":
-            continue
-        names = {point.name for point in own}
-        ranges = {point.name: point.value for point in own[0].dist.entry_points if point.group == API_GROUP}
-        stray = sorted(ranges.keys() - names)
-        for point in own:
-            error = ""
-            if stray and point.name not in ranges:
-                error = (
-                    f"its distribution states the API version of {stray[0]!r} in group {API_GROUP!r}, "
-                    f"but offers {', '.join(map(repr, sorted(names)))}"
-                )
-            target = point.value.partition("[")[0].strip()
-            found.append(Found(point.name, distribution, version, target, ranges.get(point.name), error))
-    return found
-
-
-def _one_by_one(metadata: Any) -> list[Found]:
-    found = []
-    seen = set()
-    for distribution in metadata.distributions():
-        name, version = _identity(distribution)
-        if _normal(name) in seen:
-            continue
-        seen.add(_normal(name))
-        try:
-            found += _offers([point for point in distribution.entry_points if point.group == GROUP])
-        except Exception as error:
-            if GROUP in (distribution.read_text("entry_points.txt") or ""):
-                problem = f"its entry_points.txt cannot be read: {error!r}"
-                found.append(Found(name, name, version, "", None, problem))
-    return found
-
-
-def _identity(distribution: Any) -> tuple[str, str]:
-    """Name and version, read off the lines that say so: parsing all metadata takes ten times as long."""
+def _offers(read: Read) -> list[Found]:
+    """The plugins of one distribution."""
+    text = read("entry_points.txt") or ""
+    if GROUP not in text:
+        return []
     try:
-        text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-    except Exception:
-        return "unknown", "unknown"
+        groups = _entry_points(text)
+    except ValueError as error:
+        name, version = _identity(read)
+        return [Found(name, name, version, "", None, f"its entry_points.txt cannot be read: {error}")]
+    points, ranges = groups[GROUP], dict(groups[API_GROUP])
+    if not points:
+        return []
+    distribution, version = _identity(read)
+    if _normal(distribution) == "primax":
+        return []
+    names = sorted({name for name, _ in points})
+    stray = sorted(ranges.keys() - set(names))
+    found = []
+    for name, value in points:
+        problem = ""
+        if stray and name not in ranges:
+            problem = (
+                f"its distribution states the API version of {stray[0]!r} in group {API_GROUP!r}, "
+                f"but offers {', '.join(map(repr, names))}"
+            )
+        target = value.partition("[")[0].strip()
+        found.append(Found(name, distribution, version, target, ranges.get(name), problem))
+    return found
+
+
+def _entry_points(text: str) -> dict[str, list[tuple[str, str]]]:
+    """Names and values in the groups that matter.
+
+    Raises:
+      ValueError: a line in one of them is not of the form `name = value`.
+    """
+    groups: dict[str, list[tuple[str, str]]] = {GROUP: [], API_GROUP: []}
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            group = line[1:-1]
+        elif line and not line.startswith("#") and group in groups:
+            name, equals, value = line.partition("=")
+            if not equals:
+                raise ValueError(f"a line must be of the form 'name = value', got {line!r}")
+            groups[group].append((name.strip(), value.strip()))
+    return groups
+
+
+def _distributions() -> Iterator[Read]:
+    """What reads the metadata of each distribution; of several with one name, the first on `sys.path`."""
+    seen = set()
+    folders = _metadata_folders()
+    if folders is not None:
+        for folder in folders:
+            name = _normal(os.path.basename(folder).rpartition(".")[0].partition("-")[0])
+            if name not in seen:
+                seen.add(name)
+                yield partial(_read, folder)
+        return
+    for distribution in importlib.import_module("importlib.metadata").distributions():
+        read = partial(_read_any, distribution)
+        name = _normal(_identity(read)[0])
+        if name not in seen:
+            seen.add(name)
+            yield read
+
+
+def _metadata_folders() -> list[str] | None:
+    """The folders of metadata on `sys.path`; None if some distribution may be elsewhere, as in an archive.
+
+    `importlib.metadata` knows all places, but takes five times as long, most of it to be imported.
+    """
+    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
+        return None
+    found = []
+    for entry in sys.path:
+        if entry.endswith(".egg") or os.path.isfile(entry):
+            return None
+        try:
+            names = sorted(os.listdir(entry or "."))
+        except OSError:
+            continue
+        found += [os.path.join(entry, name) for name in names if name.lower().endswith((".dist-info", ".egg-info"))]
+    return found
+
+
+def _read(folder: str, name: str) -> str | None:
+    """A file of a folder, whatever bytes it has; None if it cannot be read."""
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _read_any(distribution: Any, name: str) -> str | None:
+    """A file of a distribution, wherever it is; None if it cannot be read."""
+    try:
+        return distribution.read_text(name)  # type: ignore[no-any-return]
+    except Exception:  # what finders from elsewhere raise is not known
+        return None
+
+
+def _identity(read: Read) -> tuple[str, str]:
+    """Name and version, read off the lines that say so: parsing all metadata takes ten times as long."""
+    text = read("METADATA") or read("PKG-INFO") or ""
     found = {key.lower(): value.strip() for key, value in re.findall(_HEADER, text.partition("\n\n")[0])}
     return found.get("name") or "unknown", found.get("version") or "unknown"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from distributions import REPORT, Site, states
 
-from primax.core.discovery import ApiRange
+from primax.core.discovery import ApiRange, installed_plugins
 
 
 @pytest.fixture
@@ -91,3 +93,52 @@ def test_an_api_range_is_read_from_an_object_reference(text: str, inside: Any, o
 def test_an_api_range_of_another_form_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="an API range must look like"):
         ApiRange.parse(text)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A `sys.path` with two folders, in which nothing is installed."""
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+    monkeypatch.setattr("sys.path", [str(folder) for folder in folders])
+    return sys.path
+
+
+def test_of_two_distributions_of_one_name_the_first_on_the_path_counts(path: list[str]) -> None:
+    for folder, version in zip(path, ("2.0", "1.0"), strict=True):
+        Site(Path(folder)).install("my-dist", version, entry_points="[primax]\nalpha = alpha_plugin\n")
+    assert [(each.distribution, each.version) for each in installed_plugins()] == [("my-dist", "2.0")]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_plugins_are_found_alike_wherever_distributions_may_be(
+    path: list[str], elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (Site(Path(folder)) for folder in path)
+    first.install("one", entry_points="[console_scripts]\nx = y:z\n\n[primax]\n# a comment\nalpha=a : B.c [extra]\n")
+    second.install("two", entry_points="[primax]\nbeta = b\ngamma = g\n[primax.api]\nbeta = v1_0\ngamma = v2_0\n")
+    second.install("primax", "9", entry_points="[primax]\nstructural = primax.plugins.structural\n")
+    second.install("no-plugin", entry_points="[primax.api]\nbeta = v1_0\n")
+    if elsewhere:
+        with zipfile.ZipFile(Path(path[0], "archive.zip"), "w") as archive:
+            archive.writestr("three-1.0.dist-info/METADATA", "Name: three\nVersion: 1.0\n\nName: nothing\n")
+            archive.writestr("three-1.0.dist-info/entry_points.txt", "[primax]\ndelta = d\n")
+        monkeypatch.setattr("sys.path", [*path, str(Path(path[0], "archive.zip"))])
+    found = [(each.name, each.distribution, each.version, each.entry_point, each.api) for each in installed_plugins()]
+    in_archive = [("delta", "three", "1.0", "d", None)] if elsewhere else []
+    assert found == [
+        ("alpha", "one", "1.0", "a : B.c", None),
+        ("beta", "two", "1.0", "b", "v1_0"),
+        *in_archive,
+        ("gamma", "two", "1.0", "g", "v2_0"),
+    ]
+
+
+def test_bytes_that_are_no_text_hide_nothing(path: list[str]) -> None:
+    site = Site(Path(path[0]))
+    site.install("alpha", entry_points="[primax]\nalpha = a\n")
+    for name in ("METADATA", "entry_points.txt"):
+        (Path(path[0]) / f"odd{name}-1.0.dist-info").mkdir()
+        (Path(path[0]) / f"odd{name}-1.0.dist-info" / name).write_bytes(b"\xff\xfe[primax]\x00\n")
+    assert [each.name for each in installed_plugins()] == ["alpha"]
