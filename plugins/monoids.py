@@ -26,11 +26,13 @@ class Monoid:
       combine: its primitive.
       identity: from a dtype to the element that changes nothing.
       accepts: the dtypes it is defined for.
+      ufunc: the same in NumPy, which samples are compared with.
     """
 
     combine: core.Primitive
     identity: Callable[[Any], Any]
     accepts: Accepts
+    ufunc: np.ufunc
 
     def start(self, dtype: Any) -> Any:
         """The identity as a NumPy scalar."""
@@ -67,10 +69,10 @@ def _all_bits(dtype: Any) -> Any:
     return _greatest(dtype) if dtypes.is_unsigned_integer(dtype) or dtypes.is_bool(dtype) else -1
 
 
-ADD = Monoid(add_p, lambda dtype: 0, NUMERIC)
-MUL = Monoid(mul_p, lambda dtype: 1, NUMERIC)
-MAX = Monoid(max_p, _least, ANY)
-MIN = Monoid(min_p, _greatest, ANY)
-AND = Monoid(and_p, _all_bits, BOOL_OR_INT)
-OR = Monoid(or_p, lambda dtype: 0, BOOL_OR_INT)
-XOR = Monoid(xor_p, lambda dtype: 0, BOOL_OR_INT)
+ADD = Monoid(add_p, lambda dtype: 0, NUMERIC, np.add)
+MUL = Monoid(mul_p, lambda dtype: 1, NUMERIC, np.multiply)
+MAX = Monoid(max_p, _least, ANY, np.maximum)
+MIN = Monoid(min_p, _greatest, ANY, np.minimum)
+AND = Monoid(and_p, _all_bits, BOOL_OR_INT, np.bitwise_and)
+OR = Monoid(or_p, lambda dtype: 0, BOOL_OR_INT, np.bitwise_or)
+XOR = Monoid(xor_p, lambda dtype: 0, BOOL_OR_INT, np.bitwise_xor)

@@ -13,8 +13,8 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import add, div_p, max, min, mul, mul_p
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
-from primax.plugins.comparison import eq_p, ne_p
-from primax.plugins.elementwise import ORDERED
+from primax.plugins.comparison import eq_p, lt_p, ne_p
+from primax.plugins.elementwise import ORDERED, Accepts
 from primax.plugins.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
 from primax.plugins.structural import (
     broadcast_in_dim_p,
@@ -478,6 +478,48 @@ def _reduce_lowering(
     return reduce_region(ctx, args[:count], args[count:], computation, dimensions)
 
 
+def _samples(accepts: Accepts, reference: Callable[..., Any], *ways: dict[str, Any]) -> Callable[[], list[core.Sample]]:
+    """Arrays of each kind of dtype that is accepted: of the first in each way, of the others in one."""
+
+    def make() -> list[core.Sample]:
+        x = 2 * np.sin(np.arange(1, 13)).reshape(2, 3, 2)
+        kinds = [np.float32(x), np.complex64(x + 1j * x[::-1]), np.int32(8 * x), x > 0]
+        first, *others = [x for x in kinds if x.dtype in accepts]
+        taken = [*((first, way) for way in ways), *zip(others, ways, strict=False)]
+        return [core.Sample([x], way, reference=reference) for x, way in taken]
+
+    return make
+
+
+def _reduced(monoid: Monoid) -> Callable[..., Any]:
+    return lambda x, *, axes: monoid.ufunc.reduce(x, axis=axes)
+
+
+def _arg_reduced(function: Any) -> Callable[..., Any]:
+    return lambda x, *, axes, index_dtype: function(x, *axes).astype(index_dtype)
+
+
+def _reduce_samples() -> list[core.Sample]:
+    """A commutative function of one array, and one of an array and the positions of its elements."""
+    x = np.sin(np.arange(1, 7)).reshape(2, 3)
+    places = np.int32(np.arange(6).reshape(2, 3))
+    number, place = ShapedArray((), np.float64), ShapedArray((), np.int32)
+    with core.config.enable_x64(True):
+        join = core.trace_to_jaxpr(lambda x, y: [add(add(x, y), mul(x, y))], [number, number])
+        greater = core.trace_to_jaxpr(
+            lambda x, i, y, j: [max(x, y), select_n_p.bind(lt_p.bind(x, y), i, j)], [number, place, number, place]
+        )
+    one = [x, np.float64(0)]
+    two = [x, places, np.float64(-2), np.int32(-1)]
+    return [
+        core.Sample(one, {"computation": join, "dimensions": (1,)}, "columns"),
+        core.Sample(one, {"computation": join, "dimensions": (0, 1)}, "all"),
+        core.Sample(two, {"computation": greater, "dimensions": (0,)}, "two arrays"),
+    ]
+
+
+_AXES = ({"axes": (1,)}, {"axes": (0, 2)})
+_ARG_AXES = ({"axes": (1,), "index_dtype": np.dtype(np.int32)}, {"axes": (2,), "index_dtype": np.dtype(np.int8)})
 _JVPS = {
     reduce_max_p: _extremum_jvp(reduce_max_p),
     reduce_min_p: _extremum_jvp(reduce_min_p),
@@ -495,14 +537,16 @@ def primax_register(registry: Any) -> None:
                 jvp=_JVPS.get(primitive) or ad.zero_jvp(primitive),
                 batch=batching.reducer(primitive),
                 lowering=_lowering(primitive, monoid),
+                samples=[_samples(monoid.accepts, _reduced(monoid), *_AXES)],
             )
-    for primitive, extremum in ((argmax_p, reduce_max_p), (argmin_p, reduce_min_p)):
+    for primitive, extremum, function in ((argmax_p, reduce_max_p, np.argmax), (argmin_p, reduce_min_p, np.argmin)):
         registry.define(
             primitive,
             abstract_eval=_arg_abstract_eval(primitive.name),
             jvp=ad.zero_jvp(primitive),
             batch=batching.reducer(primitive),
             lowering=_arg_lowering(extremum),
+            samples=[_samples(ORDERED, _arg_reduced(function), *_ARG_AXES)],
         )
     registry.define(
         reduce_p,
@@ -510,4 +554,5 @@ def primax_register(registry: Any) -> None:
         jvp=_reduce_jvp,
         axis_batch=_reduce_batch,
         lowering=_reduce_lowering,
+        samples=[_reduce_samples],
     )
