@@ -66,9 +66,9 @@ class Primitive:
         """Apply the primitive under a given trace."""
         return trace.process(self, args, params)
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Split an equation's parameters into callables to bind with, and the rest."""
-        return [], params
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """What to bind with, from the parameters of an equation: they themselves, unless a subclass says otherwise."""
+        return params
 
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Register the impl rule; usable as a decorator."""

@@ -40,11 +40,11 @@ def replay(eqn: JaxprEqn, values: Sequence[Any]) -> list[Any]:
     >>> replay(eqn, [5.0, 1.0])
     [Array(6., dtype=float32, weak_type=True)]
     """
-    functions, params = eqn.primitive.get_bind_params(eqn.params)
+    params = eqn.primitive.get_bind_params(eqn.params)
     before = thread.source
     thread.source = before if eqn.source_info is None else eqn.source_info
     try:
-        out = eqn.primitive.bind(*functions, *values, **params)
+        out = eqn.primitive.bind(*values, **params)
     finally:
         thread.source = before
     return list(out) if eqn.primitive.multiple_results else [out]

@@ -86,13 +86,13 @@ def test_replay_returns_all_results_of_a_call():
     assert [float(x) for x in replay(eqn, [5.0])] == [6.0, 10.0]
 
 
-def test_replay_binds_the_functions_that_get_bind_params_makes():
+def test_replay_binds_with_the_parameters_that_get_bind_params_makes():
     class Applying(core.Primitive):
         def get_bind_params(self, params):
-            return [core.jaxpr_as_fun(params["jaxpr"])], {}
+            return {"fun": core.jaxpr_as_fun(params["jaxpr"])}
 
     apply_p = Applying("apply", multiple_results=True)
-    apply_p.def_impl(lambda fun, *args: fun(*args))
+    apply_p.def_impl(lambda *args, fun: fun(*args))
     closed = px.make_jaxpr(lambda x: -x)(1.0)
     eqn = core.new_jaxpr_eqn(closed.jaxpr.invars, [core.Var(a) for a in closed.out_avals], apply_p, {"jaxpr": closed})
     assert [float(x) for x in replay(eqn, [2.0])] == [-2.0]

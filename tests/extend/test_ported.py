@@ -110,7 +110,15 @@ def multiply_add(px, m):
     yield "in terms of lax", m.square_add_lax, (X, Y), (0, 0), (0, 1)
 
 
-PROGRAMS = {f.__name__: f for f in (linear_solve, communication, fourier, tags, multiply_add)}
+def interpreting(px, m):
+    def f(x):
+        return px.jit(px.numpy.sin)(x) * px.numpy.sin(2.0 * x)
+
+    yield "swapped", m.swap_sines(f), (X,), (0,), 0
+    yield "inverse", m.inverse(lambda x: px.numpy.exp(-px.numpy.tanh(x))), (np.exp(0.5 * np.tanh(X)),), (0,), 0
+
+
+PROGRAMS = {f.__name__: f for f in (linear_solve, communication, fourier, tags, multiply_add, interpreting)}
 
 
 @cache
@@ -178,3 +186,14 @@ def test_tags_are_found_in_programs_by_those_who_look():
         assert m.tags_of(px.make_jaxpr(outer)(*args)) == ["outer", "inner"]
         assert m.tags_of(px.make_jaxpr(px.vmap(px.jit(inner)))(W)) == ["inner"]
         assert "func.func private @inner" in px.jit(inner).lower(X).as_text()
+
+
+def test_interpreters_see_the_same_programs():
+    found = []
+    for px, m in both_modules("interpreting"):
+
+        def f(x, y, px=px):
+            return px.jit(lambda x: px.lax.sin(px.lax.exp(x)))(x), px.lax.exp(y)
+
+        found.append((m.count(f, X, Y), m.trim(f, X, Y)))
+    assert found[0] == found[1] == ({"exp": 2, "sin": 1}, (1, [True, False]))
