@@ -50,6 +50,7 @@ from primax.plugins.devices import block_until_ready, copy_to_host_async, device
 
 if TYPE_CHECKING:
     from primax.plugins.callbacks import io_callback, pure_callback
+    from primax.plugins.custom_derivatives import custom_jvp, custom_vjp
 
 __version__ = "0.1.0"
 
@@ -61,6 +62,8 @@ __all__ = [
     "clear_caches",
     "config",
     "copy_to_host_async",
+    "custom_jvp",
+    "custom_vjp",
     "default_backend",
     "default_matmul_precision",
     "device_count",
@@ -97,7 +100,14 @@ _SUBMODULES = frozenset(
 )
 
 # Functions whose modules are imported when they are first used.
-_FUNCTIONS = {"io_callback": "primax.plugins.callbacks", "pure_callback": "primax.plugins.callbacks"}
+_FUNCTIONS = {
+    name: f"primax.plugins.{family}"
+    for family, names in {
+        "callbacks": ("io_callback", "pure_callback"),
+        "custom_derivatives": ("custom_jvp", "custom_vjp"),
+    }.items()
+    for name in names
+}
 
 host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES, version=__version__)
 

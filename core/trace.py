@@ -200,8 +200,15 @@ class Tracer(Operand):
 
 
 def escaped(tracer: Tracer) -> UnexpectedTracerError:
-    """The error for a tracer that is used after its trace has ended."""
+    """The error for a tracer that is used where its trace is not at work, above all after that has ended."""
     made = tracer._trace.provenance(tracer)
+    if tracer._trace.alive:
+        where = tracer._trace.transformation
+        return UnexpectedTracerError(
+            f"{tracer.describe()} inside {where} was used by a function that runs outside of {where}, "
+            f"such as one with custom derivatives, or a callback.{' ' + made if made else ''}\n"
+            "Pass it to that function as an argument instead of closing over it."
+        )
     return UnexpectedTracerError(
         f"{tracer.describe()} escaped from {tracer._trace.transformation}, where it was made, and was used "
         f"after that had ended.{' ' + made if made else ''}\n"

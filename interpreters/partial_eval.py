@@ -82,9 +82,9 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Seque
             if type(v) is not Literal and v not in bound:
                 residual_vars[v] = None
         bound.update(eqn.outvars)
-    for v in rest.outvars:
-        if type(v) is not Literal and v not in bound:
-            residual_vars[v] = None
+    for out in rest.outvars:
+        if isinstance(out, Var) and out not in bound:
+            residual_vars[out] = None
     constants = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     consts = [v for v in residual_vars if v in constants]
     known_invars = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if not u]

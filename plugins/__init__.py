@@ -19,6 +19,7 @@ BUILTIN_FAMILIES = (
     "dot",
     "calls",
     "control_flow",
+    "custom_derivatives",
     "devices",
     "export",
     "callbacks",

@@ -1,0 +1,28 @@
+"""Custom derivatives: functions that say themselves how they are differentiated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import hookimpl
+from primax.plugins.custom_derivatives import jvp_rules, vjp_rules
+from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
+from primax.plugins.custom_derivatives.custom_vjp import CustomVJPPrimal, custom_vjp
+from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
+from primax.plugins.custom_derivatives.vjp_rules import custom_lin_p, custom_vjp_call_p
+
+__all__ = [
+    "CustomVJPPrimal",
+    "custom_jvp",
+    "custom_jvp_call_p",
+    "custom_lin_p",
+    "custom_vjp",
+    "custom_vjp_call_p",
+]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.define(custom_jvp_call_p, **jvp_rules.rules)
+    registry.define(custom_vjp_call_p, **vjp_rules.rules)
+    registry.define(custom_lin_p, **vjp_rules.lin_rules)

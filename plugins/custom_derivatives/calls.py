@@ -1,0 +1,139 @@
+"""What calls of functions with custom derivatives have in common: a Python function, or a program once staged.
+
+A parameter `call_jaxpr` is a function of flat arguments while Python is at work, so that it may look at values,
+and a closed jaxpr in equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters.partial_eval import close_over
+
+__all__ = [
+    "batched_call",
+    "call_abstract_eval",
+    "call_check",
+    "call_impl",
+    "call_lowering",
+    "call_transpose",
+    "evaluate",
+    "in_place",
+    "interpret_call",
+    "refuse_closed_over",
+    "stage_call",
+]
+
+
+def evaluate(call: Any, args: Sequence[Any]) -> list[Any]:
+    """The results of a call, by whatever trace is current."""
+    if isinstance(call, core.ClosedJaxpr):
+        return core.eval_jaxpr(call.jaxpr, call.consts, *args)
+    return call(*args)  # type: ignore[no-any-return]
+
+
+def call_impl(*args: Any, call_jaxpr: Any, name: str, **params: Any) -> Any:
+    """The impl rule: run the function. Its custom derivatives play no role."""
+    outs = evaluate(call_jaxpr, args)
+    for x in outs:
+        if isinstance(x, core.Tracer):
+            raise closed_over(name, x)
+    return outs
+
+
+def closed_over(name: str, x: Any) -> Exception:
+    """The error for a function that closes over a value of a transformation around it."""
+    return core.UnexpectedTracerError(
+        f"{name} has custom derivatives, and must not close over {x.describe()} inside {x._trace.transformation}: its "
+        "rule says nothing about the derivative with respect to that. Pass it as an argument, or use closure_convert."
+    )
+
+
+def refuse_closed_over(name: str, consts: Sequence[Any], tangents: Sequence[Any]) -> None:
+    """Refuse to differentiate with respect to what a function closes over."""
+    for x, t in zip(consts, tangents, strict=True):
+        if type(t) is not ad.Zero:
+            raise core.UnexpectedTracerError(
+                f"{name} has custom derivatives, and closes over a value of type {core.get_aval(x).str_short()} that "
+                "is being differentiated, about which its rule says nothing. Pass it as an argument, or use "
+                "closure_convert."
+            )
+
+
+def stage_call(trace: Any, primitive: core.Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The staging rule: the function becomes a program, which takes what it closes over as arguments."""
+    call, name = params["call_jaxpr"], params["name"]
+    consts: list[Any] = []
+    if not isinstance(call, core.ClosedJaxpr):
+        closed = core.trace_to_jaxpr(call, [core.get_aval(x) for x in args], name, "the tracing")
+        for effect in closed.effects:
+            if not core.kind_of(effect).custom_derivatives:
+                raise NotImplementedError(
+                    f"{name} has custom derivatives, and must not have the effect {effect!r}; "
+                    f"register_effect({type(effect).__name__}, custom_derivatives=True) allows it"
+                )
+        consts = closed.consts
+        for x in consts:
+            if isinstance(x, core.Tracer) and not _encloses(x._trace, trace):
+                raise closed_over(name, x)
+        call = core.ClosedJaxpr(close_over(closed.jaxpr))
+    params = {**params, "call_jaxpr": call, "num_consts": params["num_consts"] + len(consts)}
+    return trace.add_eqn(primitive, [*consts, *args], call.out_avals, params, call.effects)
+
+
+def _encloses(outer: Any, trace: Any) -> bool:
+    while trace is not None and trace is not outer:
+        trace = trace.parent
+    return trace is outer
+
+
+def call_abstract_eval(*avals: Any, call_jaxpr: Any, name: str, **params: Any) -> Any:
+    if not isinstance(call_jaxpr, core.ClosedJaxpr):
+        call_jaxpr = core.trace_to_jaxpr(call_jaxpr, avals, name, "the tracing")
+    return call_jaxpr.out_avals, call_jaxpr.effects
+
+
+def call_check(context: Any, *atoms: Any, call_jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+    context.check_operands(call_jaxpr, atoms)
+    return call_jaxpr.out_avals, call_jaxpr.effects
+
+
+def call_transpose(cts: Any, *args: Any, call_jaxpr: Any, **params: Any) -> Any:
+    """The transpose of a program that is linear in its undefined arguments, without regard to its rule."""
+    linear = [type(x) is ad.UndefinedPrimal for x in args]
+    nonzero = [type(ct) is not ad.Zero for ct in cts]
+    program, flags = ad.transpose_jaxpr(call_jaxpr, linear, nonzero)
+    given = [x for x in args if type(x) is not ad.UndefinedPrimal] + [ct for ct in cts if type(ct) is not ad.Zero]
+    found, kept = iter(core.eval_jaxpr(program.jaxpr, program.consts, *given)), iter(flags)
+    return [
+        (next(found) if next(kept) else ad.Zero(x.aval)) if is_linear else None
+        for x, is_linear in zip(args, linear, strict=True)
+    ]
+
+
+def call_lowering(ctx: mlir.LoweringRuleContext, *args: Any, call_jaxpr: core.ClosedJaxpr, name: str, **_: Any) -> Any:
+    return mlir.call_jaxpr(ctx, name, call_jaxpr, args)
+
+
+def in_place(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
+    """The partial evaluation rule: a function of linear values is linear itself, and is looked into."""
+    with core.set_current_trace(trace):
+        return evaluate(params["call_jaxpr"], args)
+
+
+def batched_call(axis: batching.AxisData, call: Any, dims: Sequence[Any]) -> Any:
+    """A function of a batch, all of whose results are batched, at axis 0."""
+
+    def run(*values: Any) -> list[Any]:
+        outs, out_dims = batching.batch_flat(lambda *xs: evaluate(call, xs), axis, values, dims)
+        return [batching.bdim_at_front(x, d, axis.size) for x, d in zip(outs, out_dims, strict=True)]
+
+    return run
+
+
+def interpret_call(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
+    """Interpreters look into the function; what it says of its derivatives is not theirs to keep."""
+    return interpreter.interpret(eqn.params["call_jaxpr"], *values)

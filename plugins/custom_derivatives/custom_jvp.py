@@ -1,0 +1,173 @@
+"""`custom_jvp`: functions with a rule for their derivative in forward mode, and so in reverse mode too."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import dtypes, tree
+from primax.extend.interpreters import ad
+from primax.plugins.custom_derivatives.arguments import Arguments, resolve, split, without_positions
+from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
+
+__all__ = ["custom_jvp"]
+
+
+class custom_jvp:
+    """A function that is differentiated by a rule of its own.
+
+    The rule is part of every transformation: of `grad` and `vjp` too, under `jit`, `vmap` and control flow. It must
+    be linear in the tangents.
+
+    Args:
+      fun: a function of arrays in any containers. It must not close over values of transformations around it.
+      nondiff_argnums: positions of arguments that are not differentiated; they need not be arrays.
+      nondiff_argnames: names of such arguments.
+
+    >>> import primax as px
+    >>> @px.custom_jvp
+    ... def f(x, y):
+    ...     return px.numpy.sin(x) * y
+    >>> @f.defjvp
+    ... def f_jvp(primals, tangents):
+    ...     (x, y), (dx, dy) = primals, tangents
+    ...     return f(x, y), px.numpy.cos(x) * dx * y + px.numpy.sin(x) * dy
+    >>> float(px.grad(f)(0.0, 3.0))
+    3.0
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
+        if not callable(fun):
+            raise TypeError(f"custom_jvp: fun must be callable, got {fun!r}")
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = without_positions(fun, nondiff_argnums, nondiff_argnames, "custom_jvp")
+        self.jvp: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+
+    def __repr__(self) -> str:
+        return f"<custom_jvp {self.name}>"
+
+    @property
+    def name(self) -> str:
+        return getattr(self.fun, "__name__", type(self.fun).__name__)
+
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+        """Give the rule; usable as a decorator.
+
+        Args:
+          jvp: `(*nondiff, primals, tangents) -> (out, tangent_out)`, where primals and tangents are tuples with one
+            element per differentiated argument.
+          symbolic_zeros: whether tangents that are known to be zero are given as `SymbolicZero`, and may be
+            returned so.
+        """
+        if not callable(jvp):
+            raise TypeError(f"defjvp of {self.name}: jvp must be a function (primals, tangents), got {jvp!r}")
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Give the rule as a sum, one term per argument.
+
+        Args:
+          jvps: for each argument `(tangent, out, *primals) -> tangent_out`, or None where the derivative is zero.
+        """
+        if self.nondiff_argnums:
+            raise TypeError(f"defjvps of {self.name}: there must be no nondiff_argnums, got {self.nondiff_argnums}")
+
+        def jvp(primals: Any, tangents: Any) -> Any:
+            if len(jvps) != len(primals):
+                raise TypeError(
+                    f"defjvps of {self.name}: there must be one rule per argument, "
+                    f"got {len(jvps)} rules for {len(primals)} arguments"
+                )
+            out = self(*primals)
+            terms = [rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
+            if not terms:
+                return out, tree.tree_map(lambda x: ad.zeros_like_aval(core.get_aval(x).to_tangent_aval()), out)
+            return out, functools.reduce(lambda a, b: tree.tree_map(ad.add_tangents, a, b), terms)
+
+        self.defjvp(jvp)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.jvp is None:
+            raise AttributeError(f"custom_jvp function {self.name} has no rule; give it one by {self.name}.defjvp")
+        what = f"custom_jvp function {self.name}"
+        given = split(resolve(self.fun, args, kwargs, what), self.nondiff_argnums, what)
+        call = _Call(self, given)
+        outs = custom_jvp_call_p.bind(
+            *given.leaves,
+            name=self.name,
+            call_jaxpr=call.function,
+            jvp=call.rule,
+            num_consts=0,
+            symbolic_zeros=self.symbolic_zeros,
+        )
+        return tree.unflatten(call.out_tree, outs)
+
+
+class _Call:
+    """One call: the function and its rule on flat lists."""
+
+    def __init__(self, owner: custom_jvp, given: Arguments) -> None:
+        self.owner = owner
+        self.given = given._replace(leaves=[])  # this lives as long as programs do
+        self.jvp = owner.jvp
+        self.out_tree: Any = None
+
+    def function(self, *leaves: Any) -> list[Any]:
+        outs, self.out_tree = tree.flatten(self.owner.fun(*self.given.merged(leaves)))
+        return outs  # type: ignore[no-any-return]
+
+    def rule(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The user's rule; zeros are symbolic in what comes in and what goes out."""
+        given, name = self.given, self.owner.name
+        if not self.owner.symbolic_zeros:
+            tangents = [ad.instantiate_zeros(t) for t in tangents]
+        fixed = [given.fixed[i] for i in sorted(given.fixed)]
+        args = tree.unflatten(given.in_tree, primals), tree.unflatten(given.in_tree, tangents)
+        returned = self.jvp(*fixed, *args)  # type: ignore[misc]
+        rule = f"the rule of {name}, {getattr(self.jvp, '__name__', 'jvp')},"
+        if not isinstance(returned, tuple | list) or len(returned) != 2:
+            raise TypeError(f"custom_jvp: {rule} must return a pair (out, tangent_out), got {returned!r}")
+        outs, out_tree = tree.flatten(returned[0])
+        out_tangents, tangent_tree = tree.flatten(returned[1])
+        if out_tree != tangent_tree:
+            raise TypeError(
+                tree.mismatch_message(
+                    f"custom_jvp: {rule} must return a tangent of the structure of its primal output",
+                    out_tree,
+                    tangent_tree,
+                    "the primal output",
+                    "the tangent output",
+                )
+            )
+        if self.out_tree is not None and self.out_tree != out_tree:
+            raise TypeError(
+                tree.mismatch_message(
+                    f"custom_jvp: {rule} must return what {name} returns",
+                    self.out_tree,
+                    out_tree,
+                    f"the result of {name}",
+                    "the primal output of the rule",
+                )
+            )
+        self.out_tree = out_tree
+        checked = [_checked(rule, i, x, t) for i, (x, t) in enumerate(zip(outs, out_tangents, strict=True))]
+        return outs, checked
+
+
+def _checked(rule: str, i: int, primal: Any, tangent: Any) -> Any:
+    """A tangent that a rule has returned, if its type is that of its primal's tangents."""
+    want = core.get_aval(primal).to_tangent_aval()
+    have = tangent.aval if type(tangent) is ad.Zero else core.get_aval(tangent)
+    if have.shape != want.shape or have.dtype != want.dtype:
+        raise TypeError(
+            f"custom_jvp: {rule} must return tangents of the types of its primal outputs, but output {i} is "
+            f"{core.get_aval(primal).str_short()}, whose tangents are {want.str_short()}, and its tangent is "
+            f"{have.str_short()}"
+        )
+    return ad.Zero(want) if want.dtype == dtypes.float0 else tangent

@@ -1,0 +1,205 @@
+"""`custom_vjp`: functions with a rule for pulling cotangents back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import dtypes, tree
+from primax.extend.interpreters import ad
+from primax.plugins.custom_derivatives.arguments import Arguments, resolve, split, without_positions
+from primax.plugins.custom_derivatives.vjp_rules import custom_vjp_call_p
+
+__all__ = ["CustomVJPPrimal", "custom_vjp"]
+
+
+@dataclass(frozen=True, slots=True)
+class CustomVJPPrimal:
+    """What a forward rule with `symbolic_zeros` is given for each array.
+
+    Attributes:
+      value: the array.
+      perturbed: whether its cotangent is wanted.
+    """
+
+    value: Any
+    perturbed: bool
+
+
+class custom_vjp:
+    """A function that is differentiated in reverse mode by a rule of its own.
+
+    It has no derivative in forward mode. Use `custom_jvp` unless the rule is about the backward pass itself.
+
+    Args:
+      fun: a function of arrays in any containers. It must not close over values of transformations around it.
+      nondiff_argnums: positions of arguments that are not differentiated; they need not be arrays.
+      nondiff_argnames: names of such arguments.
+
+    >>> import primax as px
+    >>> @px.custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda _, ct: (px.numpy.clip(ct, -1, 1),))
+    >>> float(px.grad(lambda x: 5 * clipped(x))(2.0))
+    1.0
+    """
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
+        if not callable(fun):
+            raise TypeError(f"custom_vjp: fun must be callable, got {fun!r}")
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.nondiff_argnums = without_positions(fun, nondiff_argnums, nondiff_argnames, "custom_vjp")
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = False
+
+    def __repr__(self) -> str:
+        return f"<custom_vjp {self.name}>"
+
+    @property
+    def name(self) -> str:
+        return getattr(self.fun, "__name__", type(self.fun).__name__)
+
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Give the rule.
+
+        Args:
+          fwd: takes the arguments of the function, returns `(out, residuals)`.
+          bwd: `(*nondiff, residuals, ct) -> cts`, a tuple with one cotangent per differentiated argument; None is
+            a cotangent of zero, also within containers.
+          symbolic_zeros: whether `fwd` is given a `CustomVJPPrimal` for each differentiated array, and `bwd` a
+            `SymbolicZero` for cotangents that are known to be zero.
+          optimize_remat: accepted, and without effect: what nobody reads of `fwd` is not computed in any case.
+        """
+        for name, rule in (("fwd", fwd), ("bwd", bwd)):
+            if not callable(rule):
+                raise TypeError(f"defvjp of {self.name}: {name} must be a function, got {rule!r}")
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(f"custom_vjp function {self.name} has no rule; give it one by {self.name}.defvjp")
+        what = f"custom_vjp function {self.name}"
+        given = split(resolve(self.fun, args, kwargs, what), self.nondiff_argnums, what)
+        call = _Call(self, given)
+        outs = custom_vjp_call_p.bind(
+            *given.leaves,
+            name=self.name,
+            call_jaxpr=call.function,
+            fwd=call.forward,
+            bwd=call.backward,
+            num_consts=0,
+        )
+        return tree.unflatten(call.out_tree, outs)
+
+
+class _Call:
+    """One call: the function and its rules on flat lists."""
+
+    def __init__(self, owner: custom_vjp, given: Arguments) -> None:
+        self.owner = owner
+        self.given = given._replace(leaves=[])  # this lives as long as programs do
+        self.fwd: Any = owner.fwd
+        self.bwd: Any = owner.bwd
+        self.symbolic_zeros = owner.symbolic_zeros
+        self.avals = given.avals()
+        self.out_tree: Any = None
+        self.residual_tree: Any = None
+
+    def function(self, *leaves: Any) -> list[Any]:
+        outs, self.out_tree = tree.flatten(self.owner.fun(*self.given.merged(leaves)))
+        return outs  # type: ignore[no-any-return]
+
+    def forward(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any]]:
+        """The user's forward rule: results and residuals."""
+        name = self.owner.name
+        leaves: list[Any] = list(primals)
+        if self.symbolic_zeros:
+            leaves = [CustomVJPPrimal(x, nz) for x, nz in zip(primals, nonzero, strict=True)]
+        returned = self.fwd(*self.given.merged(leaves))
+        rule = f"the forward rule of {name}, {getattr(self.fwd, '__name__', 'fwd')},"
+        if not isinstance(returned, tuple | list) or len(returned) != 2:
+            raise TypeError(f"custom_vjp: {rule} must return a pair (out, residuals), got {returned!r}")
+        outs, out_tree = tree.flatten(returned[0])
+        if self.out_tree is not None and self.out_tree != out_tree:
+            raise TypeError(
+                tree.mismatch_message(
+                    f"custom_vjp: {rule} must return what {name} returns",
+                    self.out_tree,
+                    out_tree,
+                    f"the result of {name}",
+                    "the first result of the rule",
+                )
+            )
+        self.out_tree = out_tree
+        residuals, self.residual_tree = tree.flatten(returned[1])
+        return outs, residuals
+
+    def backward(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        """The user's backward rule: one cotangent or `Zero` per leaf of the differentiated arguments."""
+        name = self.owner.name
+        rule = f"the backward rule of {name}, {getattr(self.bwd, '__name__', 'bwd')},"
+        given = list(cts) if self.symbolic_zeros else [ad.instantiate_zeros(ct) for ct in cts]
+        fixed = [self.given.fixed[i] for i in sorted(self.given.fixed)]
+        ct = tree.unflatten(self.out_tree, given)
+        returned = self.bwd(*fixed, tree.unflatten(self.residual_tree, residuals), ct)
+        if isinstance(returned, list):
+            returned = tuple(returned)
+        in_tree = self.given.in_tree
+        parts = tree.treedef_children(in_tree)
+        if not isinstance(returned, tuple) or len(returned) != len(parts):
+            raise TypeError(
+                f"custom_vjp: {rule} must return a tuple of one cotangent per argument, {len(parts)} in all, "
+                f"got {returned!r}"
+            )
+        leaves: list[Any] = []
+        for i, (part, value) in enumerate(zip(parts, returned, strict=True)):
+            leaves += _leaves(rule, i, part, value)
+        return [_checked(rule, k, aval, ct) for k, (aval, ct) in enumerate(zip(self.avals, leaves, strict=True))]
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
+    """The cotangents of the leaves of one argument; None stands for zeros, of a leaf or of all of a container."""
+    filled = tree.unflatten(structure, [0] * structure.num_leaves)
+    try:
+        spread = tree.broadcast_prefix(value, filled, is_leaf=_is_none)
+    except ValueError as error:
+        raise TypeError(
+            f"custom_vjp: {rule} must return, for argument {i}, a cotangent of its structure {structure}, "
+            f"got {tree.tree_structure(value)}"
+        ) from error
+    if len(spread) != len(tree.flatten(value, _is_none)[0]) and any(x is not None for x in spread):
+        raise TypeError(
+            f"custom_vjp: {rule} must return, for argument {i}, a cotangent of its structure {structure}, "
+            f"got {tree.tree_structure(value)}"
+        )
+    return spread
+
+
+def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:
+    """A cotangent that a rule has returned, if its type is that of the argument's tangents."""
+    want = aval.to_tangent_aval()
+    if ct is None or type(ct) is ad.Zero or want.dtype == dtypes.float0:
+        return ad.Zero(want)
+    have = core.get_aval(ct)
+    if have.shape != want.shape or have.dtype != want.dtype:
+        raise TypeError(
+            f"custom_vjp: {rule} must return cotangents of the types of the arguments, but leaf {k} of the arguments "
+            f"is {aval.str_short()}, and its cotangent is {have.str_short()}"
+        )
+    return ct

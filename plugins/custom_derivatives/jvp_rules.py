@@ -1,0 +1,89 @@
+"""`custom_jvp_call_p`: a call of a function that says itself what its derivative is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.interpreters import ad, batching
+from primax.plugins.custom_derivatives.calls import (
+    batched_call,
+    call_abstract_eval,
+    call_check,
+    call_impl,
+    call_lowering,
+    call_transpose,
+    in_place,
+    interpret_call,
+    refuse_closed_over,
+    stage_call,
+)
+
+__all__ = ["custom_jvp_call_p", "rules"]
+
+custom_jvp_call_p = core.Primitive("custom_jvp_call", multiple_results=True)
+
+
+def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, **params: Any) -> Any:
+    refuse_closed_over(name, primals[:num_consts], tangents[:num_consts])
+    return jvp(primals[num_consts:], tangents[num_consts:])
+
+
+def _batch(
+    axis: batching.AxisData, args: Any, dims: Any, *, call_jaxpr: Any, jvp: Any, num_consts: int, **params: Any
+) -> Any:
+    if all(d is None for d in dims):
+        outs = custom_jvp_call_p.bind(*args, call_jaxpr=call_jaxpr, jvp=jvp, num_consts=num_consts, **params)
+        return outs, [None] * len(outs)
+    own = list(dims[num_consts:])
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return batched_rule(axis, jvp, own, primals, tangents)
+
+    outs = custom_jvp_call_p.bind(
+        *args, call_jaxpr=batched_call(axis, call_jaxpr, dims), jvp=rule, num_consts=num_consts, **params
+    )
+    return outs, [0] * len(outs)
+
+
+def batched_rule(
+    axis: batching.AxisData, jvp: Any, dims: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """What a rule makes of a batch: primals and tangents that are batched at axis 0; zeros stay symbolic."""
+    nonzero = [type(t) is not ad.Zero for t in tangents]
+    nonzero_out: list[bool] = []
+    count = len(primals)
+
+    def run(*xs: Any) -> list[Any]:
+        given = iter(xs[count:])
+        ts = [next(given) if nz else ad.Zero.from_primal_value(x) for x, nz in zip(xs[:count], nonzero, strict=True)]
+        outs, out_tangents = jvp(xs[:count], ts)
+        nonzero_out.extend(type(t) is not ad.Zero for t in out_tangents)
+        return [*outs, *(t for t in out_tangents if type(t) is not ad.Zero)]
+
+    values = [*primals, *(t for t in tangents if type(t) is not ad.Zero)]
+    all_dims = [*dims, *(d for d, nz in zip(dims, nonzero, strict=True) if nz)]
+    found, out_dims = batching.batch_flat(run, axis, values, all_dims)
+    front = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(found, out_dims, strict=True)]
+    outs, rest = front[: len(nonzero_out)], iter(front[len(nonzero_out) :])
+    return outs, [next(rest) if nz else ad.Zero.from_primal_value(x) for x, nz in zip(outs, nonzero_out, strict=True)]
+
+
+def _staging(trace: Any, args: Any, params: Any) -> Any:
+    return stage_call(trace, custom_jvp_call_p, args, params)
+
+
+rules = {
+    "impl": call_impl,
+    "effectful_abstract_eval": call_abstract_eval,
+    "jvp": _jvp,
+    "transpose": call_transpose,
+    "axis_batch": _batch,
+    "lowering": call_lowering,
+    "partial_eval": in_place,
+    "staging": _staging,
+    "check": call_check,
+    "interpret": interpret_call,
+    "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
+}

@@ -1,0 +1,218 @@
+"""`custom_vjp_call_p`: a call of a function that says itself how cotangents are pulled back.
+
+Differentiation happens in two steps. When the function is linearized, the forward rule runs, and `custom_lin_p`
+stands for the derivative, which nobody knows; when that is transposed, the backward rule takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import dtypes
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.custom_derivatives.calls import (
+    batched_call,
+    call_abstract_eval,
+    call_check,
+    call_impl,
+    call_lowering,
+    call_transpose,
+    in_place,
+    interpret_call,
+    refuse_closed_over,
+    stage_call,
+)
+from primax.plugins.reductions import reduce_sum
+
+__all__ = ["custom_lin_p", "custom_vjp_call_p", "lin_rules", "rules"]
+
+custom_vjp_call_p = core.Primitive("custom_vjp_call", multiple_results=True)
+custom_lin_p = core.Primitive("custom_lin", multiple_results=True)
+
+
+def _jvp(primals: Any, tangents: Any, *, fwd: Any, bwd: Any, name: str, num_consts: int, **params: Any) -> Any:
+    refuse_closed_over(name, primals[:num_consts], tangents[:num_consts])
+    args, own = primals[num_consts:], tangents[num_consts:]
+    nonzero = tuple(type(t) is not ad.Zero for t in own)
+    outs, residuals = fwd(args, nonzero)
+    out_avals = [core.get_aval(x).to_tangent_aval() for x in outs]
+    moving = tuple(aval for aval in out_avals if aval.dtype != dtypes.float0)
+    given = [t for t in own if type(t) is not ad.Zero]
+    found = iter(
+        custom_lin_p.bind(
+            *residuals, *given, name=name, num_residuals=len(residuals), nonzero=nonzero, bwd=bwd, out_avals=moving
+        )
+    )
+    return outs, [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(found) for aval in out_avals]
+
+
+def _batch(
+    axis: batching.AxisData,
+    args: Any,
+    dims: Any,
+    *,
+    call_jaxpr: Any,
+    fwd: Any,
+    bwd: Any,
+    num_consts: int,
+    **params: Any,
+) -> Any:
+    if all(d is None for d in dims):
+        outs = custom_vjp_call_p.bind(*args, call_jaxpr=call_jaxpr, fwd=fwd, bwd=bwd, num_consts=num_consts, **params)
+        return outs, [None] * len(outs)
+    own = list(dims[num_consts:])
+    residual_dims: list[Any] = []
+
+    def batched_fwd(primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any]]:
+        counts: list[int] = []
+
+        def run(*xs: Any) -> list[Any]:
+            outs, residuals = fwd(xs, nonzero)
+            counts.append(len(outs))
+            return [*outs, *residuals]
+
+        found, found_dims = batching.batch_flat(run, axis, primals, own)
+        count = counts[0]
+        residual_dims[:] = found_dims[count:]
+        outs = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(found[:count], found_dims, strict=False)]
+        return outs, found[count:]
+
+    outs = custom_vjp_call_p.bind(
+        *args,
+        call_jaxpr=batched_call(axis, call_jaxpr, dims),
+        fwd=batched_fwd,
+        bwd=_batched_bwd(axis, bwd, residual_dims, own),
+        num_consts=num_consts,
+        **params,
+    )
+    return outs, [0] * len(outs)
+
+
+def _batched_bwd(axis: batching.AxisData, bwd: Any, residual_dims: list[Any], dims: Sequence[Any]) -> Any:
+    """A backward rule for a batch, whose cotangents are batched at axis 0, and its results where the arguments are.
+
+    What an argument that is not batched contributes to all elements is summed.
+    """
+
+    def run(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        nonzero = [type(ct) is not ad.Zero for ct in cts]
+        kept: list[bool] = []
+        n = len(residuals)
+
+        def one(*xs: Any) -> list[Any]:
+            given = iter(xs[n:])
+            own = [
+                next(given) if nz else ad.Zero(ct.aval.mapped(axis.size, 0))
+                for ct, nz in zip(cts, nonzero, strict=True)
+            ]
+            found = bwd(xs[:n], own)
+            kept.extend(type(ct) is not ad.Zero for ct in found)
+            return [ct for ct in found if type(ct) is not ad.Zero]
+
+        values = [*residuals, *(ct for ct in cts if type(ct) is not ad.Zero)]
+        found, found_dims = batching.batch_flat(one, axis, values, [*residual_dims, *(0 for nz in nonzero if nz)])
+        ready = iter(zip(found, found_dims, strict=True))
+        return [_at(axis, *next(ready), dim) if keep else ad.Zero(None) for keep, dim in zip(kept, dims, strict=True)]
+
+    return run
+
+
+def _at(axis: batching.AxisData, ct: Any, dim: Any, wanted: Any) -> Any:
+    """A cotangent as that of an argument which is batched at `wanted`, or of one that all elements share."""
+    if wanted is not None:
+        return batching.to_dim(ct, axis.size, dim, wanted)
+    front = batching.bdim_at_front(ct, dim, axis.size)
+    return reduce_sum(front, (0,))
+
+
+def _staging(trace: Any, args: Any, params: Any) -> Any:
+    return stage_call(trace, custom_vjp_call_p, args, params)
+
+
+def _refuse(name: str) -> TypeError:
+    return TypeError(
+        f"{name} has a backward rule (custom_vjp), and no forward-mode derivative (jvp, jacfwd, linearize); "
+        "use custom_jvp, from which reverse mode follows, or reverse mode (grad, vjp, jacrev)"
+    )
+
+
+def _lin_impl(*args: Any, name: str, **params: Any) -> Any:
+    raise _refuse(name)
+
+
+def _lin_abstract_eval(*avals: Any, out_avals: Any, **params: Any) -> Any:
+    return list(out_avals)
+
+
+def _lin_transpose(cts: Any, *args: Any, name: str, num_residuals: int, nonzero: Any, bwd: Any, out_avals: Any) -> Any:
+    residuals, tangents = args[:num_residuals], args[num_residuals:]
+    pulled = bwd(residuals, cts)
+    own = [ct for ct, nz in zip(pulled, nonzero, strict=True) if nz]
+    return [
+        *[None] * num_residuals,
+        *(ad.Zero(x.aval) if type(ct) is ad.Zero else ct for x, ct in zip(tangents, own, strict=True)),
+    ]
+
+
+def _lin_jvp(primals: Any, tangents: Any, *, name: str, num_residuals: int, **params: Any) -> Any:
+    if any(type(t) is not ad.Zero for t in tangents[:num_residuals]):
+        raise _refuse(name)
+    bind = {"name": name, "num_residuals": num_residuals, **params}
+    outs = custom_lin_p.bind(*primals, **bind)
+    moving = map(ad.instantiate_zeros, tangents[num_residuals:])
+    return outs, custom_lin_p.bind(*primals[:num_residuals], *moving, **bind)
+
+
+def _lin_batch(
+    axis: batching.AxisData,
+    args: Any,
+    dims: Any,
+    *,
+    num_residuals: int,
+    nonzero: Any,
+    bwd: Any,
+    out_avals: Any,
+    **params: Any,
+) -> Any:
+    given = iter(dims[num_residuals:])
+    own = [next(given) if nz else None for nz in nonzero]
+    outs = custom_lin_p.bind(
+        *args,
+        num_residuals=num_residuals,
+        nonzero=nonzero,
+        bwd=_batched_bwd(axis, bwd, list(dims[:num_residuals]), own),
+        out_avals=tuple(aval.unmapped(axis.size, 0) for aval in out_avals),
+        **params,
+    )
+    return outs, [0] * len(outs)
+
+
+def _lin_lowering(ctx: mlir.LoweringRuleContext, *args: Any, name: str, **params: Any) -> Any:
+    raise _refuse(name)
+
+
+rules = {
+    "impl": call_impl,
+    "effectful_abstract_eval": call_abstract_eval,
+    "jvp": _jvp,
+    "transpose": call_transpose,
+    "axis_batch": _batch,
+    "lowering": call_lowering,
+    "partial_eval": in_place,
+    "staging": _staging,
+    "check": call_check,
+    "interpret": interpret_call,
+    "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
+}
+
+lin_rules = {
+    "impl": _lin_impl,
+    "abstract_eval": _lin_abstract_eval,
+    "jvp": _lin_jvp,
+    "transpose": _lin_transpose,
+    "axis_batch": _lin_batch,
+    "lowering": _lin_lowering,
+    "print": lambda params: {name: params[name] for name in ("name", "num_residuals")},
+}
