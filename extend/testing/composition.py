@@ -12,6 +12,7 @@ from primax.core.host import host
 from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case, Setting, batched, is_array_type
 from primax.extend.testing.derivatives import require_derivatives
+from primax.extend.testing.evaluation import require_lowering
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference
@@ -45,7 +46,7 @@ class Compositions:
         if setting.smooth and case.primitive not in rule_tables["transpose"].unsupported:
             if functions:
                 functions["vmap_of_grad"] = self.vmap_of_grad
-            if "jit" in host.primitives:
+            if "jit" in host.primitives and case.has_lowering:
                 functions["grad_of_jit"] = self.grad_of_jit
         inputs = [*args, *tangents, *cotangents, *setting.args, *setting.cotangents]
         self.parts = Parts(functions, inputs, compiled=case.compiles, x64=setting.x64)
@@ -189,6 +190,7 @@ def check_vmap_of_grad(case: Case) -> None:
 def check_grad_of_jit(case: Case) -> None:
     """Cotangents pulled back through a compiled call of the primitive are those of the primitive."""
     require_derivatives(case, reverse=True)
+    require_lowering(case)
     if "jit" not in host.primitives:
         raise NotRun("no active plugin has a primitive called jit")
     found, outs = _result(case, "grad_of_jit")

@@ -29,6 +29,7 @@ __all__ = [
     "check_parameters",
     "check_reference",
     "eager",
+    "require_lowering",
     "require_types",
     "tolerance",
 ]
@@ -92,7 +93,12 @@ def _require_impl(case: Case) -> None:
         raise NotRun("there is no impl rule: evaluation compiles the lowering")
 
 
-def _require_lowering(case: Case) -> None:
+def require_lowering(case: Case) -> None:
+    """Go on only if there is a lowering.
+
+    Raises:
+      NotRun: there is none.
+    """
     case.refuse_unsupported("lowering")
     if not case.has_lowering:
         raise NotRun("there is no lowering rule; see the check 'registration'")
@@ -100,7 +106,7 @@ def _require_lowering(case: Case) -> None:
 
 def check_lowering(case: Case) -> None:
     """The lowering compiles, gives the promised types, and the values that the impl rule gives."""
-    _require_lowering(case)
+    require_lowering(case)
     native = case.native
     outs = _compiled(native)
     require_types(outs, native.out_avals, "the lowering", "lowering")

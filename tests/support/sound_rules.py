@@ -30,12 +30,12 @@ class Toy:
 
 
 @contextmanager
-def registered(toy: Toy, **replaced: Any) -> Iterator[core.Primitive]:
+def registered(toy: Toy, unsupported: dict[str, str] | None = None, **replaced: Any) -> Iterator[core.Primitive]:
     """The toy's primitive, with some rules replaced (None for left out), until the block ends."""
     p = core.Primitive(toy.name, multiple_results=toy.multiple_results)
     registry = core.Registry("toys", {})
     rules = {**toy.make(p), **replaced}
-    registry.define(p, **rules)
+    registry.define(p, unsupported=unsupported, **rules)
     registry.samples(p, *toy.samples)
     try:
         yield p

@@ -134,6 +134,17 @@ def _alternating(x: Expression, first: int, terms: int) -> Expression:
     return total
 
 
+def _solved_slowly(M: Any, e: Any) -> Any:
+    """The solution by bisection, which needs neither a starting value nor a derivative."""
+    M, e = np.broadcast_arrays(np.asarray(M, np.float64), np.asarray(e, np.float64))
+    low, high = M - 1, M + 1
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = middle - e * np.sin(middle) > M
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return (low + high) / 2
+
+
 @hookimpl
 def primax_register(registry: Any) -> None:
     """Enter the primitive. primax calls this when a program first needs a rule."""
@@ -143,4 +154,11 @@ def primax_register(registry: Any) -> None:
         jvp=_kepler_jvp,
         batch=batching.broadcasting(kepler_p),
         lowering=_kepler_lowering,
+    )
+    M, e = np.array([[0.3, -2.5, 7.1], [1.9, -0.4, 3.0]]), np.array([[0.1, 0.9, 0.5], [0.7, 0.3, 0.2]])
+    registry.samples(
+        kepler_p,
+        core.Sample([M, e], name="elementwise", reference=_solved_slowly),
+        core.Sample([M[0], np.array(0.6)], name="one eccentricity", reference=_solved_slowly),
+        core.Sample([np.array(-1.2), e[1]], name="one anomaly", reference=_solved_slowly),
     )
