@@ -49,6 +49,7 @@ from primax.core.rules import Provenance, RuleTable, load_plugins, new_rule_tabl
 from primax.core.rules import epoch as rules_epoch
 from primax.core.samples import Sample
 from primax.core.trace import Trace, Tracer, current_trace, escaped, set_current_trace, thread
+from primax.extend.core import primitives
 from primax.extend.core.names import (
     TraceTag,
     concrete_or_error,
@@ -126,6 +127,7 @@ __all__ = [
     "no_effects",
     "ordered_effects",
     "primal_dtype_to_tangent_dtype",
+    "primitives",
     "protocol_of",
     "register_aval",
     "register_effect",

@@ -7,6 +7,7 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
+from primax.core.registry import Registry
 from primax.errors import ConcretizationTypeError, UnexpectedTracerError
 from primax.extend import api_util, core, effects, sharding, source_info_util
 from primax.extend import linear_util as lu
@@ -363,3 +364,19 @@ def test_shardings_are_serialized_and_read_back():
 def test_what_is_not_there_is_an_import_error():
     with pytest.raises(ImportError):
         from primax.extend import random  # noqa: F401
+
+
+def test_a_plugin_may_claim_a_primitive_whose_rules_were_entered_at_import():
+    p = core.Primitive("claimed")
+    p.def_impl(lambda x: x)
+    registry = Registry("claiming", {})
+    registry.define(p)
+    assert p.plugin == "claiming"
+    assert core.rule_tables["impl"].provenance[p].plugin == __name__
+    p.def_impl(lambda x: -x)
+    assert p.bind(2.0) == -2.0
+    registry.roll_back()
+
+
+def test_primitives_are_an_attribute_of_core():
+    assert core.primitives["sin"] is core.primitives.sin_p is px.lax.sin_p
