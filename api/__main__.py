@@ -12,6 +12,8 @@ __all__ = ["main"]
 
 def main() -> int:
     """Run the command line of this process and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # plugins may have reasons that the terminal cannot spell
     return commands.main(version=__version__)
 
 

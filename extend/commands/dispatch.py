@@ -12,6 +12,7 @@ from primax.core.errors import PluginError
 from primax.core.hookspec import API_VERSION
 from primax.core.registry import nearest
 from primax.extend.commands.common import UsageError, tell
+from primax.extend.commands.table import columns
 
 __all__ = ["main"]
 
@@ -26,6 +27,13 @@ _EPILOG = """exit codes:
   0  all is well
   1  the answer is no: a plugin is not active, a rule is missing, a check failed
   2  the question makes no sense: an unknown command, plugin, primitive or rule"""
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """The layout of help, of a given width: argparse makes one for each argument, and would import `shutil` to ask."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=columns() - 2)
 
 
 def main(arguments: Sequence[str] | None = None, *, version: str = "unknown") -> int:
@@ -69,13 +77,13 @@ def _parser(wanted: str, version: str) -> argparse.ArgumentParser:
         prog="primax",
         description="See which plugins and rules there are, check them, and start a package of your own.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     api = ".".join(map(str, API_VERSION))
     parser.add_argument("--version", action="version", version=f"primax {version} (plugin API {api})")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, purpose in _COMMANDS.items():
-        command = commands.add_parser(name, help=purpose)
+        command = commands.add_parser(name, help=purpose, formatter_class=_Help)
         if name == wanted:
             module = import_module(f"primax.extend.commands.{name}")
             command.description = module.__doc__

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["facts", "render", "terminal_width"]
+__all__ = ["columns", "facts", "render", "terminal_width"]
 
 _GAP = "  "
 
 
+def columns() -> int:
+    """How wide a line of the terminal is, as `shutil` would tell, which takes 8 ms to import."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdigit() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size().columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
 def terminal_width() -> int | None:
     """The columns of the terminal that is written to; None if it is a file or a pipe, which has no width."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return columns() if sys.stdout.isatty() else None
 
 
 def render(

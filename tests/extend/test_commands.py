@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+import tomllib
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checkout import ROOT
 from distributions import Site
 from packages import clean_environment, install
 
@@ -31,7 +34,7 @@ PROGRAM = [sys.executable, "-W", "error", "-m", "primax"]
 
 # Plugins that go wrong, each in its own way, and the state in which each is found at last.
 BROKEN = {
-    "raises": ("1 / 0", "failed"),
+    "raises": ("raise OSError('caf\\u00e9')", "failed"),
     "exits": ("import sys; sys.exit(3)", "failed"),
     "does_not_parse": ("def f(:", "failed"),
     "half_done": (
@@ -176,15 +179,15 @@ def test_loading_shows_what_each_plugin_gives_or_how_it_fails(crowd: Path) -> No
     (talkative,) = (record for record in records if record["name"] == "talkative")
     assert talkative["primitives"] == ["talk"]
     (raises,) = (record for record in records if record["name"] == "raises")
-    assert "ZeroDivisionError" in raises["reason"]
+    assert "OSError: café" in raises["reason"]
     assert "raises_plugin.py" in raises["traceback"]
 
 
 def test_a_broken_plugin_is_shown_with_its_traceback(crowd: Path) -> None:
-    done = primax("plugins", "raises", site=crowd, PRIMAX_STRICT_PLUGINS="1")
+    done = primax("plugins", "raises", site=crowd, PRIMAX_STRICT_PLUGINS="1", PYTHONIOENCODING="ascii")
     assert done.returncode == 1
     assert done.stdout.startswith("raises: failed\n")
-    assert done.stdout.rstrip().endswith("ZeroDivisionError: division by zero")
+    assert done.stdout.rstrip().endswith("OSError: caf\\xe9")
 
 
 def test_an_unknown_plugin_in_the_environment_is_an_error_of_usage(crowd: Path) -> None:
@@ -219,6 +222,18 @@ def test_fifty_plugins_are_listed_in_less_than_two_fifths_of_the_time_of_importi
 
 def test_the_version_is_shown(call: Any) -> None:
     assert call("--version")[:2] == (0, "primax 1.2.3 (plugin API 1.0)\n")
+
+
+def test_the_program_that_is_installed_is_the_module(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    module, _, name = config["project"]["scripts"]["primax"].partition(":")
+    assert module == "primax.__main__"
+    monkeypatch.setattr("sys.argv", ["primax", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        getattr(importlib.import_module(module), name)()
+    assert (ended.value.code, capsys.readouterr().out.split()[:2]) == (0, ["primax", px.__version__])
 
 
 def test_help_names_the_commands_and_exit_codes(call: Any) -> None:
