@@ -17,6 +17,7 @@ from primax.plugins.exponential import exp_p, log_p
 from primax.plugins.monoids import ADD, MAX, MIN, MUL, Monoid
 from primax.plugins.recurrence import RULES as _RECURRENCE_RULES
 from primax.plugins.recurrence import linear_recurrence_p, shifted
+from primax.plugins.sampling import array_samples
 from primax.plugins.sequential import accumulator_dtype, lower_to_loop
 from primax.plugins.structural import (
     convert_element_type,
@@ -223,12 +224,25 @@ def _logsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> 
     return out, tangent
 
 
+def _cumulated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy from the start, as one from either end."""
+
+    def reference(x: Any, *, axis: int, reverse: bool) -> Any:
+        return np.flip(function(np.flip(x, axis), axis), axis) if reverse else function(x, axis)
+
+    return reference
+
+
+_WAYS = ({"axis": 0, "reverse": False}, {"axis": 1, "reverse": True})
+
+
 def _define(registry: Any, primitive: core.Primitive, monoid: Monoid, **rules: Any) -> None:
     registry.define(
         primitive,
         abstract_eval=_abstract_eval(primitive.name, NUMERIC),
         batch=_batch(primitive),
         lowering={None: _window_lowering(monoid), "cpu": _loop_lowering(monoid)},
+        samples=[array_samples(NUMERIC, _cumulated(monoid.ufunc.accumulate), *_WAYS)],
         **rules,
     )
 
@@ -256,4 +270,5 @@ def primax_register(registry: Any) -> None:
         jvp=_logsumexp_jvp,
         batch=_batch(cumlogsumexp_p),
         lowering=mlir.lower_fun(_logsumexp, multiple_results=False),
+        samples=[array_samples(INEXACT, _cumulated(lambda x, axis: np.log(np.cumsum(np.exp(x), axis))), *_WAYS)],
     )

@@ -60,6 +60,8 @@ def _abstract_eval(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: bool) 
             "linear_recurrence: a and b must have one shape and one floating or complex dtype, "
             f"got {a.str_short()} and {b.str_short()}"
         )
+    if not 0 <= axis < b.ndim:
+        raise ValueError(f"linear_recurrence: axis must be that of an axis of b, got {axis} for {b.str_short()}")
     return ShapedArray(b.shape, b.dtype)
 
 
@@ -121,10 +123,29 @@ def _compose(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
     return [mul_p.bind(c, a), add_p.bind(mul_p.bind(c, b), d)]
 
 
+def _samples() -> list[core.Sample]:
+    a, b = (np.float32(np.sin(np.arange(k, k + 6)).reshape(2, 3)) for k in (1, 9))
+    way = {"axis": 1, "reverse": True}
+    return [
+        core.Sample([a, b], {"axis": 0, "reverse": False}, reference=_solution),
+        core.Sample([a, b], way, reference=_solution),
+        core.Sample([a + 1j * b, b - 1j * a], way, reference=_solution),
+    ]
+
+
+def _solution(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+    step = -1 if reverse else 1
+    a, h = (np.moveaxis(np.array(x), axis, 0)[::step] for x in (a, b))
+    for i in range(1, len(h)):
+        h[i] += a[i] * h[i - 1]
+    return np.moveaxis(h[::step], 0, axis)
+
+
 RULES = {
     "abstract_eval": _abstract_eval,
     "jvp": _jvp,
     "transpose": _transpose,
     "batch": _batch,
     "lowering": {None: mlir.lower_fun(_tree, multiple_results=False), "cpu": _loop_lowering},
+    "samples": [_samples],
 }

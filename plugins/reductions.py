@@ -14,8 +14,9 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import add, div_p, max, min, mul, mul_p
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
 from primax.plugins.comparison import eq_p, lt_p, ne_p
-from primax.plugins.elementwise import ORDERED, Accepts
+from primax.plugins.elementwise import ORDERED
 from primax.plugins.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
+from primax.plugins.sampling import array_samples
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcasted_iota,
@@ -478,19 +479,6 @@ def _reduce_lowering(
     return reduce_region(ctx, args[:count], args[count:], computation, dimensions)
 
 
-def _samples(accepts: Accepts, reference: Callable[..., Any], *ways: dict[str, Any]) -> Callable[[], list[core.Sample]]:
-    """Arrays of each kind of dtype that is accepted: of the first in each way, of the others in one."""
-
-    def make() -> list[core.Sample]:
-        x = 2 * np.sin(np.arange(1, 13)).reshape(2, 3, 2)
-        kinds = [np.float32(x), np.complex64(x + 1j * x[::-1]), np.int32(8 * x), x > 0]
-        first, *others = [x for x in kinds if x.dtype in accepts]
-        taken = [*((first, way) for way in ways), *zip(others, ways, strict=False)]
-        return [core.Sample([x], way, reference=reference) for x, way in taken]
-
-    return make
-
-
 def _reduced(monoid: Monoid) -> Callable[..., Any]:
     return lambda x, *, axes: monoid.ufunc.reduce(x, axis=axes)
 
@@ -518,6 +506,7 @@ def _reduce_samples() -> list[core.Sample]:
     ]
 
 
+_SHAPE = (2, 3, 2)
 _AXES = ({"axes": (1,)}, {"axes": (0, 2)})
 _ARG_AXES = ({"axes": (1,), "index_dtype": np.dtype(np.int32)}, {"axes": (2,), "index_dtype": np.dtype(np.int8)})
 _JVPS = {
@@ -537,7 +526,7 @@ def primax_register(registry: Any) -> None:
                 jvp=_JVPS.get(primitive) or ad.zero_jvp(primitive),
                 batch=batching.reducer(primitive),
                 lowering=_lowering(primitive, monoid),
-                samples=[_samples(monoid.accepts, _reduced(monoid), *_AXES)],
+                samples=[array_samples(monoid.accepts, _reduced(monoid), *_AXES, shape=_SHAPE)],
             )
     for primitive, extremum, function in ((argmax_p, reduce_max_p, np.argmax), (argmin_p, reduce_min_p, np.argmin)):
         registry.define(
@@ -546,7 +535,7 @@ def primax_register(registry: Any) -> None:
             jvp=ad.zero_jvp(primitive),
             batch=batching.reducer(primitive),
             lowering=_arg_lowering(extremum),
-            samples=[_samples(ORDERED, _arg_reduced(function), *_ARG_AXES)],
+            samples=[array_samples(ORDERED, _arg_reduced(function), *_ARG_AXES, shape=_SHAPE)],
         )
     registry.define(
         reduce_p,
