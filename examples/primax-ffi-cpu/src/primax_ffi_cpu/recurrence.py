@@ -125,5 +125,5 @@ def primax_register(registry: Any) -> None:
         transpose=_recurrence_transpose,
         batch=_recurrence_batch,
         lowering={"cpu": ffi.ffi_lowering(_register_target())},
+        samples=[_samples],
     )
-    registry.samples(recurrence_p, _samples)
