@@ -105,4 +105,8 @@ def difference(got: Any, want: Any, rtol: float | None = None, noise: float = 0.
         return ""
     where = tuple(int(i) for i in np.argwhere(off)[0])
     place = f" at {list(where)} ({int(off.sum())} of {off.size} elements differ)" if want.ndim else ""
-    return f"expected {want[where]}, got {got[where]}{place}"
+    return f"expected {_shown(want[where])}, got {_shown(got[where])}{place}"
+
+
+def _shown(x: Any) -> str:
+    return f"{wide(x)[()]:.8g}" if is_inexact(x) else str(x)
