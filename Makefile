@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(sort $(shell find api core extend interpreters plugins -name '*.py' -o -name '*.in' -o -name py.typed))
 JOBS ?= auto
 
-.PHONY: help setup demo test test-suite test-x64 test-slow doctest lint format bench clean
+.PHONY: help setup demo test test-suite test-x64 test-slow doctest lint format surface bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make test       tests and doctests, then the tests again in 64 bits"
 	@echo "make test-slow  the tests that need a package index or more than 20 seconds"
 	@echo "make lint       ruff and mypy          make format   apply ruff's fixes and format"
+	@echo "make surface    record the names that primax.extend promises, after a change that the changelog tells"
 	@echo "make bench      the workloads of benchmarks/ on primax and on jax, in turn"
 	@echo "make clean      remove all that was built, .venv too"
 
@@ -45,6 +46,9 @@ lint: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+surface: $(VENV)/.dev
+	$(BIN)/python tests/support/surface.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compare.py --a primax --b jax

@@ -20,7 +20,7 @@ def test_the_surface_is_the_recorded_one():
     changed = difference(RECORD.read_text(encoding="utf-8").splitlines(), surface())
     assert not changed, (
         "the surface of primax.extend has changed; enter it in CHANGELOG.md, and record it by "
-        "`python tests/support/surface.py`:\n" + "\n".join(changed)
+        "`make surface`:\n" + "\n".join(changed)
     )
 
 

@@ -380,3 +380,12 @@ def test_a_plugin_may_claim_a_primitive_whose_rules_were_entered_at_import():
 
 def test_primitives_are_an_attribute_of_core():
     assert core.primitives["sin"] is core.primitives.sin_p is px.lax.sin_p
+
+
+def test_the_attributes_that_the_document_names_are_there():
+    closed = px.make_jaxpr(px.jit(lambda x: pnp.sin(x)))(X)
+    (eqn,) = closed.eqns
+    assert any(core.jaxprs_in_params(eqn.params))
+    np.testing.assert_array_equal(core.eval_trace.process(px.lax.neg_p, [X], {}), -X)
+    assert px.lax.neg_p.abstract_eval((AVAL,), {}) == ([AVAL], core.no_effects)
+    assert closed.replace(jaxpr=closed.jaxpr.replace(eqns=[])).eqns == []

@@ -45,6 +45,14 @@ def plugged():
     registry.roll_back()
 
 
+def test_what_interpreters_look_up_is_a_plain_dictionary():
+    for table in core.rule_tables.values():
+        functions = table.functions
+        len(table)
+        assert table.functions is functions
+        assert type(functions) is dict
+
+
 def tripled(p):
     return lambda primals, tangents: (p.bind(*primals), tangents[0] * 3.0)
 

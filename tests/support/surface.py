@@ -1,6 +1,6 @@
 """The surface of primax.extend as it is: every public name of every public module, its kind and its signature.
 
-`python tests/support/surface.py` records it anew, in tests/extend/surface.txt; the difference belongs in the changelog.
+`make surface` records it anew, in tests/extend/surface.txt; the difference belongs in the changelog.
 """
 
 from __future__ import annotations
