@@ -8,6 +8,7 @@ from typing import Any
 from primax.core.host import host
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, rule_tables
+from primax.core.samples import samples_of
 
 __all__ = ["Coverage", "KINDS", "NOT_NEEDED", "VARIANTS", "all_primitives", "coverage", "kinds_of_rules"]
 
@@ -19,6 +20,8 @@ VARIANTS = {"abstract_eval": "effectful_abstract_eval", "batch": "axis_batch"}
 
 NOT_NEEDED = {
     "impl": "it is evaluated by compiling its lowering",
+    "jvp": "it takes no arrays",
+    "batch": "it takes no arrays",
     "transpose": "its jvp rule hands tangents to other primitives, and those are transposed",
     "effectful_abstract_eval": "its abstract_eval rule says all: it has no effects",
     "axis_batch": "only a rule that asks for the size or the name of the mapped axis is of this kind",
@@ -103,9 +106,20 @@ def _is_needed(primitive: Primitive, kind: str) -> bool:
     """Whether something fails for want of a rule. All transformations of others ask for theirs."""
     if kind == "transpose":
         return _is_linear(rule_tables["jvp"].functions.get(primitive))
+    if kind in ("jvp", "batch"):
+        return _takes_arrays(primitive)
     return kind not in NOT_NEEDED and not (rule_tables[kind].optional and kind not in KINDS)
 
 
 def _is_linear(jvp: Any) -> bool:
     """Whether a rule binds its own primitive to tangents, as `linear_jvp` does."""
     return getattr(jvp, "__qualname__", "").startswith("linear_jvp.")
+
+
+def _takes_arrays(primitive: Primitive) -> bool:
+    """Whether it has arguments, by what its samples say; without any, it may."""
+    try:
+        samples = samples_of(primitive)
+    except Exception:  # of any kind, from a plugin's function; the conformance kit reports it
+        return True
+    return not samples or any(len(sample.args) for sample in samples)

@@ -145,6 +145,13 @@ def guest() -> Iterator[types.ModuleType]:
             doc="Twice its argument.",
             registry=registry,
         )
+        define_primitive(
+            "guest_count",
+            abstract_eval=lambda *, size: core.ShapedArray((size,), np.dtype(np.int32)),
+            lowering=_double_lowering,
+            samples=[core.Sample([], {"size": 3})],
+            registry=registry,
+        )
         registry.define(px.lax.sin_p, jvp=_sine_jvp, override=True)
 
     module.primax_register = primax_register  # type: ignore[attr-defined]
@@ -278,7 +285,7 @@ def test_a_plugin_is_shown_with_all_that_it_has_entered(call: Any, guest: Any) -
     assert (code, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert lines[:2] == ["guest: active", "source explicit"]
-    assert "primitives guest_double" in lines
+    assert "primitives guest_double, guest_count" in lines
     assert any(line.startswith("guest_double impl derived from lowering by guest (") for line in lines)
     assert "guest_double batch unsupported: its hands are full" in lines
     override = next(i for i, line in enumerate(lines) if line.startswith("sin jvp overridden by guest ("))
@@ -296,16 +303,16 @@ def test_records_are_public() -> None:
 
 
 def test_the_matrix_has_a_mark_for_each_origin(call: Any, guest: Any) -> None:
-    code, out, _ = call("rules", "guest_double", "sin", "cumsum")
+    code, out, _ = call("rules", "guest_double", "guest_count", "sin", "cumsum")
     header, *rows = [line.split() for line in out.splitlines()]
     assert code == 0
     assert header[:8] == "primitive plugin impl abstract_eval jvp transpose batch lowering".split()
     marks = {row[0]: "".join(row[2:8]) for row in rows if len(row) == len(header)}
-    assert marks == {"cumsum": ".+++++", "guest_double": "d+d!x+", "sin": ".+o.++"}
+    assert marks == {"cumsum": ".+++++", "guest_count": ".+...+", "guest_double": "d+d!x+", "sin": ".+o.++"}
     assert "batch: its hands are full" in out
     assert "lowering[cuda]: given by guest" in out
     assert "+ given   d derived   o overridden   x unsupported   ! missing   . not needed" in out
-    assert out.endswith("primitives: 3, missing rules: 1\n")
+    assert out.endswith("primitives: 4, missing rules: 1\n")
 
 
 def test_the_matrix_is_narrowed_to_a_plugin_and_to_what_is_missing(call: Any, guest: Any) -> None:
@@ -397,7 +404,7 @@ def test_why_explains_what_is_not_there(call: Any, guest: Any, kind: str, code: 
 
 
 def test_check_says_what_holds(call: Any, guest: Any) -> None:
-    code, out, err = call("check", "guest", "-k", "lowering", "-k", "samples")
+    code, out, err = call("check", "guest", "--primitive", "guest_double", "-k", "lowering", "-k", "samples")
     assert (code, err) == (0, "")
     assert out.splitlines()[1].split() == ["guest_double", "2", "0", "0"]
     assert out.endswith("2 passed, 0 failed, 0 not run\n")
