@@ -15,7 +15,7 @@ from primax.core.primitive import Primitive
 from primax.core.registry import nearest
 from primax.core.rules import load_plugins, rule_tables
 from primax.core.samples import Sample, samples_of
-from primax.extend.testing import batching, composition, derivatives, evaluation, registration, types
+from primax.extend.testing import batching, composition, derivatives, evaluation, registration, splitting, types
 from primax.extend.testing.case import Case
 from primax.extend.testing.report import Failed, NotRun, Outcome, Progress, Report
 
@@ -36,6 +36,8 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "dtypes": (types.check_dtypes, ("abstract_eval", "lowering")),
     "shapes": (types.check_shapes, ("abstract_eval", "lowering")),
     "bad_input": (types.check_bad_input, ("abstract_eval",)),
+    "dce": (splitting.check_dce, ("dce",)),
+    "partial_eval": (splitting.check_partial_eval, ("partial_eval_jaxpr",)),
     "jvp": (derivatives.check_jvp, ("jvp",)),
     "linearity": (derivatives.check_linearity, ("jvp",)),
     "active_arguments": (derivatives.check_active_arguments, ("jvp",)),

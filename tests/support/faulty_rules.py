@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sound_rules import PRODUCT, SEVERAL, TOTAL, TURN, WAVE, Toy, inexact
+from sound_rules import PRODUCT, SEVERAL, TOTAL, TURN, WAVE, Toy, X, inexact
 
 import primax.numpy as pnp
 from primax import lax
 from primax.extend import core
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.testing import Sample
 
 
 @dataclass(frozen=True)
@@ -416,7 +417,7 @@ def a_lowering_that_gives_too_few_results(p):
     return mlir.lower_fun(lambda x, y: [x * y, x + 2 * y])
 
 
-@fault(WAVE, "impl", "impl")
+@fault(replace(WAVE, samples=(Sample([X.astype(np.float32)], {"factor": 1.5}),)), "impl", "impl")
 def an_impl_that_returns_double_precision(p):
     return lambda x, *, factor: np.sin(np.asarray(x, np.float64) * factor)
 

@@ -1,0 +1,90 @@
+"""Checks of the rules that take programs apart: dead-code elimination and partial evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import config
+from primax.core.check import check_jaxpr
+from primax.core.jaxpr import ClosedJaxpr, dce_jaxpr, eval_jaxpr
+from primax.extend.testing.case import Case, is_array_type
+from primax.extend.testing.evaluation import tolerance
+from primax.extend.testing.programs import Parts
+from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.values import difference
+from primax.interpreters.partial_eval import partial_eval_jaxpr
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["check_dce", "check_partial_eval"]
+
+
+def _program(case: Case, kind: str) -> ClosedJaxpr:
+    """The primitive as a program.
+
+    Raises:
+      NotRun: there is no rule of the kind, which is optional.
+    """
+    if not case.has(kind):
+        raise NotRun(f"there is no {kind} rule, which is optional")
+    native = case.native
+    with config.enable_x64(native.x64):
+        return trace_to_jaxpr(native.bind, native.avals)
+
+
+def _compare(case: Case, got: Any, want: Any, i: int, how: str, kind: str) -> None:
+    if is_array_type(case.native.out_avals[i]):
+        off = difference(got, want, tolerance(case, np.asarray(want).dtype))
+        if off:
+            raise Failed(f"result {i} is another one {how}: {off}", kind)
+
+
+def check_dce(case: Case) -> None:
+    """A program of which one result is wanted gives it still, without the rest."""
+    closed = _program(case, "dce")
+    native = case.native
+    count = len(native.out_avals)
+
+    def alone(i: int) -> Any:
+        trimmed, used = dce_jaxpr(closed.jaxpr, [j == i for j in range(count)])
+        check_jaxpr(trimmed)
+        return lambda *xs: eval_jaxpr(trimmed, closed.consts, *[x for x, u in zip(xs, used, strict=True) if u])
+
+    functions = {i: alone(i) for i in range(min(count, 3))}
+    parts = Parts(functions, native.args, compiled=case.compiles, x64=native.x64)
+    wants = native.base(*native.args)
+    for i in functions:
+        _compare(case, parts[i][0], wants[i], i, "if it alone is wanted", "dce")
+
+
+def check_partial_eval(case: Case) -> None:
+    """A program of which one argument is unknown gives the same in two parts, the known one first."""
+    closed = _program(case, "partial_eval_jaxpr")
+    native = case.native
+    count = len(native.args)
+    functions = {i: _in_two_parts(closed, [j == i for j in range(count)]) for i in range(min(count, 3))}
+    parts = Parts(functions, native.args, compiled=case.compiles, x64=native.x64)
+    wants = native.base(*native.args)
+    for unknown in functions:
+        for i, (got, want) in enumerate(zip(parts[unknown], wants, strict=True)):
+            _compare(case, got, want, i, f"if argument {unknown} is unknown", "partial_eval_jaxpr")
+
+
+def _in_two_parts(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> Any:
+    split = partial_eval_jaxpr(closed, unknown_in)
+    check_jaxpr(split.known)
+    check_jaxpr(split.unknown)
+
+    def run(*xs: Any) -> list[Any]:
+        known_in = [x for x, u in zip(xs, unknown_in, strict=True) if not u]
+        known_out = eval_jaxpr(split.known.jaxpr, split.known.consts, *known_in)
+        n = len(split.unknown_out) - sum(split.unknown_out)
+        residuals = [known_in[i] if i >= 0 else known_out[n - 1 - i] for i in split.residuals]
+        rest = [x for x, u in zip(xs, unknown_in, strict=True) if u]
+        unknown_out = iter(eval_jaxpr(split.unknown.jaxpr, split.unknown.consts, *residuals, *rest))
+        known = iter(known_out)
+        return [next(unknown_out) if u else next(known) for u in split.unknown_out]
+
+    return run
