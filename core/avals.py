@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes
+from primax.core.diagnostics import shorten
 from primax.core.rules import load_plugins
 
 __all__ = [
@@ -211,17 +212,12 @@ def get_aval(x: Any) -> Any:
         return get_aval(convert(x))
     if load_plugins() and is_valid(x):
         return get_aval(x)
-    raise TypeError(f"a value of type {type(x).__name__} is not a valid primax type: {_shorten(x)}")
+    raise TypeError(f"a value of type {type(x).__name__} is not a valid primax type: {shorten(x)}")
 
 
 def is_valid(x: Any) -> bool:
     """Whether `get_aval` knows the type of `x`."""
     return any(kind in aval_handlers for kind in type(x).__mro__) or hasattr(type(x), "__jax_array__")
-
-
-def _shorten(x: Any) -> str:
-    text = repr(x)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 _scalar_avals: dict[tuple[type, np.dtype[Any]], ShapedArray] = {}

@@ -140,7 +140,7 @@ class CheckContext:
                 return eqn.primitive.abstract_eval(tuple([x.aval for x in eqn.invars]), eqn.params)  # type: ignore[no-any-return]
             out_avals, effects = rule(self, *eqn.invars, **eqn.params)
         except (JaxprTypeError, RuleError) as error:
-            raise _Fault(str(error)) from error.__cause__
+            raise _Fault(str(error).partition("\n")[0]) from error.__cause__
         except (TypeError, ValueError) as error:
             operands = ", ".join(_type(x.aval) for x in eqn.invars)
             raise _Fault(f"{eqn.primitive} refuses operands of types ({operands}): {error}") from error

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.core import config, rules
 from primax.core.avals import get_aval
+from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import Effects, no_effects
 from primax.core.recursion import deeper
 from primax.core.trace import thread
@@ -398,7 +399,7 @@ def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tu
         rule = dce_functions.get(eqn.primitive)
         kept = eqn
         if rule is not None:
-            used_inputs, trimmed = rule(used, eqn)
+            used_inputs, trimmed = _by_rule(rule, used, eqn)
             if trimmed is None:
                 continue
             kept = trimmed
@@ -414,6 +415,21 @@ def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tu
     invars = [v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u]
     effects = no_effects.union(*(eqn.effects for eqn in eqns)) if eqns else no_effects
     return Jaxpr(jaxpr.constvars, invars, outvars, eqns, effects, jaxpr.debug_info), used_inputs
+
+
+def _by_rule(rule: Callable[..., Any], used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+    """What the dce rule of an equation's primitive makes of it."""
+    table = rules.dce_rules
+    try:
+        returned = rule(used, eqn)
+    except Exception as error:
+        blame(error, table, eqn.primitive, eqn.source_info)
+        raise
+    match returned:
+        case (list() | tuple() as flags, (None | JaxprEqn()) as trimmed) if len(flags) == len(eqn.invars):
+            return list(flags), trimmed
+    must = f"must return (used_inputs, eqn or None), with {len(eqn.invars)} flags"
+    raise wrong(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
 
 
 def is_scalar_constant(x: Any) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from primax.core import rules
 from primax.core.avals import AbstractValue, ShapedArray
-from primax.core.effects import Effects, no_effects
-from primax.core.errors import RuleError
+from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.effects import Effect, Effects, kind_of, no_effects
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.trace import thread
 
@@ -103,34 +103,51 @@ class Primitive:
 
     def _abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
         effects: Effects = no_effects
-        rule = rules.abstract_eval_rules.functions.get(self)
+        table = rules.abstract_eval_rules
+        rule = table.functions.get(self)
         if rule is None:
             rule = rules.effectful_abstract_eval_rules.get_or_load(self)
-        if rule is None or self in rules.abstract_eval_rules.functions:
-            rule = rules.abstract_eval_rules.find(self)
+            if rule is None or self in table.functions:
+                rule = table.find(self)
+            else:
+                table = rules.effectful_abstract_eval_rules
+        try:
             out = rule(*avals, **params)
-        else:
-            returned = rule(*avals, **params)
-            if not (isinstance(returned, tuple) and len(returned) == 2):
-                raise RuleError(
-                    f"the effectful_abstract_eval rule of {self} must return (avals, effects), got {returned!r}"
-                )
-            out, found = returned
-            effects = frozenset(found)
+        except Exception as error:
+            blame(error, table, self)
+            raise
+        if table is rules.effectful_abstract_eval_rules:
+            if not (isinstance(out, tuple) and len(out) == 2):
+                raise wrong(table, self, f"must return (avals, effects), got {shorten(out)}")
+            out, effects = out[0], _effects(table, self, out[1])
         if self.multiple_results:
             if not isinstance(out, list | tuple):
-                raise RuleError(
-                    f"the abstract_eval rule of {self} must return a list of avals, "
-                    f"since multiple_results is True, got {out!r}"
-                )
+                must = "must return a list of avals, since multiple_results is True"
+                raise wrong(table, self, f"{must}, got {shorten(out)}")
             outs = list(out)
         else:
             outs = [out]
         for one in outs:
             if not isinstance(one, AbstractValue):
-                raise RuleError(f"the abstract_eval rule of {self} must return avals, got {one!r} for {avals}")
+                must = "avals" if self.multiple_results else "an aval"
+                raise wrong(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}")
         self.used = True
         return _with_variance(outs, avals), effects
+
+
+def _effects(table: rules.RuleTable, primitive: Primitive, returned: Any) -> Effects:
+    """The effects that a rule returned."""
+    if isinstance(returned, str) or not isinstance(returned, Iterable):
+        raise wrong(table, primitive, f"must return a set of effects, got {shorten(returned)}")
+    effects = frozenset(returned)
+    for effect in effects:
+        if not isinstance(effect, Effect):
+            raise wrong(table, primitive, f"must return effects that are instances of Effect, got {shorten(effect)}")
+        try:
+            kind_of(effect)
+        except TypeError as error:
+            raise wrong(table, primitive, f"returned an effect of a class that is not registered; {error}") from None
+    return effects
 
 
 def params_key(params: dict[str, Any]) -> Any:

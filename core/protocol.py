@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from primax.core.diagnostics import user_line
 from primax.core.errors import PluginError
 from primax.core.rules import load_plugins
 
@@ -64,7 +65,9 @@ def protocol_of(aval: Any) -> ArrayProtocol:
         found = protocols.get(type(aval))
         if found is None:
             raise TypeError(
-                f"no active plugin supplies the array protocol for values of type {aval}; "
-                f"its plugin should call registry.array_protocol({type(aval).__name__}, ...)"
+                f"no active plugin supplies the array protocol for values of type {aval}.\n"
+                f"  Needed at {user_line()}.\n"
+                f"  Give it: registry.array_protocol({type(aval).__name__}, zeros=..., add=..., ...) in the "
+                "primax_register of its plugin."
             )
     return found

@@ -9,6 +9,7 @@ from typing import Any
 
 from primax.core.author import author
 from primax.core.derivation import Derivation
+from primax.core.diagnostics import missing_text
 from primax.core.errors import MissingRuleError, PluginError
 from primax.core.experimental import experimental
 
@@ -231,15 +232,19 @@ class RuleTable(MutableMapping[Any, Rule]):
         primitive = _primitive(key)
         return (self.optional or primitive is not key) and getattr(primitive, "used", False)
 
-    def find(self, primitive: Any) -> Rule:
+    def find(self, primitive: Any, asked: str = "") -> Rule:
         """The rule, after loading plugins if need be.
+
+        Args:
+          primitive: what it is for.
+          asked: what needs it, for the message; by default the transformation at work.
 
         Raises:
           MissingRuleError: no active plugin gives one.
         """
         rule = self.get_or_load(primitive)
         if rule is None:
-            raise MissingRuleError(explain_missing(self, primitive))
+            raise MissingRuleError(explain_missing(self, primitive, asked))
         return rule
 
     def get_or_load(self, primitive: Any) -> Rule | None:
@@ -394,21 +399,7 @@ def rules_of(primitive: Any) -> dict[str, Provenance]:
     return found
 
 
-def explain_missing(table: RuleTable, primitive: Any) -> str:
-    """What is missing, what is there, who could supply it, and the ways to mend it."""
-    name = getattr(primitive, "name", str(primitive))
-    owner = getattr(primitive, "plugin", None) or "no plugin"
-    have = ", ".join(rules_of(primitive)) or "none"
-    reason = table.unsupported.get(primitive)
-    if reason is not None:
-        return f"{name} ({owner}) does not support {table.kind}: {reason}"
-    lines = [
-        f"no {table.kind} rule for primitive {name!r} (from {owner}).",
-        f"  It has these rules: {have}.",
-        *(f"  {line}" for line in loader.suppliers(primitive)),
-        f"  Give one: registry.define({name}_p, {table.kind}=rule) in its plugin's primax_register, "
-        f"where rule is {table.signature}.",
-    ]
-    if table.remedy:
-        lines.append(f"  {table.remedy}")
-    return "\n".join(lines)
+def explain_missing(table: RuleTable, primitive: Any, asked: str = "", hint: str = "", source: Any = None) -> str:
+    """What is missing, what is there, who could supply it, and the ways to mend it; see `missing_text`."""
+    hints = [*([hint] if hint else ()), *loader.suppliers(primitive)]
+    return missing_text(table, primitive, rules_of(primitive), hints, asked=asked, source=source)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
 from functools import cache
+from types import FrameType
 from typing import Any, NamedTuple
 
-__all__ = ["Frame", "register_exclusion", "summarize", "user_frame", "user_frames"]
+__all__ = [
+    "Frame",
+    "account",
+    "recorded_frames",
+    "register_exclusion",
+    "running_frames",
+    "summarize",
+    "user_frame",
+    "user_frames",
+]
 
 
 class Frame(NamedTuple):
@@ -48,21 +60,46 @@ def is_internal(file: str) -> bool:
     return file.startswith(internal_folders()) or file.startswith("<frozen") or file.startswith(tuple(_excluded))
 
 
-def user_frames(source: Any) -> list[Frame]:
-    """The user's lines in a traceback object, innermost first; empty if there are none."""
+def recorded_frames(source: Any) -> list[Frame]:
+    """All lines in a traceback object, innermost first."""
     if source is None:
         return []
-    return [
-        Frame(frame.file_name, frame.line_num, frame.function_name)
-        for frame in source.frames
-        if not is_internal(frame.file_name)
-    ]
+    return [Frame(frame.file_name, frame.line_num, frame.function_name) for frame in source.frames]
+
+
+def user_frames(source: Any) -> list[Frame]:
+    """The user's lines in a traceback object, innermost first; empty if there are none."""
+    return [frame for frame in recorded_frames(source) if not is_internal(frame.file)]
 
 
 def user_frame(source: Any) -> Frame | None:
     """The innermost of the user's lines in a traceback object."""
     frames = user_frames(source)
     return frames[0] if frames else None
+
+
+def running_frames() -> Iterator[Frame]:
+    """The lines of the program that is running, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+        frame = frame.f_back
+
+
+def account(frames: Iterable[Frame]) -> str:
+    """The innermost of the user's lines among all lines; if it is in a rule, also the one that the rule is for."""
+    inner = outer = None
+    in_rule = False
+    for frame in frames:
+        if is_internal(frame.file):
+            in_rule = in_rule or frame.function.endswith("Trace.process")
+        elif inner is None:
+            inner, in_rule = frame, False
+        elif in_rule:
+            outer, in_rule = frame, False
+    if inner is None:
+        return ""
+    return str(inner) if outer is None else f"{inner}, for {outer}"
 
 
 def summarize(source: Any) -> str:

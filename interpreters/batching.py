@@ -8,10 +8,11 @@ from typing import Any
 
 from primax.core import rules
 from primax.core.avals import get_aval
-from primax.core.errors import RuleError
+from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.protocol import protocol_of
 from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
+from primax.interpreters.returned import require_list, type_of
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
@@ -45,11 +46,11 @@ class BatchTracer(Tracer):
 
     __slots__ = ("aval", "dim", "value")
 
-    def __init__(self, trace: BatchTrace, value: Any, dim: int) -> None:
+    def __init__(self, trace: BatchTrace, value: Any, dim: int, aval: Any = None) -> None:
         self._trace = trace
         self.value = value
         self.dim = dim
-        self.aval = get_aval(value).mapped(trace.axis.size, dim)
+        self.aval = (get_aval(value) if aval is None else aval).mapped(trace.axis.size, dim)
 
     def describe(self) -> str:
         return f"a batched value of type {self.aval.str_short()}"
@@ -95,7 +96,7 @@ class BatchTrace(Trace):
         if rule is None:
             rule = _axis_functions.get(primitive)
             if rule is None:
-                rule = rules.batch_rules.find(primitive)
+                rule = rules.batch_rules.find(primitive, self.transformation)
                 by_axis = False
         before = thread.trace
         thread.trace = parent
@@ -106,40 +107,40 @@ class BatchTrace(Trace):
                 returned = rule(self.axis, values, dims, **params)
             else:
                 returned = rule(values, dims, **params)
+        except Exception as error:
+            blame(error, rules.axis_batch_rules if by_axis else rules.batch_rules, primitive)
+            raise
         finally:
             thread.trace = before
             if not parent.tracing:
                 _swap_flag(True)
+        table = rules.axis_batch_rules if by_axis else rules.batch_rules
         try:
             out, dim = returned
         except (TypeError, ValueError):
-            raise RuleError(
-                f"the batch rule of {primitive} must return (out, dim), got {returned!r}.{_place(primitive)}"
-            ) from None
+            raise wrong(table, primitive, f"must return (out, dim), got {shorten(returned)}") from None
         if primitive.multiple_results:
+            require_list(table, primitive, out)
             dims_out = dim if isinstance(dim, list | tuple) else [dim] * len(out)
             if len(out) != len(dims_out):
-                raise RuleError(f"the batch rule of {primitive} returned {len(out)} outputs but {len(dims_out)} dims")
-            return [self.tracer(primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
-        return self.tracer(primitive, out, dim)
+                raise wrong(table, primitive, f"returned {len(out)} outputs but {len(dims_out)} dims")
+            return [self.tracer(table, primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
+        return self.tracer(table, primitive, out, dim)
 
-    def tracer(self, primitive: Any, value: Any, dim: Any) -> Any:
+    def tracer(self, table: Any, primitive: Any, value: Any, dim: Any) -> Any:
         """What a batch rule returned, as a tracer; plain if it is not batched."""
+        aval = type_of(table, primitive, value)
         if dim is None:
             return value
-        shape = get_aval(value).shape
+        shape = aval.shape
         if dim.__class__ is not int or not 0 <= dim < len(shape) or shape[dim] != self.axis.size:
-            raise RuleError(
-                f"the batch rule of {primitive} returned dim {dim!r} for an output of shape {shape}; it must be None "
-                f"or the position of the mapped axis, whose size is {self.axis.size}.{_place(primitive)}"
+            raise wrong(
+                table,
+                primitive,
+                f"returned dim {shorten(dim)} for an output of shape {shape}; it must be None "
+                f"or the position of the mapped axis, whose size is {self.axis.size}",
             )
-        return BatchTracer(self, value, dim)
-
-
-def _place(primitive: Any) -> str:
-    table = rules.batch_rules if primitive in rules.batch_rules else rules.axis_batch_rules
-    provenance = table.provenance.get(primitive)
-    return f" The rule is at {provenance.file}:{provenance.line}." if provenance else ""
+        return BatchTracer(self, value, dim, aval)
 
 
 def broadcast(x: Any, size: int, dim: int) -> Any:

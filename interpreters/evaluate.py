@@ -12,12 +12,14 @@ from primax.core import _jaxlib, config, rules
 from primax.core._jaxlib import PjitFunctionCache, jax_jit
 from primax.core.array import Array
 from primax.core.avals import get_aval
+from primax.core.diagnostics import blame
 from primax.core.errors import MissingRuleError
 from primax.core.primitive import params_key
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, thread
 from primax.core.tree import dispatch_registry
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, compile_lowered, lower
+from primax.interpreters.returned import require_list, type_of
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["EvalTrace", "apply_primitive", "clear_caches", "eval_trace", "fast_function"]
@@ -159,13 +161,23 @@ class EvalTrace(Trace):
             if primitive in rules.impl_rules.unsupported:
                 raise MissingRuleError(rules.explain_missing(rules.impl_rules, primitive))
             return apply_primitive(primitive, *args, **params)
-        if thread.trace is self:
-            return impl(*args, **params)
-        before = enter(self)
+        before = thread.trace
+        if before is not self:
+            enter(self)
         try:
-            return impl(*args, **params)
+            out = impl(*args, **params)
+        except Exception as error:
+            blame(error, rules.impl_rules, primitive)
+            raise
         finally:
-            enter(before)
+            if before is not self:
+                enter(before)
+        if primitive.multiple_results:
+            require_list(rules.impl_rules, primitive, out)
+        for x in out if primitive.multiple_results else (out,):
+            if type(x) is not Array:
+                type_of(rules.impl_rules, primitive, x)
+        return out
 
 
 eval_trace = EvalTrace(None)
@@ -210,8 +222,13 @@ def _one_program(primitive: Any, params: dict[str, Any]) -> Any:
         return [out] if single else out
 
     def executable_of(avals: list[Any], device: Any) -> Executable:
-        closed = trace_to_jaxpr(run, avals, primitive.name)
-        trimmed, lowered = lower(closed, primitive.name, device.platform)
+        try:
+            closed = trace_to_jaxpr(run, avals, primitive.name, "the evaluation")
+            trimmed, lowered = lower(closed, primitive.name, device.platform)
+        except MissingRuleError as error:
+            if primitive not in rules.impl_rules:
+                error.add_note(f"  {primitive} has no impl rule either, which evaluation would call instead.")
+            raise
         return compile_lowered(trimmed, lowered, device, primitive.name)
 
     def miss(*args: Any) -> Any:

@@ -7,15 +7,18 @@ from typing import Any
 
 from primax.core import dtypes, rules
 from primax.core.avals import get_aval
+from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
+from primax.interpreters.returned import type_of
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_jaxpr"]
 
-_functions = rules.jvp_rules.functions
+_table = rules.jvp_rules
+_functions = _table.functions
 _swap_flag = tracing_flag.swap_local
 
 
@@ -75,13 +78,16 @@ class JVPTrace(Trace):
             return parent.process(primitive, primals, params)
         rule = _functions.get(primitive)
         if rule is None:
-            rule = rules.jvp_rules.find(primitive)
+            rule = _table.find(primitive, "differentiation (jvp, grad, linearize)")
         before = thread.trace
         thread.trace = parent
         if not parent.tracing:
             _swap_flag(False)
         try:
             returned = rule(primals, tangents, **params)
+        except Exception as error:
+            blame(error, _table, primitive)
+            raise
         finally:
             thread.trace = before
             if not parent.tracing:
@@ -94,9 +100,7 @@ class JVPTrace(Trace):
             if not isinstance(out, list | tuple) or not isinstance(tangent_out, list | tuple):
                 raise _refused(primitive, "a list of primals and one of tangents", returned)
             if len(out) != len(tangent_out):
-                raise RuleError(
-                    f"the jvp rule of {primitive} returned {len(out)} primals but {len(tangent_out)} tangents"
-                )
+                raise wrong(_table, primitive, f"returned {len(out)} primals but {len(tangent_out)} tangents")
             return [
                 p if type(t) is Zero else JVPTracer(self, p, t, _checked(primitive, p, t))
                 for p, t in zip(out, tangent_out, strict=True)
@@ -109,28 +113,21 @@ class JVPTrace(Trace):
 def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
     """The type of the primal, if that of the tangent fits it."""
     if tangent is None:
-        raise RuleError(f"the jvp rule of {primitive} returned None as a tangent; a zero is Zero(aval)")
-    p = get_aval(primal)
-    t = get_aval(tangent)
+        raise wrong(_table, primitive, "returned None as a tangent; a zero is Zero(aval)")
+    p = type_of(_table, primitive, primal)
+    t = type_of(_table, primitive, tangent)
     if p is t or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
         return p
-    location, line = _rule_place(primitive)
-    raise RuleError(
-        f"the jvp rule of {primitive} returned a tangent of type {t.str_short()} for a primal of type "
-        f"{p.str_short()}; it must be of type {p.to_tangent_aval().str_short()}. The rule is at {location}:{line}"
+    raise wrong(
+        _table,
+        primitive,
+        f"returned a tangent of type {t.str_short()} for a primal of type {p.str_short()}; "
+        f"it must be of type {p.to_tangent_aval().str_short()}",
     )
 
 
 def _refused(primitive: Any, wanted: str, returned: Any) -> RuleError:
-    location, line = _rule_place(primitive)
-    return RuleError(
-        f"the jvp rule of {primitive} must return {wanted}, got {returned!r}. The rule is at {location}:{line}"
-    )
-
-
-def _rule_place(primitive: Any) -> tuple[str, int]:
-    provenance = rules.jvp_rules.provenance[primitive]
-    return provenance.file, provenance.line
+    return wrong(_table, primitive, f"must return {wanted}, got {shorten(returned)}")
 
 
 def jvp_flat(

@@ -10,21 +10,23 @@ import numpy as np
 from primax.core import config, dtypes, rules
 from primax.core._jaxlib import Traceback
 from primax.core.avals import get_aval
+from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.primitive import params_key
-from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.staging import StagingTrace, trace_to_jaxpr
+from primax.interpreters.returned import apply_rule, type_of
+from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
 
 __all__ = ["LinearTrace", "LinearTracer", "Tape", "backward", "linear_tape", "linearize_flat", "transpose_jaxpr"]
 
 _get_traceback = Traceback.get_traceback
 _partial_eval_functions = rules.partial_eval_rules.functions
-_transpose_functions = rules.transpose_rules.functions
+_transpose_rules = rules.transpose_rules
+_transpose_functions = _transpose_rules.functions
 
 
 class LinearTracer(Tracer):
@@ -54,7 +56,7 @@ class TapeEqn:
 class LinearTrace(Trace):
     """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
 
-    __slots__ = ("count", "eqns", "inputs", "staged", "wide")
+    __slots__ = ("count", "eqns", "inputs", "wide")
 
     transformation = "linearization"
 
@@ -63,7 +65,6 @@ class LinearTrace(Trace):
         self.eqns: list[TapeEqn] = []
         self.inputs: list[LinearTracer] = []
         self.count = 0
-        self.staged = _is_staged(parent)
         self.wide = config.enable_x64.value  # the scalars on the tape were typed under it
 
     def new_input(self, aval: Any) -> LinearTracer:
@@ -88,9 +89,8 @@ class LinearTrace(Trace):
                 break
         else:
             return self.parent.process(primitive, args, params)
-        rule = _partial_eval_functions.get(primitive)
-        if rule is not None:
-            return rule(self, args, params)
+        if primitive in _partial_eval_functions:
+            return apply_rule(rules.partial_eval_rules, primitive, self, args, params)
         return self.record(primitive, args, params)
 
     def record(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
@@ -111,17 +111,10 @@ class LinearTrace(Trace):
             index += 1
         self.count = index
         source = thread.source
-        if source is None and self.staged:
+        if source is None:
             source = _get_traceback()
         self.eqns.append(TapeEqn(primitive, args, outs, params, source))
         return outs if primitive.multiple_results else outs[0]
-
-
-def _is_staged(trace: Any) -> bool:
-    """Whether what runs under `trace` ends up in a program, whose equations have source lines."""
-    while trace is not None and not isinstance(trace, StagingTrace):
-        trace = trace.parent
-    return trace is not None
 
 
 class Tape:
@@ -221,24 +214,28 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             rule = _transpose_functions.get(primitive)
             if rule is None:
                 thread.source = eqn.source_info
-                rule = rules.transpose_rules.find(primitive)
+                rule = _transpose_rules.find(primitive, "transposition (grad, vjp, linear_transpose)")
             args = [UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args]
             if eqn.source_info is not source:
                 source = thread.source = eqn.source_info
-            returned = rule(ct, *args, **eqn.params)
+            try:
+                returned = rule(ct, *args, **eqn.params)
+            except Exception as error:
+                blame(error, _transpose_rules, primitive)
+                raise
             if not isinstance(returned, list | tuple) or len(returned) != len(args):
-                got = len(returned) if isinstance(returned, list | tuple) else repr(returned)
-                raise RuleError(
-                    f"the transpose rule of {primitive} must return one cotangent or None per argument, "
-                    f"got {got} for {len(args)} arguments"
-                )
+                got = len(returned) if isinstance(returned, list | tuple) else shorten(returned)
+                must = "must return a list of one cotangent or None per argument"
+                raise wrong(_transpose_rules, primitive, f"{must}, got {got} for {len(args)} arguments")
             for x, c in zip(eqn.args, returned, strict=True):
                 if c is None or type(c) is Zero:
                     continue
-                if type(x) is LinearTracer and x._trace is trace:
-                    _check(primitive, x, c, eqn)
-                    have = cts[x.index]
-                    cts[x.index] = c if have is None else add_tangents(have, c)
+                linear = type(x) is LinearTracer and x._trace is trace
+                have = type_of(_transpose_rules, primitive, c)
+                if not linear or have.shape != x.aval.shape or have.dtype != x.aval.dtype:
+                    raise _misfit(eqn, returned, x, c, linear)
+                have = cts[x.index]
+                cts[x.index] = c if have is None else add_tangents(have, c)
     finally:
         thread.source = before
     results = []
@@ -248,18 +245,12 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
     return results
 
 
-def _check(primitive: Any, x: LinearTracer, ct: Any, eqn: TapeEqn) -> None:
-    have = get_aval(ct)
-    want = x.aval
-    if have is want or (have.shape == want.shape and have.dtype == want.dtype):
-        return
-    provenance = rules.transpose_rules.provenance[primitive]
-    position = next(i for i, arg in enumerate(eqn.args) if arg is x)
-    raise RuleError(
-        f"the transpose rule of {primitive} returned a cotangent of type {have.str_short()} for its argument "
-        f"{position}, of type {want.str_short()}. The rule is at {provenance.file}:{provenance.line}; "
-        f"the equation was made at {summarize(eqn.source_info)}"
-    )
+def _misfit(eqn: TapeEqn, returned: Sequence[Any], x: Any, ct: Any, linear: bool) -> RuleError:
+    """The error for the cotangent of an argument whose type is another, or that is not linear."""
+    position = next(i for i, pair in enumerate(zip(eqn.args, returned, strict=True)) if pair[0] is x and pair[1] is ct)
+    text = f"returned a cotangent of type {get_aval(ct).str_short()} for its argument {position}, "
+    text += f"of type {x.aval.str_short()}" if linear else "which is not linear and must have None"
+    return wrong(_transpose_rules, eqn.primitive, text)
 
 
 def linearize_flat(

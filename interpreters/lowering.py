@@ -13,6 +13,7 @@ import numpy as np
 
 from primax.core import _jaxlib, rules
 from primax.core.avals import AbstractToken, ShapedArray
+from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.dtypes import float0
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, MissingRuleError, RuleError, XlaError
@@ -332,47 +333,61 @@ def ir_constant(value: Any, aval: Any = None) -> Any:
 
 def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """The IR values of one application of a primitive."""
-    primitive = ctx.primitive
-    rule = _functions.get((primitive, ctx.module_context.platform)) or _functions.get(primitive)
+    key: Any = (ctx.primitive, ctx.module_context.platform)
+    rule = _functions.get(key)
     if rule is None:
-        rule = find_lowering(primitive, ctx.module_context.platform)
-    out = rule(ctx, *args, **params)
-    if isinstance(out, _jaxlib.ir.Value):
+        key = ctx.primitive
+        rule = _functions.get(key)
+        if rule is None:
+            key, rule = find_lowering(ctx)
+    try:
+        out = rule(ctx, *args, **params)
+    except Exception as error:
+        blame(error, rules.lowering_rules, key, ctx.source_info)
+        raise
+    value = _jaxlib.ir.Value
+    if isinstance(out, value):
         outs = [out]
     else:
         outs = []
         try:
             for x in out:
-                if isinstance(x, _jaxlib.ir.Value):
+                if isinstance(x, value):
                     outs.append(x)
                 else:
                     outs.extend(x)
         except TypeError:
-            raise RuleError(f"the lowering rule of {primitive} must return IR values, got {out!r}") from None
+            outs = [None]
+        if not all(isinstance(x, value) for x in outs):
+            raise _wrong(ctx, key, f"must return IR values, got {shorten(out)}")
     if len(outs) != len(ctx.avals_out):
-        raise RuleError(f"the lowering rule of {primitive} must return {len(ctx.avals_out)} IR values, got {len(outs)}")
+        raise _wrong(ctx, key, f"must return {len(ctx.avals_out)} IR values, got {len(outs)}")
     if ctx.module_context.checked:
         for x, aval in zip(outs, ctx.avals_out, strict=True):
             if x.type != aval_to_ir_type(aval):
-                raise RuleError(f"the lowering rule of {primitive} returned {x.type} for a result of type {aval}")
+                raise _wrong(ctx, key, f"returned {x.type} for a result of type {aval.str_short()}")
     return outs
 
 
-def find_lowering(primitive: Any, platform: str) -> Callable[..., Any]:
-    """The lowering rule of a primitive for a platform.
+def _wrong(ctx: LoweringRuleContext, key: Any, text: str) -> RuleError:
+    return wrong(rules.lowering_rules, key, text, ctx.source_info)
+
+
+def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
+    """The lowering rule of a primitive for the platform of the module, and its key in the table.
 
     Raises:
       MissingRuleError: there is none, though there may be for other platforms.
     """
     rules.load_plugins()
-    rule = _functions.get((primitive, platform)) or _functions.get(primitive)
-    if rule is not None:
-        return rule
+    primitive, platform = ctx.primitive, ctx.module_context.platform
+    for key in ((primitive, platform), primitive):
+        if key in _functions:
+            return key, _functions[key]
     others = sorted(key[1] for key in _functions if isinstance(key, tuple) and key[0] is primitive)
-    text = rules.explain_missing(rules.lowering_rules, primitive)
-    if others:
-        text += f"\n  There are lowerings for {others}, but the program is built for {platform!r}."
-    raise MissingRuleError(text)
+    hint = f"There are lowerings for {others}, but the program is built for {platform!r}." if others else ""
+    asked = f"compilation for {platform}"
+    raise MissingRuleError(rules.explain_missing(rules.lowering_rules, primitive, asked, hint, ctx.source_info))
 
 
 def jaxpr_subcomp(
@@ -398,43 +413,34 @@ def jaxpr_subcomp(
     env.update(zip(jaxpr.invars, args, strict=True))
     location_of = module.shared.locations.get
     unknown = module.shared.unknown
-    eqn = None
     source = None
     location = unknown
-    try:
-        for eqn in jaxpr.eqns:
-            if eqn.source_info is not source:
-                source = eqn.source_info
-                location = unknown if source is None else location_of(source)
-            invars = eqn.invars
-            with location:
-                values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]
-                ctx = LoweringRuleContext(
-                    module,
-                    eqn.primitive,
-                    [v.aval for v in invars],
-                    [v.aval for v in eqn.outvars],
-                    no_tokens,
-                    source,
-                )
-                ordered = ordered_effects(eqn.effects)
-                if ordered:
-                    ctx.tokens_in = TokenSet({effect: tokens[effect] for effect in ordered})
-                module.source = source
-                outs = lower_eqn(ctx, values, eqn.params)
-                if ordered:
-                    if ctx.tokens_out is None:
-                        raise RuleError(
-                            f"the lowering rule of {eqn.primitive} has ordered effects and must call ctx.set_tokens_out"
-                        )
-                    tokens = {**tokens, **ctx.tokens_out}
-            env.update(zip(eqn.outvars, outs, strict=True))
-        results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
-    except (MissingRuleError, RuleError, _jaxlib.ir.MLIRError) as error:
-        if not getattr(error, "located", False) and eqn is not None:
-            error.located = True  # type: ignore[union-attr]
-            error.add_note(f"while lowering {eqn.primitive}, made at {summarize(eqn.source_info)}")
-        raise
+    for eqn in jaxpr.eqns:
+        if eqn.source_info is not source:
+            source = eqn.source_info
+            location = unknown if source is None else location_of(source)
+        invars = eqn.invars
+        with location:
+            values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]
+            ctx = LoweringRuleContext(
+                module,
+                eqn.primitive,
+                [v.aval for v in invars],
+                [v.aval for v in eqn.outvars],
+                no_tokens,
+                source,
+            )
+            ordered = ordered_effects(eqn.effects)
+            if ordered:
+                ctx.tokens_in = TokenSet({effect: tokens[effect] for effect in ordered})
+            module.source = source
+            outs = lower_eqn(ctx, values, eqn.params)
+            if ordered:
+                if ctx.tokens_out is None:
+                    raise _wrong(ctx, eqn.primitive, "has ordered effects and must call ctx.set_tokens_out")
+                tokens = {**tokens, **ctx.tokens_out}
+        env.update(zip(eqn.outvars, outs, strict=True))
+    results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
     return results, tokens
 
 

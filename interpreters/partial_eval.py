@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from primax.core import rules
+from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import no_effects
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached, dce_jaxpr
 
@@ -62,7 +63,7 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Seque
             unknown_eqns.append(eqn)
             unknown_vars.update(eqn.outvars)
         else:
-            known_part, unknown_part, unknown_out = rule(waits, eqn)
+            known_part, unknown_part, unknown_out = _by_rule(rule, waits, eqn)
             if isinstance(known_part, list):
                 known_eqns += known_part
             elif known_part is not None:
@@ -111,6 +112,22 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Seque
         unknown_out,
         [position[v] if v in position else numbers[v] for v in passed],
     )
+
+
+def _by_rule(rule: Callable[..., Any], waits: list[bool], eqn: JaxprEqn) -> tuple[Any, Any, Sequence[bool]]:
+    """The known and the unknown part of an equation, by the rule of its primitive."""
+    table = rules.partial_eval_jaxpr_rules
+    try:
+        returned = rule(waits, eqn)
+    except Exception as error:
+        blame(error, table, eqn.primitive, eqn.source_info)
+        raise
+    match returned:
+        case (None | JaxprEqn() | list() as known, (None | JaxprEqn()) as unknown, list() | tuple() as flags):
+            if len(flags) == len(eqn.outvars):
+                return known, unknown, flags
+    must = f"must return (known eqn or None, unknown eqn or None, unknown_out), with {len(eqn.outvars)} flags"
+    raise wrong(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
 
 
 def _same(one: Jaxpr, other: Jaxpr) -> bool:

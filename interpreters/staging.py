@@ -18,6 +18,7 @@ from primax.core.primitive import params_key
 from primax.core.recursion import deeper
 from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
+from primax.interpreters.returned import apply_rule
 
 __all__ = ["StagingTrace", "StagingTracer", "trace_to_jaxpr"]
 
@@ -61,9 +62,8 @@ class StagingTrace(Trace):
         return StagingTracer(self, var)
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
-        rule = _staging_functions.get(primitive)
-        if rule is not None:
-            return rule(self, args, params)
+        if primitive in _staging_functions:
+            return apply_rule(rules.staging_rules, primitive, self, args, params)
         invars = []
         avals = []
         for x in args:

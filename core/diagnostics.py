@@ -1,0 +1,167 @@
+"""What is said of rules that are missing, wrong or failing: which, where, at what line of the user, and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from primax.core.errors import MissingRuleError, RuleError
+from primax.core.source_info import account, is_internal, recorded_frames, running_frames
+from primax.core.thread import thread
+
+__all__ = ["blame", "missing_text", "shorten", "user_line", "wrong"]
+
+# How a rule is given in one line of a program, by kind; of other kinds it is `registry.define`.
+_GIVE = {
+    "impl": "{p}.def_impl(rule)",
+    "abstract_eval": "{p}.def_abstract_eval(rule)",
+    "effectful_abstract_eval": "{p}.def_effectful_abstract_eval(rule)",
+    "jvp": "ad.primitive_jvps[{p}] = rule",
+    "transpose": "ad.primitive_transposes[{p}] = rule",
+    "batch": "batching.primitive_batchers[{p}] = rule",
+    "axis_batch": "batching.axis_primitive_batchers[{p}] = rule",
+    "lowering": "mlir.register_lowering({p}, rule)",
+}
+
+# What may stand in the place of `rule`.
+_DERIVE = {
+    "jvp": ("derive.linear, if it is linear in all its arguments together",),
+    "batch": ("derive.loop, which binds it once for each element", "batching.vectorized({p}), if it is elementwise"),
+}
+_FROM_IMPL = ("abstract_eval", "jvp", "transpose", "lowering")
+
+_HINTS = {
+    "transpose": "Only what is linear can be transposed: it was applied to a tangent by a jvp rule, or within a "
+    "function\n  that was given to linear_transpose.",
+}
+
+_NOTE = "while applying the "
+
+
+def user_line(source: Any = None) -> str:
+    """The line of the user on whose behalf something is done, as `file:line (function)`.
+
+    Args:
+      source: the traceback of an equation, if it is known; by default that of the equation at hand.
+
+    Returns:
+      The innermost line outside primax there; if it has none, that of the running program. If it is in a rule, also
+      the line that the rule is applied for.
+    """
+    recorded = recorded_frames(thread.source if source is None else source)
+    return account(recorded) or account(running_frames()) or "an unknown line"
+
+
+def missing_text(
+    table: Any,
+    primitive: Any,
+    have: Iterable[str],
+    hints: Iterable[str] = (),
+    *,
+    asked: str = "",
+    source: Any = None,
+) -> str:
+    """What is missing, who asked for it and where, what is there, who could supply it, and what helps.
+
+    Args:
+      table: of the rule.
+      primitive: what has none.
+      have: the kinds of rules that it has.
+      hints: lines about it, such as which plugins could supply it and are not active.
+      asked: what needs the rule; by default the transformation at work.
+      source: the traceback of the equation, if it is known.
+    """
+    name = getattr(primitive, "name", str(primitive))
+    if not asked and getattr(thread.trace, "tracing", False):
+        asked = thread.trace.transformation
+    bound = f"  Bound at {user_line(source)}{asked and f'; {asked} needs it'}."
+    reason = table.unsupported.get(primitive)
+    if reason is not None:
+        owner = getattr(primitive, "plugin", None) or "no plugin"
+        return f"{name} ({owner}) does not support {table.kind}: {reason}\n{bound}"
+    kind, have = table.kind, list(have)
+    lines = [
+        f"no {kind} rule for primitive {name!r} ({_home(primitive)}).",
+        bound,
+        f"  It has these rules: {', '.join(have) or 'none'}.",
+        *([f"  {_HINTS[kind]}"] if kind in _HINTS else []),
+        *(f"  {hint}" for hint in hints),
+        *_remedies(kind, f"{name}_p" if name.isidentifier() else "p", table.signature, have),
+        *([f"  {table.remedy}"] if table.remedy else []),
+    ]
+    return "\n".join(lines)
+
+
+def _remedies(kind: str, variable: str, signature: str, have: list[str]) -> list[str]:
+    """What an author can do about a missing rule."""
+    lines = []
+    if kind in _GIVE:
+        lines.append(f"  Give it:    {_GIVE[kind].format(p=variable)}, or in its plugin's primax_register")
+        lines.append(f"              registry.define({variable}, {kind}=rule),")
+    else:
+        lines.append(f"  Give it:    registry.define({variable}, {kind}=rule) in its plugin's primax_register,")
+    lines.append(f"              where rule is {signature}.")
+    derivations = list(_DERIVE.get(kind, ()))
+    if kind in _FROM_IMPL and "impl" in have:
+        derivations.append("derive.from_impl, if its impl is written in primax operations")
+    if derivations:
+        text = ";\n              or ".join(derivations).format(p=variable)
+        lines.append(f"  Derive it:  rule may be {text}.")
+    lines.append(f'  Or declare: registry.define({variable}, unsupported={{"{kind}": "the reason"}}).')
+    return lines
+
+
+def _home(primitive: Any) -> str:
+    """The plugin of a primitive, or else the module that made it."""
+    plugin = getattr(primitive, "plugin", None)
+    if plugin:
+        return f"from {plugin}"
+    module = getattr(primitive, "module", "")
+    return f"from no plugin, made in {module}" if module else "from no plugin"
+
+
+def wrong(table: Any, key: Any, text: str, source: Any = None) -> RuleError:
+    """The error for a rule that returned what cannot be used.
+
+    Args:
+      table: of the rule.
+      key: of the rule in the table.
+      text: goes on from `the jvp rule of sin`.
+      source: the traceback of the equation, if it is known.
+    """
+    place = _place(table, key)
+    return RuleError(
+        f"the {table.kind} rule of {_name(key)} {text}."
+        f"{place and f'{chr(10)}  The rule is at {place}.'}\n  Bound at {user_line(source)}."
+    )
+
+
+def blame(error: BaseException, table: Any, key: Any, source: Any = None) -> None:
+    """Add to an exception the innermost rule that raised it, and the user's line, unless they are known anyway."""
+    if any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())):
+        return
+    place = _place(table, key)
+    if not place and source is None and thread.source is None:
+        return  # the traceback leads from the user's line to a rule of primax
+    if not place and isinstance(error, MissingRuleError | RuleError):
+        return
+    at = place and f" ({place})"
+    error.add_note(f"{_NOTE}{table.kind} rule of {_name(key)}{at}, bound at {user_line(source)}")
+
+
+def shorten(x: Any) -> str:
+    """A value in one line of at most 80 characters."""
+    text = " ".join(repr(x).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _name(key: Any) -> str:
+    return f"{key[0]} for platform {key[1]!r}" if isinstance(key, tuple) else str(key)
+
+
+def _place(table: Any, key: Any) -> str:
+    """Where a rule is written; empty for the rules of primax itself."""
+    provenance = table.provenance.get(key)
+    if provenance is None or is_internal(provenance.file):
+        return ""
+    return f"{provenance.file}:{provenance.line}"

@@ -1,0 +1,49 @@
+"""What rules return, looked at before it is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.core.avals import get_aval
+from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.trace import Tracer
+
+__all__ = ["apply_rule", "require_list", "type_of"]
+
+
+def type_of(table: Any, key: Any, x: Any) -> Any:
+    """The type of a value that a rule has returned.
+
+    Raises:
+      RuleError: it is no array, or a tracer of a transformation that has ended.
+    """
+    try:
+        aval = get_aval(x)
+    except TypeError as error:
+        raise wrong(table, key, f"must return arrays, got {shorten(x)}") from error
+    if isinstance(x, Tracer) and not x._trace.alive:
+        raise wrong(
+            table,
+            key,
+            f"returned {x.describe()} that had escaped from {x._trace.transformation}; "
+            "a rule may keep nothing from one call to the next",
+        )
+    return aval
+
+
+def require_list(table: Any, primitive: Any, returned: Any) -> None:
+    """Refuse what a rule has returned for a primitive of multiple results, if it is no list."""
+    if not isinstance(returned, list | tuple):
+        raise wrong(table, primitive, f"must return a list, since multiple_results is True, got {shorten(returned)}")
+
+
+def apply_rule(table: Any, primitive: Any, trace: Any, args: Any, params: dict[str, Any]) -> Any:
+    """What a rule `(trace, args, params)` returns, by which a primitive takes a matter into its own hands."""
+    try:
+        out = table.functions[primitive](trace, args, params)
+    except Exception as error:
+        blame(error, table, primitive)
+        raise
+    if primitive.multiple_results:
+        require_list(table, primitive, out)
+    return out
