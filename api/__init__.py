@@ -50,7 +50,7 @@ from primax.plugins.devices import block_until_ready, copy_to_host_async, device
 
 if TYPE_CHECKING:
     from primax.plugins.callbacks import io_callback, pure_callback
-    from primax.plugins.custom_derivatives import custom_jvp, custom_vjp
+    from primax.plugins.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
 
 __version__ = "0.1.0"
 
@@ -60,8 +60,10 @@ __all__ = [
     "XlaError",
     "block_until_ready",
     "clear_caches",
+    "closure_convert",
     "config",
     "copy_to_host_async",
+    "custom_gradient",
     "custom_jvp",
     "custom_vjp",
     "default_backend",
@@ -96,7 +98,19 @@ __all__ = [
 ]
 
 _SUBMODULES = frozenset(
-    ("debug", "dtypes", "errors", "export", "extend", "lax", "numpy", "stages", "tree", "tree_util")
+    (
+        "custom_derivatives",
+        "debug",
+        "dtypes",
+        "errors",
+        "export",
+        "extend",
+        "lax",
+        "numpy",
+        "stages",
+        "tree",
+        "tree_util",
+    )
 )
 
 # Functions whose modules are imported when they are first used.
@@ -104,7 +118,7 @@ _FUNCTIONS = {
     name: f"primax.plugins.{family}"
     for family, names in {
         "callbacks": ("io_callback", "pure_callback"),
-        "custom_derivatives": ("custom_jvp", "custom_vjp"),
+        "custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
     }.items()
     for name in names
 }

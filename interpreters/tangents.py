@@ -50,6 +50,14 @@ class Zero:
         """The zero as a value."""
         return zeros_like_aval(self.aval)
 
+    @property
+    def shape(self) -> Any:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
     def __repr__(self) -> str:
         return f"Zero({self.aval.str_short()})"
 

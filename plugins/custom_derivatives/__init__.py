@@ -5,19 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import hookimpl
-from primax.plugins.custom_derivatives import jvp_rules, vjp_rules
+from primax.plugins.custom_derivatives import jvp_rules, linear, vjp_rules
+from primax.plugins.custom_derivatives.closures import closure_convert, custom_gradient
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
 from primax.plugins.custom_derivatives.custom_vjp import CustomVJPPrimal, custom_vjp
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
+from primax.plugins.custom_derivatives.linear import custom_transpose, linear_call, linear_call_p
 from primax.plugins.custom_derivatives.vjp_rules import custom_lin_p, custom_vjp_call_p
 
 __all__ = [
     "CustomVJPPrimal",
+    "closure_convert",
+    "custom_gradient",
     "custom_jvp",
     "custom_jvp_call_p",
     "custom_lin_p",
+    "custom_transpose",
     "custom_vjp",
     "custom_vjp_call_p",
+    "linear_call",
+    "linear_call_p",
 ]
 
 
@@ -26,3 +33,4 @@ def primax_register(registry: Any) -> None:
     registry.define(custom_jvp_call_p, **jvp_rules.rules)
     registry.define(custom_vjp_call_p, **vjp_rules.rules)
     registry.define(custom_lin_p, **vjp_rules.lin_rules)
+    registry.define(linear_call_p, **linear.rules)

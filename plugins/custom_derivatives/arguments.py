@@ -29,9 +29,10 @@ def resolve(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         return args
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    if bound.kwargs:
+    unplaced = [name for name in bound.kwargs if name in kwargs]
+    if unplaced:
         raise TypeError(
-            f"{what}: arguments must resolve to positions, but {', '.join(bound.kwargs)} can be given by keyword only"
+            f"{what}: arguments must resolve to positions, but {', '.join(unplaced)} can be given by keyword only"
         )
     return bound.args
 

@@ -37,12 +37,11 @@ def _jvp(primals: Any, tangents: Any, *, fwd: Any, bwd: Any, name: str, num_cons
     args, own = primals[num_consts:], tangents[num_consts:]
     nonzero = tuple(type(t) is not ad.Zero for t in own)
     outs, residuals = fwd(args, nonzero)
-    out_avals = [core.get_aval(x).to_tangent_aval() for x in outs]
-    moving = tuple(aval for aval in out_avals if aval.dtype != dtypes.float0)
+    out_avals = tuple(core.get_aval(x).to_tangent_aval() for x in outs)
     given = [t for t in own if type(t) is not ad.Zero]
     found = iter(
         custom_lin_p.bind(
-            *residuals, *given, name=name, num_residuals=len(residuals), nonzero=nonzero, bwd=bwd, out_avals=moving
+            *residuals, *given, name=name, num_residuals=len(residuals), nonzero=nonzero, bwd=bwd, out_avals=out_avals
         )
     )
     return outs, [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(found) for aval in out_avals]
@@ -143,12 +142,14 @@ def _lin_impl(*args: Any, name: str, **params: Any) -> Any:
 
 
 def _lin_abstract_eval(*avals: Any, out_avals: Any, **params: Any) -> Any:
-    return list(out_avals)
+    return [aval for aval in out_avals if aval.dtype != dtypes.float0]
 
 
 def _lin_transpose(cts: Any, *args: Any, name: str, num_residuals: int, nonzero: Any, bwd: Any, out_avals: Any) -> Any:
     residuals, tangents = args[:num_residuals], args[num_residuals:]
-    pulled = bwd(residuals, cts)
+    found = iter(cts)
+    all_cts = [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(found) for aval in out_avals]
+    pulled = bwd(residuals, all_cts)
     own = [ct for ct, nz in zip(pulled, nonzero, strict=True) if nz]
     return [
         *[None] * num_residuals,

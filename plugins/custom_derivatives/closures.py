@@ -1,0 +1,119 @@
+"""What functions close over, made arguments; and gradients given together with values."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import dtypes, tree
+from primax.plugins.custom_derivatives.custom_vjp import custom_vjp
+
+__all__ = ["closure_convert", "custom_gradient"]
+
+
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """A function that takes as arguments what `fun` closes over and might be differentiated.
+
+    Args:
+      fun: a function of arrays in any containers.
+      example_args: arguments of the types that it will be called with.
+
+    Returns:
+      `(converted, consts)`, where `converted(*args, *consts)` is `fun(*args)`, and `consts` are the floating or
+      complex values of transformations around, which `fun` closes over.
+
+    Raises:
+      TypeError: an example is no array, or `converted` is called with arguments of another structure.
+
+    >>> import primax as px
+    >>> def line(slope):
+    ...     f, consts = px.closure_convert(lambda x: slope * x, 1.0)
+    ...     return f(5.0, *consts), len(consts)
+    >>> px.grad(line, has_aux=True)(2.0)
+    (Array(5., dtype=float32, weak_type=True), 1)
+    """
+    return _convert(fun, example_args, lambda aval: dtypes.issubdtype(aval.dtype, np.inexact))
+
+
+def _convert(
+    fun: Callable[..., Any], example_args: tuple[Any, ...], hoisted: Callable[[Any], bool]
+) -> tuple[Callable[..., Any], list[Any]]:
+    """`closure_convert` for tracers whose types are `hoisted`."""
+    leaves, in_tree = tree.flatten(example_args)
+    out_trees: list[Any] = []
+
+    def flat(*xs: Any) -> Any:
+        outs, out_tree = tree.flatten(fun(*tree.unflatten(in_tree, xs)))
+        out_trees.append(out_tree)
+        return outs
+
+    name = getattr(fun, "__name__", type(fun).__name__)
+    closed = core.trace_to_jaxpr(flat, [core.get_aval(x) for x in leaves], name, "closure_convert")
+    moved = [isinstance(x, core.Tracer) and hoisted(x.aval) for x in closed.consts]
+    consts = [x for x, m in zip(closed.consts, moved, strict=True) if m]
+    kept = [x for x, m in zip(closed.consts, moved, strict=True) if not m]
+    count = len(example_args)
+
+    @functools.wraps(fun)
+    def converted(*args: Any) -> Any:
+        own, given = args[:count], args[count:]
+        xs, found_tree = tree.flatten(tuple(own))
+        if found_tree != in_tree or len(given) != len(consts):
+            raise TypeError(
+                f"closure_convert: the converted {name} must be called with arguments of structure {in_tree}, "
+                f"then the {len(consts)} values that it closed over, got {found_tree} and {len(given)} values"
+            )
+        rest, hoists = iter(kept), iter(given)
+        values = [next(hoists) if m else next(rest) for m in moved]
+        return tree.unflatten(out_trees[0], core.eval_jaxpr(closed.jaxpr, values, *xs))
+
+    return converted, consts
+
+
+def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose derivative in reverse mode is given together with its value.
+
+    Args:
+      fun: returns `(value, vjp)`, where `vjp(ct)` is the tuple of cotangents of its arguments, or the cotangent of
+        its only argument.
+
+    Returns:
+      A function of the same arguments that returns the value.
+
+    >>> import primax as px
+    >>> @px.custom_gradient
+    ... def f(x):
+    ...     return x * x, lambda ct: (ct * 10.0,)
+    >>> float(f(3.0)), float(px.grad(f)(3.0))
+    (9.0, 10.0)
+    """
+
+    @custom_vjp
+    @functools.wraps(fun)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        value, _ = _pair(fun, fun(*args, **kwargs))
+        return value
+
+    def forward(*args: Any) -> Any:
+        value, vjp = _pair(fun, fun(*args))
+        converted, consts = _convert(vjp, (value,), lambda aval: True)
+        return value, (tree.Partial(converted), consts, len(args))
+
+    def backward(residuals: Any, ct: Any) -> Any:
+        vjp, consts, count = residuals
+        cts = vjp(ct, *consts)
+        return cts if isinstance(cts, tuple) and (count != 1 or len(cts) == 1) else (cts,)
+
+    function.defvjp(forward, backward)
+    return function
+
+
+def _pair(fun: Callable[..., Any], returned: Any) -> Any:
+    if not isinstance(returned, tuple) or len(returned) != 2 or not callable(returned[1]):
+        name = getattr(fun, "__name__", type(fun).__name__)
+        raise TypeError(f"custom_gradient: {name} must return a pair (value, vjp function), got {returned!r}")
+    return returned

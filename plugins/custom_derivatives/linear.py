@@ -1,0 +1,209 @@
+"""`linear_call`: linear functions with a transpose of their own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import tree
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters.partial_eval import close_over
+from primax.plugins.custom_derivatives.calls import evaluate
+
+__all__ = ["custom_transpose", "linear_call", "linear_call_p", "rules"]
+
+linear_call_p = core.Primitive("linear_call", multiple_results=True)
+
+
+def linear_call(
+    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
+) -> Any:
+    """Call a linear function whose transpose is given.
+
+    Args:
+      fun: `(residual_args, linear_args) -> out`, linear in its second argument.
+      fun_transpose: `(residual_args, ct) -> cts`, from a cotangent of the result to those of the linear arguments.
+      residual_args: arrays in any containers, which are not differentiated.
+      linear_args: arrays in any containers.
+
+    Returns:
+      `fun(residual_args, linear_args)`.
+
+    Raises:
+      TypeError: `fun_transpose` returns another structure than that of `linear_args`, or other types.
+
+    >>> import primax as px
+    >>> def scaled(r, x):
+    ...     return px.custom_derivatives.linear_call(lambda r, x: r * x, lambda r, ct: 100.0 * ct, r, x)
+    >>> float(scaled(2.0, 3.0)), float(px.grad(scaled, 1)(2.0, 3.0))
+    (6.0, 100.0)
+    """
+    residuals, residual_tree = tree.flatten(residual_args)
+    linear, linear_tree = tree.flatten(linear_args)
+    residual_avals = [core.get_aval(x) for x in residuals]
+    linear_avals = [core.get_aval(x).to_tangent_aval() for x in linear]
+    callee, out_tree, callee_consts = _staged(fun, (residual_tree, linear_tree), [*residual_avals, *linear_avals])
+    out_avals = [aval.to_tangent_aval() for aval in callee.out_avals]
+    transpose, in_tree, transpose_consts = _staged(
+        fun_transpose, (residual_tree, out_tree), [*residual_avals, *out_avals]
+    )
+    if in_tree != linear_tree:
+        raise TypeError(
+            tree.mismatch_message(
+                "linear_call: fun_transpose must return the structure of linear_args",
+                linear_tree,
+                in_tree,
+                "linear_args",
+                "the result of fun_transpose",
+            )
+        )
+    for i, (have, want) in enumerate(zip(transpose.out_avals, linear_avals, strict=True)):
+        if have.strip_weak_type() != want.strip_weak_type():
+            raise TypeError(
+                f"linear_call: fun_transpose must return the types of linear_args, but leaf {i} is "
+                f"{have.str_short()}, where the argument is {want.str_short()}"
+            )
+    # Both programs take all that either closes over, then the residual arguments, then their own.
+    consts = [*callee_consts, *transpose_consts]
+    extra = [core.get_aval(x) for x in consts]
+    first = len(callee_consts)
+    outs = linear_call_p.bind(
+        *consts,
+        *residuals,
+        *linear,
+        callee=_with_others(callee, first, extra, range(first)),
+        transpose=_with_others(transpose, len(transpose_consts), extra, range(first, len(consts))),
+        num_residuals=len(consts) + len(residuals),
+    )
+    return tree.unflatten(out_tree, outs)
+
+
+def _staged(fun: Any, in_trees: Any, avals: Sequence[Any]) -> tuple[core.ClosedJaxpr, Any, list[Any]]:
+    """A function of two arguments as a program that takes what it closes over first."""
+    out_trees: list[Any] = []
+    count = in_trees[0].num_leaves
+
+    def flat(*xs: Any) -> Any:
+        args = tree.unflatten(in_trees[0], xs[:count]), tree.unflatten(in_trees[1], xs[count:])
+        outs, out_tree = tree.flatten(fun(*args))
+        out_trees.append(out_tree)
+        return outs
+
+    name = getattr(fun, "__name__", type(fun).__name__)
+    closed = core.trace_to_jaxpr(flat, avals, name, "linear_call")
+    return core.ClosedJaxpr(close_over(closed.jaxpr)), out_trees[0], closed.consts
+
+
+def _with_others(closed: core.ClosedJaxpr, count: int, extra: Sequence[Any], own: range) -> core.ClosedJaxpr:
+    """A program that takes all constants, of which its first `count` arguments are those in `own`."""
+    invars = closed.jaxpr.invars
+    leading = [core.Var(aval) for aval in extra]
+    for i, v in zip(own, invars[:count], strict=True):
+        leading[i] = v
+    return core.ClosedJaxpr(closed.jaxpr.replace(invars=[*leading, *invars[count:]]))
+
+
+class custom_transpose:
+    """A linear function that says itself what its transpose is.
+
+    Args:
+      fun: `(residual_args, linear_args) -> out`, linear in its second argument.
+
+    >>> import primax as px
+    >>> @px.custom_derivatives.custom_transpose
+    ... def scaled(r, x):
+    ...     return r * x
+    >>> @scaled.def_transpose
+    ... def scaled_transpose(r, ct):
+    ...     return 100.0 * ct
+    >>> float(px.linear_transpose(lambda x: scaled(2.0, x), 1.0)(1.0)[0])
+    100.0
+    """
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        if not callable(fun):
+            raise TypeError(f"custom_transpose: fun must be callable, got {fun!r}")
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.transpose: Callable[..., Any] | None = None
+
+    def def_transpose(self, transpose: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the transpose, `(residual_args, ct) -> cts`; usable as a decorator."""
+        self.transpose = transpose
+        return transpose
+
+    def __call__(self, residual_args: Any, linear_args: Any) -> Any:
+        if self.transpose is None:
+            name = getattr(self.fun, "__name__", type(self.fun).__name__)
+            raise AttributeError(f"custom_transpose function {name} has no rule; give it one by {name}.def_transpose")
+        return linear_call(self.fun, self.transpose, residual_args, linear_args)
+
+
+def _impl(*args: Any, callee: core.ClosedJaxpr, **params: Any) -> Any:
+    return evaluate(callee, args)
+
+
+def _abstract_eval(*avals: Any, callee: core.ClosedJaxpr, **params: Any) -> Any:
+    return callee.out_avals, callee.effects
+
+
+def _check(context: Any, *atoms: Any, callee: core.ClosedJaxpr, **params: Any) -> Any:
+    context.check_operands(callee, atoms)
+    return callee.out_avals, callee.effects
+
+
+def _jvp(primals: Any, tangents: Any, *, num_residuals: int, **params: Any) -> Any:
+    if any(type(t) is not ad.Zero for t in tangents[:num_residuals]):
+        raise TypeError(
+            "linear_call must not be differentiated with respect to its residual arguments, about which its "
+            "transpose says nothing; use custom_jvp or custom_vjp"
+        )
+    outs = linear_call_p.bind(*primals, num_residuals=num_residuals, **params)
+    if all(type(t) is ad.Zero for t in tangents):
+        return outs, [ad.Zero.from_primal_value(x) for x in outs]
+    moving = map(ad.instantiate_zeros, tangents[num_residuals:])
+    return outs, linear_call_p.bind(*primals[:num_residuals], *moving, num_residuals=num_residuals, **params)
+
+
+def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals: int) -> Any:
+    given = map(ad.instantiate_zeros, cts)
+    found = linear_call_p.bind(
+        *args[:num_residuals], *given, callee=transpose, transpose=callee, num_residuals=num_residuals
+    )
+    own = zip(args[num_residuals:], found, strict=True)
+    return [*[None] * num_residuals, *(ct if type(x) is ad.UndefinedPrimal else None for x, ct in own)]
+
+
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, callee: Any, transpose: Any, num_residuals: int) -> Any:
+    """Linear arguments and results are all batched, at axis 0, so that the transpose takes and gives the same."""
+    residual_dims = list(dims[:num_residuals])
+    own = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)][num_residuals:]
+    program, _ = batching.batch_jaxpr(callee, axis, [*residual_dims, *[0] * len(own)], True)
+    zeros = [0] * len(callee.out_avals)
+    backward, _ = batching.batch_jaxpr(transpose, axis, [*residual_dims, *zeros], True)
+    outs = linear_call_p.bind(
+        *args[:num_residuals], *own, callee=program, transpose=backward, num_residuals=num_residuals
+    )
+    return outs, zeros
+
+
+def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, callee: core.ClosedJaxpr, **params: Any) -> Any:
+    return mlir.call_jaxpr(ctx, "linear_call", callee, args)
+
+
+def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
+    return interpreter.interpret(eqn.params["callee"], *values)
+
+
+rules = {
+    "impl": _impl,
+    "effectful_abstract_eval": _abstract_eval,
+    "jvp": _jvp,
+    "transpose": _transpose,
+    "axis_batch": _batch,
+    "lowering": _lowering,
+    "check": _check,
+    "interpret": _interpret,
+}
