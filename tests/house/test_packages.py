@@ -19,7 +19,10 @@ from checkout import ROOMS, ROOT, installed_path, module_name, relative, source_
 
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROGRAM = """
-import pathlib, sys, primax
+import contextlib, pathlib, sys, primax
+from primax.extend import commands
+with contextlib.redirect_stdout(sys.stderr):
+    assert commands.main(["new", "a-package"], version=primax.__version__) == 0  # its templates are there
 home = pathlib.Path(primax.__file__)
 assert float(primax.jit(lambda x: x + 1)(1.)) == 2.0
 assert "jax" not in sys.modules
