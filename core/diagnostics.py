@@ -60,6 +60,7 @@ def missing_text(
     *,
     asked: str = "",
     source: Any = None,
+    bound: bool = True,
 ) -> str:
     """What is missing, who asked for it and where, what is there, who could supply it, and what helps.
 
@@ -70,19 +71,20 @@ def missing_text(
       hints: lines about it, such as which plugins could supply it and are not active.
       asked: what needs the rule; by default the transformation at work.
       source: the traceback of the equation, if it is known.
+      bound: whether the primitive has been bound somewhere; False if someone merely wants to know.
     """
     name = getattr(primitive, "name", str(primitive))
     if not asked and getattr(thread.trace, "tracing", False):
         asked = thread.trace.transformation
-    bound = f"  Bound at {user_line(source)}{asked and f'; {asked} needs it'}."
+    place = [f"  Bound at {user_line(source)}{asked and f'; {asked} needs it'}."] if bound else []
     reason = table.unsupported.get(primitive)
     if reason is not None:
         owner = getattr(primitive, "plugin", None) or "no plugin"
-        return f"{name} ({owner}) does not support {table.kind}: {reason}\n{bound}"
+        return "\n".join([f"{name} ({owner}) does not support {table.kind}: {reason}", *place])
     kind, have = table.kind, list(have)
     lines = [
         f"no {kind} rule for primitive {name!r} ({_home(primitive)}).",
-        bound,
+        *place,
         f"  It has these rules: {', '.join(have) or 'none'}.",
         *([f"  {_HINTS[kind]}"] if kind in _HINTS else []),
         *(f"  {hint}" for hint in hints),

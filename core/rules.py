@@ -399,7 +399,9 @@ def rules_of(primitive: Any) -> dict[str, Provenance]:
     return found
 
 
-def explain_missing(table: RuleTable, primitive: Any, asked: str = "", hint: str = "", source: Any = None) -> str:
+def explain_missing(
+    table: RuleTable, primitive: Any, asked: str = "", hint: str = "", source: Any = None, *, bound: bool = True
+) -> str:
     """What is missing, what is there, who could supply it, and the ways to mend it; see `missing_text`."""
     hints = [*([hint] if hint else ()), *loader.suppliers(primitive)]
-    return missing_text(table, primitive, rules_of(primitive), hints, asked=asked, source=source)
+    return missing_text(table, primitive, rules_of(primitive), hints, asked=asked, source=source, bound=bound)

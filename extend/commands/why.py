@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     table = look_up("kind of rule", arguments.rule, rule_tables)
     found = coverage(primitive, table.kind)
     absent = found.status in ("missing", "unsupported")
-    explanation = explain_missing(table, primitive) if absent else ""
+    explanation = explain_missing(table, primitive, bound=False) if absent else ""
     if found.status == "not needed":
         explanation = f"{primitive} has no {table.kind} rule and needs none: {_without(table.kind)}."
     by_name = {record.name: record for record in reversed(records)}
