@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 
 __all__ = ["RULES", "put_along_p", "take_along_p"]
@@ -22,13 +22,33 @@ def _resized(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
+def _check(name: str, x: ShapedArray, positions: ShapedArray, axis: int) -> None:
+    if not dtypes.is_integer(positions.dtype):
+        raise TypeError(f"{name}: positions must be integers, got {positions.str_short()}")
+    if not 0 <= axis < x.ndim == positions.ndim:
+        raise TypeError(
+            f"{name}: axis must be one of x and positions, got {axis} for {x.str_short()} and {positions.str_short()}"
+        )
+
+
 def _take_abstract_eval(x: ShapedArray, positions: ShapedArray, *, axis: int) -> ShapedArray:
-    assert positions.shape == _resized(x.shape, axis, positions.shape[axis])
+    _check("take_along", x, positions, axis)
+    if positions.shape != _resized(x.shape, axis, positions.shape[axis]):
+        raise TypeError(
+            f"take_along: positions must have the shape of x but for axis {axis}, "
+            f"got {positions.str_short()} for {x.str_short()}"
+        )
+    if positions.size and not x.size:
+        raise ValueError(f"take_along: x must hold elements, got {x.str_short()} for {positions.str_short()}")
     return ShapedArray(positions.shape, x.dtype, x.weak_type)
 
 
 def _put_abstract_eval(x: ShapedArray, positions: ShapedArray, *, axis: int, size: int) -> ShapedArray:
-    assert x.shape == positions.shape
+    _check("put_along", x, positions, axis)
+    if x.shape != positions.shape:
+        raise TypeError(
+            f"put_along: positions must have the shape of x, got {positions.str_short()} for {x.str_short()}"
+        )
     return ShapedArray(_resized(x.shape, axis, size), x.dtype, x.weak_type)
 
 
@@ -64,7 +84,10 @@ def _batch(primitive: core.Primitive) -> Any:
 
 
 def _take_lowering(ctx: mlir.LoweringRuleContext, x: Any, positions: Any, *, axis: int) -> Any:
-    rank = len(ctx.avals_out[0].shape)
+    (aval,) = ctx.avals_out
+    rank = len(aval.shape)
+    if 0 in aval.shape:
+        return [mlir.ir_constant(np.zeros(aval.shape, aval.dtype))]
     others = [d for d in range(rank) if d != axis]
     numbers = mlir.hlo.GatherDimensionNumbers.get([], [axis], others, others, [axis], rank)
     sizes = mlir.ir.DenseI64ArrayAttr.get([1] * rank)
@@ -94,6 +117,30 @@ def _column(ctx: mlir.LoweringRuleContext, positions: Any) -> Any:
     return mlir.hlo.reshape(mlir.aval_to_ir_type(aval.update(shape=(*aval.shape, 1))), positions)
 
 
+def _take_samples() -> list[core.Sample]:
+    x = np.float32([[0.5, -1.25, 2.0], [1.5, 0.75, -0.5]])
+    columns, row = np.int32([[2, 0], [1, 2]]), np.int32([[1, 0, 1]])
+    return [
+        core.Sample([x, columns], {"axis": 1}, reference=np.take_along_axis),
+        core.Sample([x + 1j * x[::-1], row], {"axis": 0}, reference=np.take_along_axis),
+    ]
+
+
+def _put_samples() -> list[core.Sample]:
+    x = np.float32([[0.5, -1.25], [1.5, 0.75]])
+    columns, rows = np.int32([[2, 0], [1, 2]]), np.int32([[1, 0], [0, 1]])
+    return [
+        core.Sample([x, columns], {"axis": 1, "size": 3}, reference=_put),
+        core.Sample([x + 1j * x[::-1], rows], {"axis": 0, "size": 4}, reference=_put),
+    ]
+
+
+def _put(x: Any, positions: Any, *, axis: int, size: int) -> Any:
+    out = np.zeros(_resized(x.shape, axis, size), x.dtype)
+    np.put_along_axis(out, positions, x, axis)
+    return out
+
+
 RULES = {
     take_along_p: {
         "abstract_eval": _take_abstract_eval,
@@ -101,6 +148,7 @@ RULES = {
         "transpose": _take_transpose,
         "batch": _batch(take_along_p),
         "lowering": _take_lowering,
+        "samples": [_take_samples],
     },
     put_along_p: {
         "abstract_eval": _put_abstract_eval,
@@ -108,5 +156,6 @@ RULES = {
         "transpose": _put_transpose,
         "batch": _batch(put_along_p),
         "lowering": _put_lowering,
+        "samples": [_put_samples],
     },
 }

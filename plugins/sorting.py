@@ -16,6 +16,7 @@ from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.elementwise import ORDERED
 from primax.plugins.positions import RULES as _POSITION_RULES
 from primax.plugins.positions import take_along_p
+from primax.plugins.sampling import array_samples
 from primax.plugins.structural import (
     bitcast_convert_type_p,
     broadcast_in_dim_p,
@@ -58,15 +59,8 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     operands = [operand] if single else operand
     if not operands:
         raise TypeError("sort: operand must hold an array, got an empty sequence")
-    avals = [get_aval(x) for x in operands]
-    for aval in avals:
-        if aval.shape != avals[0].shape:
-            raise TypeError(f"sort: arrays must have one shape, got {avals[0].str_short()} and {aval.str_short()}")
-    axis = canonical_axis(dimension, len(avals[0].shape), "sort", "dimension")
-    keys = index(num_keys)
-    if not 1 <= keys <= len(operands):
-        raise ValueError(f"sort: num_keys must be between 1 and the number of arrays, {len(operands)}, got {num_keys}")
-    outs = sort_p.bind(*operands, dimension=axis, is_stable=bool(is_stable), num_keys=keys)
+    axis = canonical_axis(dimension, len(get_aval(operands[0]).shape), "sort", "dimension")
+    outs = sort_p.bind(*operands, dimension=axis, is_stable=bool(is_stable), num_keys=index(num_keys))
     return outs[0] if single else tuple(outs)
 
 
@@ -97,6 +91,14 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
 
 
 def _sort_abstract_eval(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
+    if not 1 <= num_keys <= len(avals):
+        raise ValueError(f"sort: num_keys must be between 1 and the number of arrays, {len(avals)}, got {num_keys}")
+    first = avals[0]
+    for aval in avals:
+        if aval.shape != first.shape:
+            raise TypeError(f"sort: arrays must have one shape, got {first.str_short()} and {aval.str_short()}")
+    if not 0 <= dimension < first.ndim:
+        raise ValueError(f"sort: dimension must be that of an axis, got {dimension} for {first.str_short()}")
     return list(avals)
 
 
@@ -253,6 +255,8 @@ def _as_integers(x: Any) -> Any:
 def _top_k_abstract_eval(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
     if operand.dtype not in ORDERED:
         raise TypeError(f"top_k: operand must be real, got {operand.str_short()}")
+    if not 0 <= axis < operand.ndim:
+        raise ValueError(f"top_k: axis must be that of an axis of operand, got {axis} for {operand.str_short()}")
     size = operand.shape[axis]
     if not 0 <= k <= size:
         raise ValueError(
@@ -289,6 +293,32 @@ def _top_k_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, k: int, axis: int)
     return [hlo.transpose(out, order) for out in mlir.chlo.TopKOp(hlo.transpose(x, order), count).results]
 
 
+def _sort_samples() -> list[core.Sample]:
+    x = np.sin(np.arange(1, 7)).reshape(2, 3)
+    twice, other = np.int32([[2, 1, 2], [1, 2, 1]]), np.int32([[5, 4, 3], [0, 1, 2]])
+    made: list[tuple[list[Any], int, bool, int]] = [
+        ([np.float32(x)], 0, True, 1),
+        ([np.float32(x)], 1, False, 1),
+        ([np.complex64(x + 1j * x[::-1])], 1, True, 1),
+        ([twice, np.float32(x)], 1, True, 1),
+        ([twice, other, np.float32(x)], 1, True, 2),
+    ]
+    return [
+        core.Sample(args, {"dimension": axis, "is_stable": stable, "num_keys": keys}, reference=_sorted)
+        for args, axis, stable, keys in made
+    ]
+
+
+def _sorted(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
+    order = np.lexsort(xs[:num_keys][::-1], dimension)
+    return [np.take_along_axis(x, order, dimension) for x in xs]
+
+
+def _greatest(x: Any, *, k: int, axis: int) -> list[Any]:
+    positions = np.argsort(np.negative(x, dtype=np.float64), axis, kind="stable").take(range(k), axis)
+    return [np.take_along_axis(x, positions, axis), positions]
+
+
 @hookimpl
 def primax_register(registry: Any) -> None:
     for primitive, rules in _POSITION_RULES.items():
@@ -299,6 +329,7 @@ def primax_register(registry: Any) -> None:
         jvp=_sort_jvp,
         axis_batch=_sort_batch,
         lowering={None: _sort_lowering, "cpu": _sort_cpu_lowering},
+        samples=[_sort_samples],
     )
     registry.define(
         top_k_p,
@@ -306,4 +337,5 @@ def primax_register(registry: Any) -> None:
         jvp=_top_k_jvp,
         batch=_top_k_batch,
         lowering=_top_k_lowering,
+        samples=[array_samples(ORDERED, _greatest, {"k": 2, "axis": 0}, {"k": 3, "axis": 1})],
     )
