@@ -99,6 +99,7 @@ __all__ = [
 
 _SUBMODULES = frozenset(
     (
+        "custom_batching",
         "custom_derivatives",
         "debug",
         "dtypes",

@@ -20,6 +20,7 @@ BUILTIN_FAMILIES = (
     "calls",
     "control_flow",
     "custom_derivatives",
+    "custom_batching",
     "devices",
     "export",
     "callbacks",

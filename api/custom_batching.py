@@ -1,0 +1,7 @@
+"""Functions that say themselves how they are mapped over an axis."""
+
+from __future__ import annotations
+
+from primax.plugins.custom_batching import custom_vmap, sequential_vmap
+
+__all__ = ["custom_vmap", "sequential_vmap"]
