@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import backend, core, hookimpl
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching
+from primax.plugins.sampling import numbers
 
 __all__ = ["block_until_ready", "copy_to_host_async", "device_get", "device_put", "device_put_p"]
 
@@ -86,6 +87,13 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
+def _device_put_samples() -> list[core.Sample]:
+    return [
+        core.Sample([numbers((2, 3))], {"device": None}, reference=lambda x, device: x),
+        core.Sample([numbers((4,), np.int32)], {"device": backend.default_device()}, reference=lambda x, device: x),
+    ]
+
+
 @hookimpl
 def primax_register(registry: Any) -> None:
     registry.define(
@@ -96,4 +104,5 @@ def primax_register(registry: Any) -> None:
         transpose=ad.linear_transpose(device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]),
         batch=batching.vectorized(device_put_p),
         lowering=lambda ctx, x, *, device: [x],
+        samples=[_device_put_samples],
     )

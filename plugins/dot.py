@@ -19,6 +19,7 @@ from primax.plugins.precision import (
     canonicalize_precision,
     precision_attribute,
 )
+from primax.plugins.sampling import numbers
 from primax.plugins.structural import convert_element_type_p, transpose_p
 
 __all__ = ["DotAlgorithmPreset", "Precision", "batch_matmul", "dot", "dot_general", "dot_general_p"]
@@ -406,6 +407,37 @@ def _dot_general_print(params: Any) -> dict[str, Any]:
     return shown | {name: params[name] for name in rest if params[name] is not None}
 
 
+def _dot_general_samples() -> list[core.Sample]:
+    matrices = numbers((2, 3)), numbers((3, 2), start=5)
+    stacks = numbers((3, 1, 2)), numbers((2, 2, 3), start=5)
+    small = numbers((2, 3), np.int8), numbers((3,), np.int8, start=5)
+    mixed = numbers((2, 3)), numbers((3, 2), np.complex64)
+    int32, high = np.dtype(np.int32), (Precision.DEFAULT, Precision.HIGHEST)
+    made: list[tuple[str, Any, Any, Any, Any]] = [
+        ("matrices", matrices, (((1,), (0,)), ((), ())), None, None),
+        ("two dimensions contracted", matrices, (((0, 1), (1, 0)), ((), ())), high, None),
+        ("batch dimensions", stacks, (((0,), (2,)), ((2,), (0,))), None, None),
+        ("integers in a wider dtype", small, (((1,), (0,)), ((), ())), None, int32),
+        ("real and complex numbers", mixed, (((1,), (0,)), ((), ())), None, None),
+    ]
+    keys = ("dimension_numbers", "precision", "preferred_element_type")
+    return [
+        core.Sample(args, dict(zip(keys, params, strict=True)), name, reference=_einsum) for name, args, *params in made
+    ]
+
+
+def _einsum(x: Any, y: Any, *, dimension_numbers: Any, preferred_element_type: Any, **rest: Any) -> Any:
+    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
+    for i, j in zip((*x_batch, *x_contract), (*y_batch, *y_contract), strict=True):
+        right[j] = i
+    kept = [
+        *(left[d] for d in _kept(x.ndim, x_contract, x_batch)),
+        *(right[d] for d in _kept(y.ndim, y_contract, y_batch)),
+    ]
+    return np.einsum(x, left, y, right, [*x_batch, *kept], dtype=preferred_element_type)
+
+
 @hookimpl
 def primax_register(registry: Any) -> None:
     registry.define(
@@ -416,4 +448,5 @@ def primax_register(registry: Any) -> None:
         batch=_dot_general_batch,
         lowering=_dot_general_lowering,
         print=_dot_general_print,
+        samples=[_dot_general_samples],
     )

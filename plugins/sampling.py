@@ -1,22 +1,61 @@
-"""Samples of primitives that take one array."""
+"""Samples of primitives for the conformance kit, made when they are wanted, at numbers that are not special."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Sample
-from primax.plugins.elementwise import Accepts
+from primax.extend import core
 
-__all__ = ["array_samples"]
+__all__ = ["array_samples", "elementwise_samples", "numbers", "samples"]
+
+Maker = Callable[[], list[core.Sample]]
+
+_REALS = (0.3, -1.2, 2.6, 1.7, 0.8, -0.6, -0.4, 2.1, 0.9, -2.3, 1.4, -1.6)
+_INTEGERS = (7, -3, 4, 2, 5, 4, 8, 1, 6, -9, 11, 3)
+_TRUTHS = (True, False, True, True, True, False, False, True, True, False, True, False)
+
+
+def numbers(shape: Sequence[int], dtype: Any = np.float32, start: int = 0) -> Any:
+    """An array of up to 12 different numbers.
+
+    Args:
+      shape: its shape.
+      dtype: its dtype.
+      start: the place of the first number, so that two arrays differ.
+    """
+    kind = np.dtype(dtype).kind
+    values = np.roll(_TRUTHS if kind == "b" else _INTEGERS if kind in "iu" else _REALS, -start)
+    if kind == "c":
+        values = values - 0.5j * np.roll(values, 5)
+    return np.resize(values, shape).astype(dtype)
+
+
+def samples(
+    shapes: Sequence[Sequence[int]], *params: Mapping[str, Any], dtype: Any = np.float32, **options: Any
+) -> Maker:
+    """Samples at the same arguments, one for each choice of parameters: a rule that ignores one is found out.
+
+    Args:
+      shapes: those of the arguments.
+      params: the parameters of each sample.
+      dtype: that of the arguments.
+      options: further fields of all samples.
+    """
+
+    def make() -> list[core.Sample]:
+        args = [numbers(shape, dtype, 3 * i) for i, shape in enumerate(shapes)]
+        return [core.Sample(args, each, **options) for each in params]
+
+    return make
 
 
 def array_samples(
-    accepts: Accepts, reference: Callable[..., Any], *ways: dict[str, Any], shape: tuple[int, ...] = (3, 4)
-) -> Callable[[], list[Sample]]:
+    accepts: Container[Any], reference: Callable[..., Any], *ways: dict[str, Any], shape: tuple[int, ...] = (3, 4)
+) -> Maker:
     """Arrays of each kind of dtype that is accepted, each in another way.
 
     Args:
@@ -24,15 +63,42 @@ def array_samples(
       reference: the same in NumPy.
       ways: parameters.
       shape: of the arrays.
-
-    Returns:
-      A function that makes the samples.
     """
 
-    def make() -> list[Sample]:
+    def make() -> list[core.Sample]:
         x = 2 * np.sin(np.arange(1, np.prod(shape) + 1)).reshape(shape)
         kinds = [np.float32(x), np.complex64(x + 1j * x[::-1]), np.int32(8 * x), x > 0]
         taken = [x for x in kinds if x.dtype in accepts]
-        return [Sample([x], way, reference=reference) for x, way in zip(taken, cycle(ways), strict=False)]
+        return [core.Sample([x], way, reference=reference) for x, way in zip(taken, cycle(ways), strict=False)]
+
+    return make
+
+
+def elementwise_samples(
+    accepts: Sequence[Container[Any]], at: Sequence[Sequence[float]] | None = None, **options: Any
+) -> Maker:
+    """Samples of an elementwise primitive: of each kind of dtype, then with one argument of rank 0 after the other.
+
+    The kit itself puts complex numbers in the place of real ones, and other dtypes in the place of one of their kind.
+
+    Args:
+      accepts: the dtypes of each argument.
+      at: for each argument real numbers, in the domain and away from kinks; some of both signs if None.
+      options: further fields of all samples.
+    """
+
+    def make() -> list[core.Sample]:
+        positions = range(len(accepts))
+        found = [
+            [numbers((3,), dtype, 3 * i) for i in positions]
+            for dtype in (np.float32, np.int32, np.bool_)
+            if all(np.dtype(dtype) in accept for accept in accepts)
+        ] or [[numbers((3,), np.complex64, 3 * i) for i in positions]]
+        if at is not None:
+            found[0] = [np.array(x, y.dtype) for x, y in zip(at, found[0], strict=True)]
+        named = {args[0].dtype.name: args for args in found}
+        for i in positions if len(accepts) > 1 else ():
+            named[f"argument {i} of rank 0"] = [x[0] if j == i else x for j, x in enumerate(found[0])]
+        return [core.Sample(args, name=name, **options) for name, args in named.items()]
 
     return make

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rulecheck import assert_close, check_against_jax, check_batch, check_grad, check_values, equations
+from rulecheck import assert_close, check_against_jax, check_values, equations
 
 import primax as px
 from primax.plugins import dot as D
@@ -72,28 +72,6 @@ def test_dot_general_is_numpys_tensordot(dtype: Any) -> None:
         y,
         rtol=1e-5,
     )
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_dot_general_is_differentiated_twice(name: str) -> None:
-    x, y, dims = operands(name)
-    check_grad(lambda x, y: D.dot_general(x, y, dims), x, y, order=2, rtol=1e-5)
-
-
-def test_dot_general_of_complex_numbers_is_differentiated() -> None:
-    x, y, dims = operands("batched", np.complex64)
-    check_grad(lambda x, y: D.dot_general(x, y, dims), x, y)
-
-
-def test_dot_general_of_real_by_complex_numbers_is_differentiated() -> None:
-    x, y = numbers(2, 3), numbers(3, 4, dtype=np.complex64)
-    check_grad(D.dot, x, y)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_dot_general_is_mapped_over_any_axes(name: str) -> None:
-    x, y, dims = operands(name)
-    check_batch(lambda x, y: D.dot_general(x, y, dims), x, y, rtol=1e-5, most=4)
 
 
 @pytest.mark.parametrize("dims", [d for d in itertools.product([None, 0, 1, 2], repeat=2) if any(d)])
