@@ -26,6 +26,7 @@ from primax.plugins.elementwise import (
     row,
 )
 from primax.plugins.rounding import RoundingMethod, round_p
+from primax.plugins.sampling import samples
 from primax.plugins.structural import (
     broadcast_in_dim,
     convert_element_type,
@@ -375,6 +376,19 @@ def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
     return select_n_p.bind(ge_p.bind(x, like(x, 0.0)), neg_p.bind(t), t)
 
 
+def _sign_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    out = sign_p.bind(x)
+    dtype = core.get_aval(x).dtype
+    if type(t) is ad.Zero or not dtypes.is_complex(dtype):
+        return out, ad.Zero.from_primal_value(out)
+    # On the circle, only what turns x counts.
+    modulus = abs_p.bind(x)
+    is_zero = convert_element_type(eq_p.bind(modulus, like(modulus, 0.0)), core.get_aval(modulus).dtype)
+    turned = div_p.bind(imag_p.bind(mul_p.bind(t, conj_p.bind(out))), add_p.bind(modulus, is_zero))
+    return out, mul_p.bind(complex_p.bind(like(turned, 0.0), turned), out)
+
+
 def _integer_pow_jvp(primals: Any, tangents: Any, *, y: int) -> Any:
     (x,), (t,) = primals, tangents
     out = integer_pow_p.bind(x, y=y)
@@ -514,6 +528,11 @@ def _linear(primitive: core.Primitive, accepts: Any, lowering: Any, transpose: A
     )
 
 
+def _integer_pow_samples() -> list[core.Sample]:
+    powers = [{"y": y} for y in (3, -2, 0, 1)]
+    return [*samples([(3,)], *powers)(), *samples([(3,)], {"y": 6}, dtype=np.int32)()]
+
+
 NN = (NUMERIC, NUMERIC)
 TABLE = (
     row(add_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_p), transpose=_add_transpose),
@@ -540,7 +559,13 @@ TABLE = (
     ),
     row(max_p, (ANY, ANY), _extremum_lowering("maximum", "GT"), jvp_rule=_extremum_jvp(max_p)),
     row(min_p, (ANY, ANY), _extremum_lowering("minimum", "LT"), jvp_rule=_extremum_jvp(min_p)),
-    row(clamp_p, (ANY, ANY, ANY), "stablehlo.clamp", jvp_rule=_clamp_jvp),
+    row(
+        clamp_p,
+        (ANY, ANY, ANY),
+        "stablehlo.clamp",
+        jvp_rule=_clamp_jvp,
+        at=((-0.5, -0.7, 0.6), (0.3, -1.2, 2.6), (1.1, 0.9, 1.3)),
+    ),
     row(mulhi_p, (INTEGER, INTEGER), "chlo.mulhi"),
     row(square_p, NUMERIC, _square_lowering, lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, 2.0)))),
     row(
@@ -549,8 +574,9 @@ TABLE = (
         _integer_pow_lowering,
         jvp_rule=_integer_pow_jvp,
         abstract_eval=_integer_pow_abstract_eval,
+        samples=_integer_pow_samples,
     ),
-    row(sign_p, NUMERIC, _sign_lowering),
+    row(sign_p, NUMERIC, _sign_lowering, jvp_rule=_sign_jvp),
     row(abs_p, SIGNED, "stablehlo.abs", _abs_jvp, uses_result=True, out=_real_dtype),
     _linear(neg_p, NUMERIC, "stablehlo.negate", lambda ct: neg_p.bind(ct)),
     _linear(real_p, COMPLEX, "stablehlo.real", lambda ct: complex_p.bind(ct, like(ct, 0.0)), out=_real_dtype),

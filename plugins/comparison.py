@@ -75,13 +75,15 @@ def _boolean(dtype: Any) -> Any:
     return np.dtype(np.bool_)
 
 
+_TIE = ((0.3, -1.2, 2.6), (0.3, 0.8, -0.6))
+
 TABLE = (
-    row(eq_p, (ANY, ANY), _compare("EQ"), out=_boolean),
-    row(ne_p, (ANY, ANY), _compare("NE"), out=_boolean),
-    row(ge_p, (ORDERED, ORDERED), _compare("GE"), out=_boolean),
-    row(gt_p, (ORDERED, ORDERED), _compare("GT"), out=_boolean),
-    row(le_p, (ORDERED, ORDERED), _compare("LE"), out=_boolean),
-    row(lt_p, (ORDERED, ORDERED), _compare("LT"), out=_boolean),
+    row(eq_p, (ANY, ANY), _compare("EQ"), out=_boolean, at=_TIE),
+    row(ne_p, (ANY, ANY), _compare("NE"), out=_boolean, at=_TIE),
+    row(ge_p, (ORDERED, ORDERED), _compare("GE"), out=_boolean, at=_TIE),
+    row(gt_p, (ORDERED, ORDERED), _compare("GT"), out=_boolean, at=_TIE),
+    row(le_p, (ORDERED, ORDERED), _compare("LE"), out=_boolean, at=_TIE),
+    row(lt_p, (ORDERED, ORDERED), _compare("LT"), out=_boolean, at=_TIE),
 )
 
 

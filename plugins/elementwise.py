@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.sampling import elementwise_samples
 
 __all__ = [
     "ANY",
@@ -119,6 +120,8 @@ def row(
     uses_result: bool = False,
     same_dtype: bool = True,
     jvp_rule: Rule | None = None,
+    at: Sequence[Sequence[float]] | None = None,
+    samples: Callable[[], list[core.Sample]] | None = None,
     **rules: Any,
 ) -> tuple[core.Primitive, dict[str, Any]]:
     """One elementwise primitive with its rules.
@@ -133,6 +136,8 @@ def row(
       uses_result: whether the functions in `jvp` get the result after the tangent.
       same_dtype: whether all arguments must have one dtype.
       jvp_rule: the whole JVP rule, in place of `jvp`.
+      at: for each argument real numbers to sample it at, in the domain and away from kinks.
+      samples: makes samples, in place of `elementwise_samples(accepts, at)`.
       rules: further rules, or replacements; `unsupported` maps kinds that there are not to reasons.
     """
     kinds = [accepts] if isinstance(accepts, Accepts) else list(accepts)
@@ -151,7 +156,7 @@ def row(
     }
     for kind in rules.get("unsupported", ()):
         del found[kind]
-    return primitive, {**found, **rules}
+    return primitive, {**found, "samples": [samples or elementwise_samples(kinds, at)], **rules}
 
 
 def like(x: Any, value: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes
 from primax.extend.interpreters import mlir
@@ -21,6 +23,7 @@ from primax.plugins.elementwise import (
     like,
     row,
 )
+from primax.plugins.sampling import elementwise_samples
 from primax.plugins.structural import convert_element_type
 
 __all__ = [
@@ -178,6 +181,14 @@ def _pow_jvp_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
     return mul_p.bind(t, mul_p.bind(log_p.bind(add_p.bind(x, is_zero)), out))
 
 
+def _pow_samples() -> list[core.Sample]:
+    x, y, n = np.float32([0.3, 1.7, 2.6]), np.float32([1.5, -0.5, 2.2]), np.int32([3, -2, 1])
+    of_integers = [core.Sample(args) for args in ([-x, n], [x, n[0]], [x[0], n])]
+    return [*elementwise_samples((INEXACT, INEXACT), at=(x, y))(), *of_integers]
+
+
+_POSITIVE = ((0.3, 1.7, 2.6),)
+
 TABLE = (
     row(exp_p, INEXACT, accurate("stablehlo.exponential"), lambda t, out, x, **_: mul_p.bind(t, out), uses_result=True),
     row(
@@ -194,12 +205,13 @@ TABLE = (
         lambda t, out, x, **_: mul_p.bind(t, add_p.bind(out, like(x, 1.0))),
         uses_result=True,
     ),
-    row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div_p.bind(t, x)),
+    row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div_p.bind(t, x), at=_POSITIVE),
     row(
         log1p_p,
         INEXACT,
         accurate("stablehlo.log_plus_one"),
         lambda t, x, **_: div_p.bind(t, add_p.bind(x, like(x, 1.0))),
+        at=_POSITIVE,
     ),
     row(
         logistic_p,
@@ -214,6 +226,7 @@ TABLE = (
         accurate("stablehlo.sqrt"),
         lambda t, out, x, **_: mul_p.bind(t, div_p.bind(like(x, 0.5), out)),
         uses_result=True,
+        at=_POSITIVE,
     ),
     row(
         rsqrt_p,
@@ -221,6 +234,7 @@ TABLE = (
         accurate("stablehlo.rsqrt"),
         lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(div_p.bind(out, x), like(x, -0.5))),
         uses_result=True,
+        at=_POSITIVE,
     ),
     row(
         cbrt_p,
@@ -236,6 +250,7 @@ TABLE = (
         (_pow_jvp_base, _pow_jvp_exponent),
         uses_result=True,
         abstract_eval=_pow_abstract_eval,
+        samples=_pow_samples,
     ),
 )
 

@@ -225,6 +225,8 @@ def _by_parts(operation: str, parts: Any) -> Any:
     return lowering
 
 
+_UNIT = ((0.3, -0.6, 0.8),)
+
 TABLE = (
     row(
         sin_p,
@@ -245,12 +247,13 @@ TABLE = (
         lambda t, out, x, **_: mul_p.bind(t, _one_plus_square(out)),
         uses_result=True,
     ),
-    row(asin_p, INEXACT, "chlo.asin", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x)))),
+    row(asin_p, INEXACT, "chlo.asin", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), at=_UNIT),
     row(
         acos_p,
         INEXACT,
         "chlo.acos",
         lambda t, x: mul_p.bind(t, neg_p.bind(rsqrt_p.bind(_one_minus_square(x)))),
+        at=_UNIT,
     ),
     row(atan_p, INEXACT, "chlo.atan", lambda t, x: div_p.bind(t, _one_plus_square(x))),
     row(atan2_p, (INEXACT, INEXACT), "stablehlo.atan2", jvp_rule=_atan2_jvp),
@@ -264,8 +267,8 @@ TABLE = (
         uses_result=True,
     ),
     row(asinh_p, INEXACT, "chlo.asinh", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_plus_square(x)))),
-    row(acosh_p, INEXACT, "chlo.acosh", lambda t, x: mul_p.bind(t, _acosh_derivative(x))),
-    row(atanh_p, INEXACT, "chlo.atanh", _atanh_jvp),
+    row(acosh_p, INEXACT, "chlo.acosh", lambda t, x: mul_p.bind(t, _acosh_derivative(x)), at=((1.3, 1.7, 2.6),)),
+    row(atanh_p, INEXACT, "chlo.atanh", _atanh_jvp, at=_UNIT),
 )
 
 
