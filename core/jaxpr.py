@@ -27,6 +27,7 @@ __all__ = [
     "gensym",
     "jaxpr_as_fun",
     "jaxprs_in_params",
+    "named_axes",
     "new_jaxpr_eqn",
     "subjaxprs",
 ]
@@ -360,6 +361,24 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
     """The jaxprs held by the equations of a jaxpr."""
     for eqn in jaxpr.eqns:
         yield from jaxprs_in_params(eqn.params)
+
+
+def named_axes(program: Jaxpr | ClosedJaxpr) -> frozenset[Any]:
+    """The axes that a program refers to by name, which must be in scope where it is run."""
+    jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+    return cached(jaxpr, "named axes", lambda: _named_axes(jaxpr))  # type: ignore[no-any-return]
+
+
+def _named_axes(jaxpr: Jaxpr) -> frozenset[Any]:
+    names: set[Any] = set()
+    functions = rules.named_axes_rules.functions
+    for eqn in jaxpr.eqns:
+        rule = functions.get(eqn.primitive)
+        if rule is not None:
+            names.update(rule(**eqn.params))
+        else:
+            names.update(*map(named_axes, jaxprs_in_params(eqn.params)))
+    return frozenset(names)
 
 
 def dce_jaxpr(

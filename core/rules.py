@@ -344,6 +344,7 @@ dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)"
 staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers", optional=True)
 check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)")
 print_rules = RuleTable("print", "(params) -> the params to print, in order")
+named_axes_rules = RuleTable("named_axes", "(**params) -> names of axes", optional=True)
 interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
 
 rule_tables: dict[str, RuleTable] = {
@@ -363,6 +364,7 @@ rule_tables: dict[str, RuleTable] = {
         staging_rules,
         check_rules,
         print_rules,
+        named_axes_rules,
         interpret_rules,
     )
 }

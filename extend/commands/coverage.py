@@ -31,6 +31,7 @@ NOT_NEEDED = {
     "staging": "it is staged as one equation",
     "check": "its equations are checked by its abstract_eval rule",
     "print": "all its parameters are printed",
+    "named_axes": "it refers to no axes by name, unless the programs that it holds do",
     "interpret": "interpreters bind it again, or have a method for it",
 }
 """By kind, what happens without a rule where none is needed."""

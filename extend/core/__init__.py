@@ -38,6 +38,7 @@ from primax.core.jaxpr import (
     gensym,
     jaxpr_as_fun,
     jaxprs_in_params,
+    named_axes,
     new_jaxpr_eqn,
     subjaxprs,
 )
@@ -122,6 +123,7 @@ __all__ = [
     "kind_of",
     "load_plugins",
     "mapped_aval",
+    "named_axes",
     "new_jaxpr_eqn",
     "new_rule_table",
     "no_effects",

@@ -83,15 +83,11 @@ def _jit_batch(
     inline: bool,
     **params: Any,
 ) -> Any:
-    if all(d is None for d in dims) and not _uses_axis(jaxpr, axis.name):
+    if all(d is None for d in dims) and axis.name not in core.named_axes(jaxpr):
         outs = jit_p.bind(*args, jaxpr=jaxpr, name=name, inline=inline, **params)
         return outs, [None] * len(outs)
     batched, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
     return jit_p.bind(*args, **call_params(batched, name, inline)), out_dims
-
-
-def _uses_axis(jaxpr: core.ClosedJaxpr, name: Any) -> bool:
-    return name is not None and any(getattr(effect, "axis_name", None) == name for effect in jaxpr.effects)
 
 
 def _jit_partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:

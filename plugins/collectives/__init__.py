@@ -1,0 +1,56 @@
+"""Collectives: what all that are mapped along a named axis have, summed, gathered and exchanged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import hookimpl
+from primax.plugins.collectives import exchange as _exchange
+from primax.plugins.collectives import position as _position
+from primax.plugins.collectives import reductions as _reductions
+from primax.plugins.collectives.exchange import (
+    all_gather,
+    all_gather_p,
+    all_to_all,
+    all_to_all_p,
+    ppermute,
+    ppermute_p,
+    pshuffle,
+    psum_scatter,
+    pswapaxes,
+    reduce_scatter_p,
+)
+from primax.plugins.collectives.position import axis_index, axis_index_p, axis_size
+from primax.plugins.collectives.reductions import pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p
+
+__all__ = [
+    "all_gather",
+    "all_gather_p",
+    "all_to_all",
+    "all_to_all_p",
+    "axis_index",
+    "axis_index_p",
+    "axis_size",
+    "pmax",
+    "pmax_p",
+    "pmean",
+    "pmin",
+    "pmin_p",
+    "ppermute",
+    "ppermute_p",
+    "pshuffle",
+    "psum",
+    "psum_p",
+    "psum_scatter",
+    "pswapaxes",
+    "reduce_scatter_p",
+]
+
+_NOWHERE = "it is one of many that are mapped along an axis, and there is no such axis where programs begin"
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for part in (_reductions, _exchange, _position):
+        for primitive, rules in part.RULES.items():
+            registry.define(primitive, unsupported={"lowering": _NOWHERE}, **rules)

@@ -1,0 +1,345 @@
+"""Exchanges of values among all that are mapped along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import get_aval, tree
+from primax.extend.interpreters import ad, batching
+from primax.plugins.collectives.mapped import all_gather_p, collective_batch, rows
+from primax.plugins.collectives.names import canonical_groups, group_size, names_in_scope
+from primax.plugins.reductions import reduce_sum
+from primax.plugins.structural import reshape, transpose
+from primax.plugins.structural.arguments import canonical_axis, integers
+
+__all__ = [
+    "all_gather",
+    "all_gather_p",
+    "all_to_all",
+    "all_to_all_p",
+    "ppermute",
+    "ppermute_p",
+    "pshuffle",
+    "psum_scatter",
+    "pswapaxes",
+    "reduce_scatter_p",
+]
+
+all_to_all_p = core.Primitive("all_to_all")
+ppermute_p = core.Primitive("ppermute")
+reduce_scatter_p = core.Primitive("reduce_scatter")
+
+
+def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
+    """What all have along an axis that is being mapped over, stacked.
+
+    Args:
+      x: arrays in any containers.
+      axis_name: the name of the axis, or several, of which the last varies fastest.
+      axis_index_groups: groups of indices along the axis, to gather within; of one size, each index in one of them.
+      axis: where the new axis is.
+      tiled: whether to concatenate along `axis` instead.
+
+    Returns:
+      The structure of `x`, its arrays with one more axis, or with a longer one.
+
+    Raises:
+      NameError: no axis of that name is being mapped over.
+      ValueError: the groups are not of one size, or do not hold each index once; `axis` is out of range.
+
+    >>> import primax as px
+    >>> px.vmap(lambda x: px.lax.all_gather(x, "i"), axis_name="i")(px.numpy.arange(3)).tolist()
+    [[0, 1, 2], [0, 1, 2], [0, 1, 2]]
+    """
+    names = names_in_scope(axis_name, "all_gather")
+    if not names:
+        return x
+    groups = canonical_groups(axis_index_groups, names, "all_gather")
+    size = group_size(names, groups)
+
+    def gather(leaf: Any) -> Any:
+        rank = len(get_aval(leaf).shape) + (not tiled)
+        return all_gather_p.bind(
+            leaf,
+            all_gather_dimension=canonical_axis(axis, rank, "all_gather"),
+            axis_name=names,
+            axis_index_groups=groups,
+            axis_size=size,
+            tiled=tiled,
+        )
+
+    return tree.tree_map(gather, x)
+
+
+def psum_scatter(
+    x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """The sum over an axis that is being mapped over, of which each gets its own part.
+
+    Args:
+      x: arrays of numbers in any containers.
+      axis_name: the name of the axis, or several, of which the last varies fastest.
+      scatter_dimension: the axis of `x` along which the sum is divided; as long as the mapped axis.
+      axis_index_groups: groups of indices along the axis, to sum within; of one size, each index in one of them.
+      tiled: whether the parts keep that axis, whose length is then a multiple of the number of parts.
+
+    Returns:
+      The structure of `x`, its arrays without `scatter_dimension`, or with a shorter one.
+
+    Raises:
+      NameError: no axis of that name is being mapped over.
+      ValueError: the sum cannot be divided so.
+    """
+    names = names_in_scope(axis_name, "psum_scatter")
+    if not names:
+        return x
+    groups = canonical_groups(axis_index_groups, names, "psum_scatter")
+    size = group_size(names, groups)
+
+    def scatter(leaf: Any) -> Any:
+        shape = get_aval(leaf).shape
+        where = canonical_axis(scatter_dimension, len(shape), "psum_scatter", "scatter_dimension")
+        _require_divisible("psum_scatter", "scatter_dimension", shape, where, size, tiled)
+        return reduce_scatter_p.bind(
+            leaf, scatter_dimension=where, axis_name=names, axis_index_groups=groups, axis_size=size, tiled=tiled
+        )
+
+    return tree.tree_map(scatter, x)
+
+
+def all_to_all(
+    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """Each divides what it has among all along an axis that is being mapped over, and puts together what it gets.
+
+    Args:
+      x: arrays in any containers.
+      axis_name: the name of the axis, or several, of which the last varies fastest.
+      split_axis: the axis of `x` that is divided; as long as the mapped axis.
+      concat_axis: where in the result the axis is along which the parts lie.
+      axis_index_groups: groups of indices along the axis, to exchange within; of one size, each index in one of them.
+      tiled: whether parts keep `split_axis`, whose length is then a multiple of their number, and are concatenated.
+
+    Returns:
+      The structure of `x`, its arrays with one axis moved; or one shorter and one longer.
+
+    Raises:
+      NameError: no axis of that name is being mapped over.
+      ValueError: `split_axis` cannot be divided so.
+    """
+    names = names_in_scope(axis_name, "all_to_all")
+    if not names:
+        return x
+    groups = canonical_groups(axis_index_groups, names, "all_to_all")
+    size = group_size(names, groups)
+
+    def exchange(leaf: Any) -> Any:
+        shape = get_aval(leaf).shape
+        split = canonical_axis(split_axis, len(shape), "all_to_all", "split_axis")
+        concat = canonical_axis(concat_axis, len(shape), "all_to_all", "concat_axis")
+        _require_divisible("all_to_all", "split_axis", shape, split, size, tiled)
+        return all_to_all_p.bind(
+            leaf,
+            split_axis=split,
+            concat_axis=concat,
+            axis_name=names,
+            axis_index_groups=groups,
+            axis_size=size,
+            tiled=tiled,
+        )
+
+    return tree.tree_map(exchange, x)
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """Exchange an axis that is being mapped over with one of the arrays; see `all_to_all`."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+    """What others have along an axis that is being mapped over.
+
+    Args:
+      x: arrays in any containers.
+      axis_name: the name of the axis, or several, of which the last varies fastest.
+      perm: pairs (from, to) of indices along the axis. Who is sent nothing gets zeros.
+
+    Returns:
+      The structure of `x`, and the shapes of its arrays.
+
+    Raises:
+      NameError: no axis of that name is being mapped over.
+      ValueError: an index is out of range, sends twice or is sent to twice.
+
+    >>> import primax as px
+    >>> px.vmap(lambda x: px.lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(px.numpy.arange(3) + 1).tolist()
+    [0, 1, 2]
+    """
+    names = names_in_scope(axis_name, "ppermute")
+    if not names:
+        return x
+    size = group_size(names, None)
+    pairs = tuple(integers(pair, "ppermute", "each pair of perm") for pair in perm)
+    if any(len(pair) != 2 or not all(0 <= i < size for i in pair) for pair in pairs):
+        raise ValueError(f"ppermute: perm must hold pairs of indices in [0, {size}), got {perm}")
+    if any(len(set(ends)) < len(pairs) for ends in zip(*pairs, strict=True)):
+        raise ValueError(f"ppermute: perm must hold no source and no destination twice, got {perm}")
+    return tree.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """What others have along an axis that is being mapped over: at index i what is at `perm[i]`.
+
+    Args:
+      x: arrays in any containers.
+      axis_name: the name of the axis, or several, of which the last varies fastest.
+      perm: each index along the axis once.
+
+    Returns:
+      The structure of `x`, and the shapes of its arrays.
+
+    Raises:
+      NameError: no axis of that name is being mapped over.
+      ValueError: `perm` does not hold each index once.
+    """
+    sources = integers(perm, "pshuffle", "perm")
+    size = group_size(names_in_scope(axis_name, "pshuffle"), None)
+    if sorted(sources) != list(range(size)):
+        raise ValueError(f"pshuffle: perm must hold each index in [0, {size}) once, got {perm}")
+    return ppermute(x, axis_name, list(zip(sources, range(size), strict=True)))
+
+
+def _require_divisible(function: str, argument: str, shape: Any, axis: int, size: int, tiled: bool) -> None:
+    length = shape[axis]
+    if length % size if tiled else length != size:
+        rule = "a multiple of" if tiled else "as long as"
+        raise ValueError(
+            f"{function}: {argument} must be {rule} the mapped axis, or its groups, of size {size}, "
+            f"got axis {axis} of size {length} for an array of shape {shape}"
+        )
+
+
+def _divided(shape: list[int], axis: int, size: int, tiled: bool) -> None:
+    """Make of a shape that of one of `size` parts along an axis."""
+    if tiled:
+        shape[axis] //= size
+    else:
+        del shape[axis]
+
+
+def _joined(shape: list[int], axis: int, size: int, tiled: bool) -> None:
+    """Make of a shape that of `size` parts put together along an axis."""
+    if tiled:
+        shape[axis] *= size
+    else:
+        shape.insert(axis, size)
+
+
+def _gather_abstract_eval(x: Any, *, all_gather_dimension: int, axis_size: int, tiled: bool, **params: Any) -> Any:
+    shape = list(x.shape)
+    _joined(shape, all_gather_dimension, axis_size, tiled)
+    return x.update(shape=tuple(shape))
+
+
+def _scatter_abstract_eval(x: Any, *, scatter_dimension: int, axis_size: int, tiled: bool, **params: Any) -> Any:
+    shape = list(x.shape)
+    _divided(shape, scatter_dimension, axis_size, tiled)
+    return x.update(shape=tuple(shape))
+
+
+def _exchange_abstract_eval(
+    x: Any, *, split_axis: int, concat_axis: int, axis_size: int, tiled: bool, **params: Any
+) -> Any:
+    shape = list(x.shape)
+    _divided(shape, split_axis, axis_size, tiled)
+    _joined(shape, concat_axis, axis_size, tiled)
+    return x.update(shape=tuple(shape))
+
+
+def _permute_abstract_eval(x: Any, **params: Any) -> Any:
+    return x
+
+
+def _split(x: Any, axis: int, size: int) -> Any:
+    """An axis as two, the first of which is of the given size."""
+    shape = get_aval(x).shape
+    return reshape(x, (*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :]))
+
+
+def _merged(x: Any, axis: int) -> Any:
+    """An axis and the next as one."""
+    shape = get_aval(x).shape
+    return reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
+
+
+def _gather_across(stack: Any, *, all_gather_dimension: int, tiled: bool, **params: Any) -> tuple[Any, None]:
+    out = batching.moveaxis(stack, 0, all_gather_dimension)
+    return _merged(out, all_gather_dimension) if tiled else out, None
+
+
+def _scatter_across(stack: Any, *, scatter_dimension: int, tiled: bool, **params: Any) -> tuple[Any, int]:
+    total = reduce_sum(stack, (0,))
+    size = get_aval(stack).shape[0]
+    return _split(total, scatter_dimension, size) if tiled else total, scatter_dimension
+
+
+def _exchange_across(stack: Any, *, split_axis: int, concat_axis: int, tiled: bool, **params: Any) -> tuple[Any, int]:
+    """Who sends is axis 0 of the stack, who receives is what its `split_axis` is divided by."""
+    if tiled:
+        stack = _split(stack, 1 + split_axis, get_aval(stack).shape[0])
+    own = [i for i in range(1, len(get_aval(stack).shape)) if i != 1 + split_axis]
+    out = transpose(stack, (1 + split_axis, *own[:concat_axis], 0, *own[concat_axis:]))
+    return _merged(out, 1 + concat_axis) if tiled else out, 0
+
+
+def _permute_across(stack: Any, *, perm: Any) -> tuple[Any, int]:
+    sources: list[int | None] = [None] * get_aval(stack).shape[0]
+    for source, destination in perm:
+        sources[destination] = source
+    return rows(stack, sources), 0
+
+
+def _gather_transpose(ct: Any, *, all_gather_dimension: int, **params: Any) -> Any:
+    return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
+
+
+def _scatter_transpose(ct: Any, *, scatter_dimension: int, **params: Any) -> Any:
+    return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
+
+
+def _exchange_transpose(ct: Any, *, split_axis: int, concat_axis: int, **params: Any) -> Any:
+    return [all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
+
+
+def _permute_transpose(ct: Any, *, perm: Any, **params: Any) -> Any:
+    return [ppermute_p.bind(ct, perm=tuple((to, origin) for origin, to in perm), **params)]
+
+
+def _named(*, axis_name: Any, **params: Any) -> Any:
+    return axis_name
+
+
+def _linear(primitive: core.Primitive, abstract_eval: Any, transpose: Any, across: Any, *positions: str) -> Any:
+    return {
+        "abstract_eval": abstract_eval,
+        "jvp": ad.linear_jvp(primitive),
+        "transpose": ad.linear_transpose(primitive, transpose),
+        "axis_batch": collective_batch(primitive, across, positions=positions),
+        "named_axes": _named,
+    }
+
+
+RULES = {
+    all_gather_p: _linear(
+        all_gather_p, _gather_abstract_eval, _gather_transpose, _gather_across, "all_gather_dimension"
+    ),
+    reduce_scatter_p: _linear(
+        reduce_scatter_p, _scatter_abstract_eval, _scatter_transpose, _scatter_across, "scatter_dimension"
+    ),
+    all_to_all_p: _linear(
+        all_to_all_p, _exchange_abstract_eval, _exchange_transpose, _exchange_across, "split_axis", "concat_axis"
+    ),
+    ppermute_p: _linear(ppermute_p, _permute_abstract_eval, _permute_transpose, _permute_across),
+}

@@ -1,0 +1,77 @@
+"""Names of axes, as functions take them: what they stand for, and whether they are in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from primax.extend import core
+from primax.plugins.structural.arguments import integers
+
+__all__ = ["Groups", "axis_sizes", "canonical_groups", "group_size", "names_in_scope", "names_of"]
+
+Groups = tuple[tuple[int, ...], ...] | None
+
+
+def names_of(axis_name: Any) -> tuple[Any, ...]:
+    """The names that an argument `axis_name` holds: those in a tuple or list, or itself."""
+    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+
+
+def names_in_scope(axis_name: Any, function: str) -> tuple[Any, ...]:
+    """The names that an argument `axis_name` holds, each an axis that is being mapped over.
+
+    Raises:
+      NameError: one is not in scope.
+      ValueError: one occurs twice.
+    """
+    names = names_of(axis_name)
+    axes = core.thread.axes
+    for name in names:
+        if name not in axes:
+            shown = ", ".join(f"{known!r} of size {size}" for known, size in axes.items())
+            scope = f"in scope: {shown}" if axes else "no axis with a name is in scope"
+            raise NameError(
+                f"{function}: axis_name must name an axis that is being mapped over, got {name!r}; {scope}. "
+                f"vmap(f, axis_name={name!r}) brings one into scope"
+            )
+    if len(set(names)) < len(names):
+        raise ValueError(f"{function}: axis_name must name each axis once, got {names!r}")
+    return names
+
+
+def axis_sizes(names: Sequence[Any]) -> list[int]:
+    """The sizes of axes in scope."""
+    return [core.thread.axes[name] for name in names]
+
+
+def canonical_groups(groups: Any, names: Sequence[Any], function: str, alike: bool = True) -> Groups:
+    """Groups of indices along axes, as tuples.
+
+    Args:
+      groups: sequences of indices; None for one group of all.
+      names: the axes.
+      function: who asks, for messages.
+      alike: whether all must be of one size.
+
+    Raises:
+      TypeError: they are not sequences of integers.
+      ValueError: an index along the axes is in none of them, or twice, or their sizes differ.
+    """
+    if groups is None:
+        return None
+    found = tuple(integers(group, function, "axis_index_groups") for group in groups)
+    size = prod(axis_sizes(names))
+    if sorted(i for group in found for i in group) != list(range(size)):
+        raise ValueError(
+            f"{function}: axis_index_groups must hold each index along {names}, of size {size}, once, got {groups}"
+        )
+    if alike and len(set(map(len, found))) > 1:
+        raise ValueError(f"{function}: axis_index_groups must be of one size, got {groups}")
+    return found
+
+
+def group_size(names: Sequence[Any], groups: Groups) -> int:
+    """How many take part along axes in scope, in groups of one size."""
+    return prod(axis_sizes(names)) if groups is None else len(groups[0])

@@ -1,0 +1,67 @@
+"""Where one is along axes that are being mapped over, and how long they are."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import ShapedArray
+from primax.extend.interpreters import ad
+from primax.plugins.collectives.mapped import axis_index_batch, axis_index_p, index_along
+from primax.plugins.collectives.names import axis_sizes, names_in_scope
+
+__all__ = ["axis_index", "axis_index_p", "axis_size"]
+
+
+def axis_index(axis_name: Any) -> Any:
+    """The index along an axis that is being mapped over.
+
+    Args:
+      axis_name: the name of the axis, or several, of which the last varies fastest.
+
+    Returns:
+      An array i32[].
+
+    Raises:
+      NameError: no axis of that name is being mapped over.
+
+    >>> import primax as px
+    >>> px.vmap(lambda x: x * px.lax.axis_index("i"), axis_name="i")(px.numpy.ones(3))
+    Array([0., 1., 2.], dtype=float32)
+    """
+    return index_along(names_in_scope(axis_name, "axis_index"))
+
+
+def axis_size(axis_name: Any) -> int:
+    """The size of an axis that is being mapped over.
+
+    Args:
+      axis_name: the name of the axis, or several, whose sizes are multiplied.
+
+    Returns:
+      An integer of Python.
+
+    Raises:
+      NameError: no axis of that name is being mapped over.
+    """
+    return prod(axis_sizes(names_in_scope(axis_name, "axis_size")))
+
+
+def _abstract_eval(*, axis_name: Any) -> Any:
+    return ShapedArray((), np.int32)
+
+
+def _named(*, axis_name: Any) -> Any:
+    return (axis_name,)
+
+
+RULES = {
+    axis_index_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": ad.zero_jvp(axis_index_p),
+        "axis_batch": axis_index_batch,
+        "named_axes": _named,
+    }
+}

@@ -1,0 +1,202 @@
+"""Sums, means and extrema of what all have that are mapped along axes: the same result for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.interpreters import ad, batching
+from primax.plugins.arithmetic import div, mul
+from primax.plugins.collectives.mapped import collective_batch, index_along
+from primax.plugins.collectives.names import Groups, canonical_groups, group_size, names_in_scope, names_of
+from primax.plugins.comparison import eq
+from primax.plugins.reductions import reduce_max, reduce_min, reduce_sum
+from primax.plugins.structural import convert_element_type, full_like, select, zeros_like
+from primax.plugins.structural.arguments import canonical_axes
+
+__all__ = ["pmax", "pmax_p", "pmean", "pmin", "pmin_p", "psum", "psum_p"]
+
+pmax_p = core.Primitive("pmax")
+pmin_p = core.Primitive("pmin")
+psum_p = core.Primitive("psum")
+
+
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The sum over an axis that is being mapped over.
+
+    What is no tracer is the same for all, and is multiplied by the size of the axis at once: `psum(1, "i")` is the
+    size, as an integer of Python.
+
+    Args:
+      x: arrays of numbers in any containers; booleans count as integers.
+      axis_name: the name of the axis, or several. Integers among them are axes of `x`.
+      axis_index_groups: groups of indices along the axis, to sum over each apart; together they hold each once.
+
+    Returns:
+      The structure of `x`, and the shapes of its arrays.
+
+    Raises:
+      NameError: no axis of that name is being mapped over.
+      ValueError: the groups do not hold each index once.
+
+    >>> import primax as px
+    >>> px.vmap(lambda x: x / px.lax.psum(x, "i"), axis_name="i")(px.numpy.arange(4.0) + 1)
+    Array([0.1, 0.2, 0.3, 0.4], dtype=float32)
+    """
+    names, groups, leaves, treedef = _arguments("psum", reduce_sum, x, axis_name, axis_index_groups)
+    return tree.unflatten(treedef, [_sum(leaf, names, groups) for leaf in leaves])
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The mean over an axis that is being mapped over; see `psum`.
+
+    Integers are taken as floating-point numbers.
+    """
+    names, groups, leaves, treedef = _arguments("pmean", None, x, axis_name, axis_index_groups)
+    size = _size(names, groups)
+    return tree.unflatten(treedef, [_divided(_sum(leaf, names, groups), size) for leaf in leaves])
+
+
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The greatest over an axis that is being mapped over, element by element; see `psum`."""
+    return _extremum(pmax_p, reduce_max, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """The smallest over an axis that is being mapped over, element by element; see `psum`."""
+    return _extremum(pmin_p, reduce_min, x, axis_name, axis_index_groups)
+
+
+def _extremum(primitive: core.Primitive, reduce: Callable[..., Any], x: Any, axis_name: Any, groups: Any) -> Any:
+    names, groups, leaves, treedef = _arguments(primitive.name, reduce, x, axis_name, groups)
+    return tree.unflatten(treedef, [_bound(primitive, leaf, names, groups) for leaf in leaves])
+
+
+def _arguments(
+    function: str, reduce: Callable[..., Any] | None, x: Any, axis_name: Any, groups: Any
+) -> tuple[tuple[Any, ...], Groups, list[Any], Any]:
+    """The names of axes, the groups, and the leaves, reduced along those of their own axes that are given."""
+    given = names_of(axis_name)
+    own = [name for name in given if reduce is not None and isinstance(name, int)]
+    names = names_in_scope(tuple(name for name in given if name not in own), function)
+    if own and groups is not None:
+        raise ValueError(f"{function}: axis_index_groups must be None for axes of x, got {groups} and {own}")
+    leaves, treedef = tree.flatten(x)
+    if function in ("psum", "pmean"):
+        leaves = [
+            convert_element_type(leaf, np.int32) if dtypes.is_bool(get_aval(leaf).dtype) else leaf for leaf in leaves
+        ]
+    if own and reduce is not None:
+        leaves = [reduce(leaf, canonical_axes(own, len(get_aval(leaf).shape), function)) for leaf in leaves]
+    return names, canonical_groups(groups, names, function, alike=False), leaves, treedef
+
+
+def _divided(x: Any, n: Any) -> Any:
+    """A quotient; of integers as floating-point numbers."""
+    if type(x) in (int, float, complex) and type(n) is int:
+        return x / n
+    aval = get_aval(x)
+    if not dtypes.is_inexact(aval.dtype):
+        x = convert_element_type(x, dtypes.to_inexact_dtype(aval.dtype))
+    dtype = get_aval(x).dtype
+    return div(x, dtype.type(n) if type(n) is int else convert_element_type(n, dtype))
+
+
+def _size(names: Sequence[Any], groups: Groups) -> Any:
+    """How many take part: a number, or where groups differ in size, that of one's own group."""
+    if groups is None or len(set(map(len, groups))) == 1:
+        return group_size(names, groups)
+    sizes = [len(group) for group in groups for _ in group]
+    order = [i for group in groups for i in group]
+    return _chosen(np.array(sizes, np.int32)[np.argsort(order)], names)
+
+
+def _chosen(table: Any, names: Sequence[Any]) -> Any:
+    """The element of a table at one's own index."""
+    mine = eq(np.arange(len(table), dtype=np.int32), full_like(table, index_along(names)))
+    return reduce_sum(select(mine, table, zeros_like(table)), (0,))
+
+
+def _sum(x: Any, names: tuple[Any, ...], groups: Groups) -> Any:
+    if isinstance(x, core.Tracer):
+        return _bound(psum_p, x, names, groups)
+    return _times(x, _size(names, groups))
+
+
+def _times(x: Any, n: Any) -> Any:
+    """A value added to itself as often as it takes."""
+    if type(x) in (int, float, complex):
+        return n * x if type(n) is int else mul(convert_element_type(n, get_aval(x).dtype), x)
+    dtype = get_aval(x).dtype
+    return mul(x, dtype.type(n) if type(n) is int else convert_element_type(n, dtype))
+
+
+def _bound(primitive: core.Primitive, x: Any, names: tuple[Any, ...], groups: Groups) -> Any:
+    return primitive.bind(x, axes=names, axis_index_groups=groups) if names else x
+
+
+def _abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
+    return x
+
+
+def _batch(primitive: core.Primitive, reduce: Callable[..., Any], repeated: Callable[[Any, int], Any]) -> Any:
+    """The batch rule of a reduction, which goes axis by axis unless there are groups."""
+    across = collective_batch(primitive, lambda stack: (reduce(stack, (0,)), None), "axes")
+
+    def batch(axis: batching.AxisData, args: Any, dims: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
+        if axis.name not in axes or axis_index_groups is not None:
+            return across(axis, args, dims, axes=axes, axis_index_groups=axis_index_groups)
+        (x,), (dim,) = args, dims
+        out = repeated(x, axis.size) if dim is None else reduce(x, (dim,))
+        return _bound(primitive, out, tuple(name for name in axes if name != axis.name), None), None
+
+    batch.__name__ = f"batch({primitive})"
+    return batch
+
+
+def _extremum_jvp(primitive: core.Primitive) -> Any:
+    """The tangent of an extremum: the mean of the tangents of all that equal it."""
+
+    def jvp(t: Any, out: Any, x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
+        share = convert_element_type(eq(x, out), get_aval(t).dtype)
+        total, count = (
+            psum_p.bind(each, axes=axes, axis_index_groups=axis_index_groups) for each in (mul(t, share), share)
+        )
+        return div(total, count)
+
+    return ad.standard_jvp2(primitive, jvp)
+
+
+def _psum_transpose(ct: Any, **params: Any) -> Any:
+    return [psum_p.bind(ct, **params)]
+
+
+def _named(*, axes: Any, **params: Any) -> Any:
+    return axes
+
+
+RULES = {
+    psum_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": ad.linear_jvp(psum_p),
+        "transpose": ad.linear_transpose(psum_p, _psum_transpose),
+        "axis_batch": _batch(psum_p, reduce_sum, _times),
+        "named_axes": _named,
+    },
+    pmax_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _extremum_jvp(pmax_p),
+        "axis_batch": _batch(pmax_p, reduce_max, lambda x, size: x),
+        "named_axes": _named,
+    },
+    pmin_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _extremum_jvp(pmin_p),
+        "axis_batch": _batch(pmin_p, reduce_min, lambda x, size: x),
+        "named_axes": _named,
+    },
+}
