@@ -93,6 +93,7 @@ rules = {
 
 _REASON = (
     "what a foreign function computes is unknown; make a primitive of it, "
-    "define_primitive(..., lowering=ffi_lowering(target), jvp=rule), or call it in a function with custom derivatives"
+    "define_primitive(..., lowering=ffi_lowering(target), jvp=rule), or call it in a function with custom derivatives, "
+    "primax.custom_jvp or primax.custom_vjp"
 )
 unsupported = {"jvp": _REASON, "transpose": _REASON}

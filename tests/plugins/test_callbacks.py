@@ -181,6 +181,20 @@ def test_derivatives_of_callbacks_name_the_ways_to_give_them(transform: Any) -> 
         assert px.grad(lambda x, call=call: x * call(abs, F32, np.float32(3)))(1.0) == 3.0
 
 
+def test_functions_with_custom_derivatives_may_call_back() -> None:
+    @px.custom_jvp
+    def sine(x: Any) -> Any:
+        return px.pure_callback(np.sin, like(x), x)
+
+    @sine.defjvp
+    def sine_jvp(primals: Any, tangents: Any) -> Any:
+        (x,) = primals
+        return sine(x), px.pure_callback(np.cos, like(x), x) * tangents[0]
+
+    for f in both(px.grad(sine)):
+        assert np.isclose(f(np.float32(1)), np.cos(1))
+
+
 def test_ordered_callbacks_happen_in_order_across_calls_and_nested_programs(log: list[Any]) -> None:
     def note(tag: str) -> Callable[[Any], None]:
         return lambda x: log.append((tag, float(x)))
