@@ -124,11 +124,12 @@ class BatchTrace(Trace):
             dims_out = dim if isinstance(dim, list | tuple) else [dim] * len(out)
             if len(out) != len(dims_out):
                 raise wrong(table, primitive, f"returned {len(out)} outputs but {len(dims_out)} dims")
-            return [self.tracer(table, primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
-        return self.tracer(table, primitive, out, dim)
+            return [self.tracer(primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
+        return self.tracer(primitive, out, dim)
 
-    def tracer(self, table: Any, primitive: Any, value: Any, dim: Any) -> Any:
+    def tracer(self, primitive: Any, value: Any, dim: Any) -> Any:
         """What a batch rule returned, as a tracer; plain if it is not batched."""
+        table = rules.batch_rules if primitive in _functions else rules.axis_batch_rules
         aval = type_of(table, primitive, value)
         if dim is None:
             return value

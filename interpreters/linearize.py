@@ -230,12 +230,12 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             for x, c in zip(eqn.args, returned, strict=True):
                 if c is None or type(c) is Zero:
                     continue
-                linear = type(x) is LinearTracer and x._trace is trace
-                have = type_of(_transpose_rules, primitive, c)
-                if not linear or have.shape != x.aval.shape or have.dtype != x.aval.dtype:
-                    raise _misfit(eqn, returned, x, c, linear)
-                have = cts[x.index]
-                cts[x.index] = c if have is None else add_tangents(have, c)
+                if type(x) is LinearTracer and x._trace is trace:
+                    have = type_of(_transpose_rules, primitive, c)
+                    if have.shape != x.aval.shape or have.dtype != x.aval.dtype:
+                        raise _misfit(eqn, x, have)
+                    have = cts[x.index]
+                    cts[x.index] = c if have is None else add_tangents(have, c)
     finally:
         thread.source = before
     results = []
@@ -245,11 +245,10 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
     return results
 
 
-def _misfit(eqn: TapeEqn, returned: Sequence[Any], x: Any, ct: Any, linear: bool) -> RuleError:
-    """The error for the cotangent of an argument whose type is another, or that is not linear."""
-    position = next(i for i, pair in enumerate(zip(eqn.args, returned, strict=True)) if pair[0] is x and pair[1] is ct)
-    text = f"returned a cotangent of type {get_aval(ct).str_short()} for its argument {position}, "
-    text += f"of type {x.aval.str_short()}" if linear else "which is not linear and must have None"
+def _misfit(eqn: TapeEqn, x: LinearTracer, have: Any) -> RuleError:
+    """The error for a cotangent of another type than its argument."""
+    position = next(i for i, arg in enumerate(eqn.args) if arg is x)
+    text = f"returned a cotangent of type {have.str_short()} for its argument {position}, of type {x.aval.str_short()}"
     return wrong(_transpose_rules, eqn.primitive, text)
 
 

@@ -237,8 +237,8 @@ def test_the_definitions_of_a_plugin_are_there_only_while_it_is_active(tmp_path)
         from blocked_plugin import blocked
         from failing_plugin import failing
         print(active(3), active_p.plugin, impl_rules.provenance[active_p].plugin, len(impl_rules))
-        print(attempt(blocked, 3).splitlines()[2])
-        print(attempt(failing, 3).splitlines()[2])
+        print(attempt(blocked, 3).splitlines()[3])
+        print(attempt(failing, 3).splitlines()[3])
         """,
         PRIMAX_DISABLE_PLUGINS="blocked",
     )

@@ -331,16 +331,13 @@ def test_with_multiple_results_lists_of_the_right_length_are_asked_for(kind, rul
     assert text.endswith(f"{BOUND}.")
 
 
-def test_a_cotangent_for_an_argument_that_is_not_linear_is_refused():
+def test_cotangents_of_arguments_that_are_not_linear_are_left_out_as_in_jax():
     p = primitive(
         jvp=lambda xs, ts: (p.bind(*xs), p.bind(ts[0], xs[1])),
-        transpose=lambda ct, x, y: [ct, ct],
+        transpose=lambda ct, x, y: [ct, F7],
         lowering=lambda ctx, x, y: [x],
     )
-    said = r"returned a cotangent of type f32\[3\] for its argument 1, which is not linear and must have None"
-    for transform in (lambda f: f, px.jit):
-        with pytest.raises(px.errors.RuleError, match=said):
-            px.grad(transform(lambda x: p.bind(x, X).sum()))(X)
+    assert px.grad(lambda x: p.bind(x, X).sum())(X).tolist() == [1.0] * 3
 
 
 def failing(kind):
