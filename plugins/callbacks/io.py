@@ -129,7 +129,7 @@ rules = {
 }
 
 _REASON = (
-    "the derivative of a Python function is unknown; call it in a function with custom derivatives, primax.custom_jvp or "
-    "primax.custom_vjp, or with arguments that do not depend on what is differentiated"
+    "the derivative of a Python function is unknown; call it in a function with custom derivatives, "
+    "primax.custom_jvp or primax.custom_vjp, or with arguments that do not depend on what is differentiated"
 )
 unsupported = {"jvp": _REASON, "transpose": _REASON}

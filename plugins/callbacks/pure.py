@@ -99,7 +99,7 @@ rules = {
 }
 
 _REASON = (
-    "the derivative of a Python function is unknown; call it in a function with custom derivatives, primax.custom_jvp or "
-    "primax.custom_vjp, or as the lowering of a primitive that has a jvp rule"
+    "the derivative of a Python function is unknown; call it in a function with custom derivatives, "
+    "primax.custom_jvp or primax.custom_vjp, or as the lowering of a primitive that has a jvp rule"
 )
 unsupported = {"jvp": _REASON, "transpose": _REASON}
