@@ -225,5 +225,23 @@ def _any(x: Any, aval: ShapedArray) -> Any:
     return reduce.results[0]
 
 
+def _iterate_samples() -> list[core.Sample]:
+    """Halves until it is below 1, from the number of the step on."""
+
+    def body(n: Any, going: Any, x: Any) -> list[Any]:
+        half = select(Num(going), Num(x) / 2, Num(x))
+        return [arithmetic.add_p.bind(n, np.float32(1)), (half > 1).value, half.value]
+
+    args = [np.float32(1), np.array([True, True, False]), np.float32([2.5, 9.7, 4.2])]
+    closed = core.trace_to_jaxpr(body, [core.get_aval(x) for x in args], "iterate")
+    return [core.Sample(args, {"body": closed, "constants": 0, "most": most}) for most in (2, 9)]
+
+
 def register(registry: Any) -> None:
-    registry.define(iterate_p, abstract_eval=_iterate_abstract_eval, lowering=_iterate_lowering)
+    registry.define(
+        iterate_p,
+        abstract_eval=_iterate_abstract_eval,
+        lowering=_iterate_lowering,
+        unsupported=dict.fromkeys(("jvp", "batch"), "it occurs only inside lowerings, which come after both"),
+        samples=[_iterate_samples],
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from primax.extend import core
 from primax.plugins.arithmetic import add_p, mul_p, neg_p
 from primax.plugins.elementwise import FLOATING, like, row
@@ -48,30 +50,36 @@ def _no_derivative(function: str, argument: str) -> Any:
     return refuse
 
 
+_TWO = (FLOATING, FLOATING)
+_POSITIVE = ((0.6, 1.7, 2.6),)
+
 TABLE = (
-    row(lgamma_p, FLOATING, "chlo.lgamma", lambda t, x: mul_p.bind(t, digamma_p.bind(x))),
+    row(lgamma_p, FLOATING, "chlo.lgamma", lambda t, x: mul_p.bind(t, digamma_p.bind(x)), at=_POSITIVE),
     row(
         digamma_p,
         FLOATING,
         "chlo.digamma",
         lambda t, x: mul_p.bind(t, polygamma_p.bind(like(x, 1.0), x)),
+        at=_POSITIVE,
     ),
     row(
         polygamma_p,
-        (FLOATING, FLOATING),
+        _TWO,
         "chlo.polygamma",
         (
             _no_derivative("polygamma", "m"),
             lambda t, m, x: mul_p.bind(t, polygamma_p.bind(add_p.bind(m, like(m, 1.0)), x)),
         ),
+        samples=lambda: [core.Sample([np.float32([1, 2]), np.float32([0.6, 1.7])], constant=[0])],
     ),
     row(
         zeta_p,
-        (FLOATING, FLOATING),
+        _TWO,
         "chlo.zeta",
         (
             _no_derivative("zeta", "x"),
             lambda t, x, q: mul_p.bind(t, mul_p.bind(neg_p.bind(x), zeta_p.bind(add_p.bind(x, like(x, 1.0)), q))),
         ),
+        samples=lambda: [core.Sample([np.float32([1.5, 2.2]), np.float32([0.6, 1.7])], constant=[0])],
     ),
 )

@@ -274,6 +274,12 @@ def _density(a: Any, x: Any) -> Any:
 _NO_SECOND = {"jvp": "its derivatives are not known in closed form"}
 _TWO = (FLOATING, FLOATING)
 
+
+def _samples(**options: Any) -> Any:
+    """Of rank 0, so that there is less to compile."""
+    return lambda: [core.Sample([np.float32(2.7), np.float32(1.6)], **options)]
+
+
 TABLE = (
     row(
         igamma_p,
@@ -283,6 +289,7 @@ TABLE = (
             lambda t, a, x: mul_p.bind(t, igamma_grad_a_p.bind(a, x)),
             lambda t, a, x: mul_p.bind(t, _density(a, x)),
         ),
+        samples=_samples(skip={"second_derivatives": _NO_SECOND["jvp"]}),
     ),
     row(
         igammac_p,
@@ -292,7 +299,8 @@ TABLE = (
             lambda t, a, x: mul_p.bind(t, neg_p.bind(igamma_grad_a_p.bind(a, x))),
             lambda t, a, x: mul_p.bind(t, neg_p.bind(_density(a, x))),
         ),
+        samples=_samples(skip={"second_derivatives": _NO_SECOND["jvp"]}),
     ),
-    row(igamma_grad_a_p, _TWO, formula(_igamma_grad_a), unsupported=_NO_SECOND),
-    row(random_gamma_grad_p, _TWO, formula(_random_gamma_grad), unsupported=_NO_SECOND),
+    row(igamma_grad_a_p, _TWO, formula(_igamma_grad_a), unsupported=_NO_SECOND, samples=_samples()),
+    row(random_gamma_grad_p, _TWO, formula(_random_gamma_grad), unsupported=_NO_SECOND, samples=_samples()),
 )
