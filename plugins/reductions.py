@@ -16,7 +16,7 @@ from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
 from primax.plugins.comparison import eq_p, lt_p, ne_p
 from primax.plugins.elementwise import ORDERED
 from primax.plugins.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
-from primax.plugins.sampling import array_samples
+from primax.plugins.sampling import array_samples, bound_by
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcasted_iota,
@@ -491,18 +491,18 @@ def _reduce_samples() -> list[core.Sample]:
     """A commutative function of one array, and one of an array and the positions of its elements."""
     x = np.sin(np.arange(1, 7)).reshape(2, 3)
     places = np.int32(np.arange(6).reshape(2, 3))
-    number, place = ShapedArray((), np.float64), ShapedArray((), np.int32)
-    with core.config.enable_x64(True):
-        join = core.trace_to_jaxpr(lambda x, y: [add(add(x, y), mul(x, y))], [number, number])
-        greater = core.trace_to_jaxpr(
-            lambda x, i, y, j: [max(x, y), select_n_p.bind(lt_p.bind(x, y), i, j)], [number, place, number, place]
-        )
-    one = [x, np.float64(0)]
-    two = [x, places, np.float64(-2), np.int32(-1)]
+
+    def join(x: Any, y: Any) -> Any:
+        return add(add(x, y), mul(x, y))
+
+    def greater(one: Any, other: Any) -> Any:
+        (x, i), (y, j) = one, other
+        return max(x, y), select_n_p.bind(lt_p.bind(x, y), i, j)
+
     return [
-        core.Sample(one, {"computation": join, "dimensions": (1,)}, "columns"),
-        core.Sample(one, {"computation": join, "dimensions": (0, 1)}, "all"),
-        core.Sample(two, {"computation": greater, "dimensions": (0,)}, "two arrays"),
+        bound_by(reduce_p, lambda x: reduce(x, 0.0, join, (1,)), x),
+        bound_by(reduce_p, lambda x: reduce(x, 0.0, join, (0, 1)), x),
+        bound_by(reduce_p, lambda x, i: reduce((x, i), (-2.0, -1), greater, (0,)), x, places),
     ]
 
 

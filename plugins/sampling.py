@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend import core
 
-__all__ = ["array_samples", "elementwise_samples", "numbers", "samples"]
+__all__ = ["array_samples", "bound_by", "elementwise_samples", "numbers", "samples"]
 
 Maker = Callable[[], list[core.Sample]]
 
@@ -102,3 +102,22 @@ def elementwise_samples(
         return [core.Sample(args, name=name, **options) for name, args in named.items()]
 
     return make
+
+
+def bound_by(primitive: core.Primitive, fun: Callable[..., Any], *args: Any, **options: Any) -> core.Sample:
+    """What a function binds a primitive with, as a sample; for primitives that hold programs.
+
+    Args:
+      primitive: which.
+      fun: a function that binds it once, of arrays, traced in double precision.
+      args: its arguments.
+      options: further fields of the sample.
+    """
+    with core.config.enable_x64(True):
+        closed = core.trace_to_jaxpr(lambda *xs: core.tree.tree_leaves(fun(*xs)), [core.get_aval(x) for x in args])
+        jaxpr = closed.jaxpr
+        (n,) = [n for n, eqn in enumerate(jaxpr.eqns) if eqn.primitive is primitive]
+        eqn = jaxpr.eqns[n]
+        before = jaxpr.replace(eqns=jaxpr.eqns[:n], outvars=eqn.invars)
+        values = core.eval_jaxpr(before, closed.consts, *args)
+    return core.Sample([np.asarray(x) for x in values], eqn.params, **options)

@@ -68,7 +68,8 @@ class Setting:
 
     @cached_property
     def base(self) -> Program:
-        """The primitive itself."""
+        """The primitive itself, if it can be evaluated."""
+        self.case.require_evaluation()
         return self.program(self.bind, *self.args)
 
     @cached_property
@@ -188,6 +189,15 @@ class Case:
             reason = rule_tables[kind].unsupported.get(self.primitive)
             if reason is not None:
                 raise NotRun(f"{kind} is declared unsupported: {reason}")
+
+    def require_evaluation(self) -> None:
+        """Go on only if the primitive can be evaluated.
+
+        Raises:
+          NotRun: a lowering is declared unsupported, and there is no impl rule.
+        """
+        if not self.has("impl"):
+            self.refuse_unsupported("lowering")
 
     @property
     def has_unsupported_transpose(self) -> bool:

@@ -79,6 +79,7 @@ def _check_variants(case: Case, variants: Sequence[tuple[str, list[Any]]], x64: 
         accepted[name] = setting
     if not accepted:
         return {}
+    case.require_evaluation()
     flat: list[Any] = []
     parts: dict[str, Any] = {}
     for name, setting in accepted.items():

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from primax.extend import backend, core
 from primax.extend.interpreters import ad, mlir
+from primax.plugins.arithmetic import mul
 from primax.plugins.calls import jit_p
+from primax.plugins.sampling import numbers
 
 __all__ = ["Artifact", "call_exported_p", "exported_tangents_p", "make_artifact", "rules", "tangent_rules"]
 
@@ -112,7 +116,16 @@ def _vjp_program(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
 
 
 def _abstract_eval(*avals: Any, artifact: Artifact) -> list[Any]:
+    _check_types(artifact, avals, artifact.in_avals)
     return list(artifact.out_avals)
+
+
+def _check_types(artifact: Artifact, avals: Sequence[Any], wanted: Sequence[Any]) -> None:
+    if [(aval.shape, aval.dtype) for aval in avals] != [(aval.shape, aval.dtype) for aval in wanted]:
+        given, needed = (", ".join(aval.str_short() for aval in each) for each in (avals, wanted))
+        raise TypeError(
+            f"{artifact.name}: arguments must be of the types {needed} that it was exported for, got {given}"
+        )
 
 
 def _jvp(primals: Any, tangents: Any, *, artifact: Artifact) -> Any:
@@ -140,9 +153,13 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
     return mlir.call_artifact(ctx.module_context, artifact, data, artifact.name, args)
 
 
-def _tangent_avals(artifact: Artifact) -> list[Any]:
-    flags = differentiable(artifact.out_avals)
-    return [aval.to_tangent_aval() for aval, g in zip(artifact.out_avals, flags, strict=True) if g]
+def _tangent_avals(avals: Sequence[Any]) -> list[Any]:
+    return [aval.to_tangent_aval() for aval, g in zip(avals, differentiable(avals), strict=True) if g]
+
+
+def _tangents_abstract_eval(*avals: Any, artifact: Artifact) -> list[Any]:
+    _check_types(artifact, avals, [*artifact.in_avals, *_tangent_avals(artifact.in_avals)])
+    return _tangent_avals(artifact.out_avals)
 
 
 def _transpose_tangents(cts: Any, *args: Any, artifact: Artifact) -> list[Any]:
@@ -154,24 +171,47 @@ def _transpose_tangents(cts: Any, *args: Any, artifact: Artifact) -> list[Any]:
     return [None] * count + outs
 
 
+_REVERSE_ONLY = "an exported function can be differentiated in reverse mode only: use grad or vjp"
 _MAP_FIRST = (
     "an exported program takes exactly the types it was exported for; "
     "export the mapped function instead, or map over it with lax.map"
 )
 
+
+def _call_samples() -> list[core.Sample]:
+    """With results and arguments of which some are integers."""
+    artifact, args = _sampled()
+    skip = dict.fromkeys(("jvp", "linearity", "second_derivatives"), _REVERSE_ONLY)
+    return [core.Sample(args, {"artifact": artifact}, skip=skip, reference=lambda x, n, artifact: [x * x * x, n])]
+
+
+def _tangent_samples() -> list[core.Sample]:
+    """At a tangent of the argument that has one."""
+    artifact, args = _sampled()
+    return [core.Sample([*args, args[0] / 2], {"artifact": artifact})]
+
+
+def _sampled() -> tuple[Artifact, list[Any]]:
+    args = [numbers((2, 3)), numbers((4,), np.int32)]
+    closed = core.trace_to_jaxpr(lambda x, n: [mul(x, mul(x, x)), n], [core.get_aval(x) for x in args])
+    return make_artifact(closed, "cube", (backend.default_device().platform,)), args
+
+
 rules = {
     "abstract_eval": _abstract_eval,
     "jvp": _jvp,
     "lowering": _lowering,
+    "samples": [_call_samples],
     "unsupported": {"batch": _MAP_FIRST, "transpose": "an exported program is not known to be linear"},
 }
 
 tangent_rules = {
-    "abstract_eval": lambda *avals, artifact: _tangent_avals(artifact),
+    "abstract_eval": _tangents_abstract_eval,
     "transpose": _transpose_tangents,
+    "samples": [_tangent_samples],
     "unsupported": {
         "batch": _MAP_FIRST,
         "jvp": "an exported function has derivatives of the order that it was exported with, in reverse mode",
-        "lowering": "an exported function can be differentiated in reverse mode only: use grad or vjp",
+        "lowering": _REVERSE_ONLY,
     },
 }
