@@ -23,6 +23,7 @@ __all__ = [
     "evaluate",
     "in_place",
     "interpret_call",
+    "may_use_axis",
     "refuse_closed_over",
     "stage_call",
 ]
@@ -122,6 +123,11 @@ def in_place(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
     """The partial evaluation rule: a function of linear values is linear itself, and is looked into."""
     with core.set_current_trace(trace):
         return evaluate(params["call_jaxpr"], args)
+
+
+def may_use_axis(call: Any, axis: batching.AxisData) -> bool:
+    """Whether a call may refer to an axis by its name; of a Python function nobody knows."""
+    return axis.name in core.named_axes(call) if isinstance(call, core.ClosedJaxpr) else axis.name is not None
 
 
 def batched_call(axis: batching.AxisData, call: Any, dims: Sequence[Any]) -> Any:

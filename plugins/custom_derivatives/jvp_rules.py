@@ -16,6 +16,7 @@ from primax.plugins.custom_derivatives.calls import (
     call_transpose,
     in_place,
     interpret_call,
+    may_use_axis,
     refuse_closed_over,
     stage_call,
 )
@@ -33,7 +34,7 @@ def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, *
 def _batch(
     axis: batching.AxisData, args: Any, dims: Any, *, call_jaxpr: Any, jvp: Any, num_consts: int, **params: Any
 ) -> Any:
-    if all(d is None for d in dims):
+    if all(d is None for d in dims) and not may_use_axis(call_jaxpr, axis):
         outs = custom_jvp_call_p.bind(*args, call_jaxpr=call_jaxpr, jvp=jvp, num_consts=num_consts, **params)
         return outs, [None] * len(outs)
     own = list(dims[num_consts:])

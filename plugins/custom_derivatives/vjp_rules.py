@@ -21,6 +21,7 @@ from primax.plugins.custom_derivatives.calls import (
     call_transpose,
     in_place,
     interpret_call,
+    may_use_axis,
     refuse_closed_over,
     stage_call,
 )
@@ -58,7 +59,7 @@ def _batch(
     num_consts: int,
     **params: Any,
 ) -> Any:
-    if all(d is None for d in dims):
+    if all(d is None for d in dims) and not may_use_axis(call_jaxpr, axis):
         outs = custom_vjp_call_p.bind(*args, call_jaxpr=call_jaxpr, fwd=fwd, bwd=bwd, num_consts=num_consts, **params)
         return outs, [None] * len(outs)
     own = list(dims[num_consts:])
