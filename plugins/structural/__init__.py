@@ -50,6 +50,8 @@ from primax.plugins.structural.shapes import (
     reshape_p,
     squeeze,
     squeeze_p,
+    tile,
+    tile_p,
     transpose,
     transpose_p,
     unbroadcast,
@@ -67,8 +69,6 @@ from primax.plugins.structural.slicing import (
     slice_p,
     split,
     split_p,
-    tile,
-    tile_p,
 )
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.extend import core
 
-__all__ = ["canonical_axes", "canonical_axis", "canonical_shape", "integers", "is_value"]
+__all__ = ["canonical_axes", "canonical_axis", "canonical_shape", "inserted", "integers", "is_value"]
 
 _VALUES = (core.Array, core.Tracer)
 
@@ -80,3 +80,8 @@ def canonical_axes(axes: Sequence[Any], rank: int, function: str, argument: str 
     if len(set(found)) != len(found):
         raise ValueError(f"{function}: {argument} must be distinct, got {tuple(axes)} for an array of rank {rank}")
     return found
+
+
+def inserted(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
+    """A tuple with one more value, at a position."""
+    return (*values[:position], value, *values[position:])

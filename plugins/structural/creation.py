@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
+from primax.plugins.sampling import samples
 from primax.plugins.structural.arguments import canonical_axis, canonical_shape
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
@@ -156,6 +157,12 @@ def _iota_lowering(ctx: Any, *, dtype: Any, shape: Any, dimension: int) -> Any:
     return mlir.hlo.IotaOp(mlir.aval_to_ir_type(ctx.avals_out[0]), axis).results
 
 
+_GRID = {"dtype": np.dtype(np.int32), "shape": (3, 3), "dimension": 0}
+
 RULES = {
-    iota_p: {"abstract_eval": _iota_abstract_eval, "lowering": _iota_lowering},
+    iota_p: {
+        "abstract_eval": _iota_abstract_eval,
+        "lowering": _iota_lowering,
+        "samples": [samples([], _GRID, {**_GRID, "dimension": 1}, {**_GRID, "dtype": np.dtype(np.complex64)})],
+    },
 }

@@ -1,4 +1,4 @@
-"""Arrays under other shapes: broadcasting, sums over axes, reshaping, permuting and dropping axes."""
+"""Arrays under other shapes: broadcasting, sums over axes, reshaping, permuting and dropping axes, tiling."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.sampling import samples
 from primax.plugins.structural.arguments import (
     canonical_axes,
     canonical_axis,
     canonical_shape,
+    inserted,
     integers,
     is_value,
 )
@@ -32,6 +34,8 @@ __all__ = [
     "reshape_p",
     "squeeze",
     "squeeze_p",
+    "tile",
+    "tile_p",
     "transpose",
     "transpose_p",
     "unbroadcast",
@@ -42,6 +46,7 @@ reshape_p = core.Primitive("reshape")
 transpose_p = core.Primitive("transpose")
 squeeze_p = core.Primitive("squeeze")
 reduce_sum_p = core.Primitive("reduce_sum")
+tile_p = core.Primitive("tile")
 
 
 def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
@@ -214,6 +219,26 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     if not axes and is_value(array):
         return array
     return squeeze_p.bind(array, dimensions=axes)
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """An array repeated as a whole along each axis.
+
+    Args:
+      operand: an array.
+      reps: for each axis how often.
+
+    Raises:
+      TypeError: `reps` has not as many entries as `operand` has axes, or one of them is negative.
+
+    >>> import primax as px
+    >>> px.lax.tile(px.numpy.array([1, 2]), (2,))
+    Array([1, 2, 1, 2], dtype=int32)
+    """
+    reps = canonical_shape(reps, "tile", "reps")
+    if is_value(operand) and len(reps) == len(operand.aval.shape) and all(n == 1 for n in reps):
+        return operand
+    return tile_p.bind(operand, reps=reps)
 
 
 def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
@@ -420,8 +445,53 @@ def _reduce_sum_lowering(ctx: Any, x: Any, *, axes: Any) -> Any:
     return reduce.results
 
 
+def _tile_abstract_eval(operand: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
+    shape = operand.shape
+    if len(reps) != len(shape):
+        raise TypeError(
+            f"tile: reps must have one entry per axis of operand, got {len(reps)} in {reps} for {operand.str_short()}"
+        )
+    return ShapedArray([n * size for n, size in zip(reps, shape, strict=True)], operand.dtype, operand.weak_type)
+
+
+def _interleaved(shape: Sequence[int], reps: Sequence[int]) -> tuple[int, ...]:
+    return tuple([size for pair in zip(reps, shape, strict=True) for size in pair])
+
+
+def _tile_transpose(ct: Any, operand: Any, *, reps: Any) -> Any:
+    shape = operand.aval.shape
+    apart = reshape_p.bind(ct, new_sizes=_interleaved(shape, reps), dimensions=None)
+    return [reduce_sum_p.bind(apart, axes=tuple(range(0, 2 * len(shape), 2)))]
+
+
+def _tile_batch(args: Any, dims: Any, *, reps: Any) -> Any:
+    (x,), (dim,) = args, dims
+    return tile_p.bind(x, reps=inserted(reps, dim, 1)), dim
+
+
+def _tile_lowering(ctx: Any, x: Any, *, reps: Any) -> Any:
+    (aval,) = ctx.avals_in
+    apart = ShapedArray(_interleaved(aval.shape, reps), aval.dtype)
+    axes = mlir.ir.DenseI64ArrayAttr.get(range(1, 2 * len(reps), 2))
+    repeated = mlir.hlo.broadcast_in_dim(mlir.aval_to_ir_type(apart), x, axes)
+    return [mlir.hlo.reshape(mlir.aval_to_ir_type(ctx.avals_out[0]), repeated)]
+
+
 def _linear(primitive: core.Primitive, transpose_rule: Any) -> dict[str, Any]:
     return {"jvp": ad.linear_jvp(primitive), "transpose": ad.linear_transpose2(primitive, transpose_rule)}
+
+
+def _broadcast_in_dim_samples() -> list[core.Sample]:
+    return [
+        *samples([(3,)], *({"shape": (3, 3), "broadcast_dimensions": (axis,)} for axis in (0, 1)))(),
+        *samples([(2, 1)], {"shape": (2, 4, 3), "broadcast_dimensions": (0, 2)})(),
+        *samples([()], {"shape": (2, 3), "broadcast_dimensions": ()})(),
+    ]
+
+
+def _reshape_samples() -> list[core.Sample]:
+    shapes = [((2, 3), (3, 2)), ((2, 3), (6,)), ((), (1, 1))]
+    return [each for old, new in shapes for each in samples([old], {"new_sizes": new, "dimensions": None})()]
 
 
 RULES = {
@@ -430,29 +500,45 @@ RULES = {
         **_linear(broadcast_in_dim_p, _broadcast_in_dim_transpose),
         "batch": _broadcast_in_dim_batch,
         "lowering": _broadcast_in_dim_lowering,
+        "samples": [_broadcast_in_dim_samples],
     },
     reshape_p: {
         "abstract_eval": _reshape_abstract_eval,
         **_linear(reshape_p, _reshape_transpose),
         "batch": _reshape_batch,
         "lowering": _reshape_lowering,
+        "samples": [_reshape_samples],
     },
     transpose_p: {
         "abstract_eval": _transpose_abstract_eval,
         **_linear(transpose_p, _transpose_transpose),
         "batch": _transpose_batch,
         "lowering": _transpose_lowering,
+        "samples": [samples([(2, 3, 2)], {"permutation": (2, 0, 1)}, {"permutation": (1, 2, 0)})],
     },
     squeeze_p: {
         "abstract_eval": _squeeze_abstract_eval,
         **_linear(squeeze_p, _squeeze_transpose),
         "batch": _squeeze_batch,
         "lowering": _squeeze_lowering,
+        "samples": [samples([(1, 3, 1, 2)], {"dimensions": (0,)}, {"dimensions": (2,)}, {"dimensions": (2, 0)})],
     },
     reduce_sum_p: {
         "abstract_eval": _reduce_sum_abstract_eval,
         **_linear(reduce_sum_p, _reduce_sum_transpose),
         "batch": batching.reducer(reduce_sum_p),
         "lowering": _reduce_sum_lowering,
+        "samples": [
+            samples([(2, 3, 2)], {"axes": (0,)}, {"axes": (1, 2)}, {"axes": ()}),
+            samples([(2, 3)], {"axes": (1,)}, dtype=np.int32),
+        ],
+    },
+    tile_p: {
+        "abstract_eval": _tile_abstract_eval,
+        "jvp": ad.linear_jvp(tile_p),
+        "transpose": ad.linear_transpose2(tile_p, _tile_transpose),
+        "batch": _tile_batch,
+        "lowering": _tile_lowering,
+        "samples": [samples([(2, 3)], {"reps": (2, 1)}, {"reps": (1, 3)})],
     },
 }

@@ -11,17 +11,19 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.sampling import samples
 from primax.plugins.structural.arguments import (
     canonical_axes,
     canonical_axis,
     canonical_shape,
+    inserted,
     integers,
     is_value,
 )
 from primax.plugins.structural.conversion import host_scalar
 from primax.plugins.structural.creation import zero_of, zeros_of
 from primax.plugins.structural.selection import select_n_p
-from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum_p, reshape_p, squeeze_p
+from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum_p, squeeze_p
 
 __all__ = [
     "concatenate",
@@ -36,8 +38,6 @@ __all__ = [
     "slice_p",
     "split",
     "split_p",
-    "tile",
-    "tile_p",
 ]
 
 slice_p = core.Primitive("slice")
@@ -45,7 +45,6 @@ pad_p = core.Primitive("pad")
 concatenate_p = core.Primitive("concatenate")
 split_p = core.Primitive("split", multiple_results=True)
 rev_p = core.Primitive("rev")
-tile_p = core.Primitive("tile")
 
 
 def slice(
@@ -223,26 +222,6 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     return rev_p.bind(operand, dimensions=axes)
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Any:
-    """An array repeated as a whole along each axis.
-
-    Args:
-      operand: an array.
-      reps: for each axis how often.
-
-    Raises:
-      TypeError: `reps` has not as many entries as `operand` has axes, or one of them is negative.
-
-    >>> import primax as px
-    >>> px.lax.tile(px.numpy.array([1, 2]), (2,))
-    Array([1, 2, 1, 2], dtype=int32)
-    """
-    reps = canonical_shape(reps, "tile", "reps")
-    if is_value(operand) and len(reps) == len(operand.aval.shape) and all(n == 1 for n in reps):
-        return operand
-    return tile_p.bind(operand, reps=reps)
-
-
 def _slice_abstract_eval(
     operand: ShapedArray,
     *,
@@ -281,17 +260,13 @@ def _slice_transpose(ct: Any, operand: Any, *, start_indices: Any, limit_indices
     return [pad_p.bind(ct, zero_of(get_aval(ct).dtype), padding_config=tuple(config))]
 
 
-def _inserted(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
-    return (*values[:position], value, *values[position:])
-
-
 def _slice_batch(args: Any, dims: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
     (x,), (dim,) = args, dims
     out = slice_p.bind(
         x,
-        start_indices=_inserted(start_indices, dim, 0),
-        limit_indices=_inserted(limit_indices, dim, get_aval(x).shape[dim]),
-        strides=None if strides is None else _inserted(strides, dim, 1),
+        start_indices=inserted(start_indices, dim, 0),
+        limit_indices=inserted(limit_indices, dim, get_aval(x).shape[dim]),
+        strides=None if strides is None else inserted(strides, dim, 1),
     )
     return out, dim
 
@@ -384,12 +359,12 @@ _FALSE, _TRUE = np.False_, np.True_
 def _pad_batch(args: Any, dims: Any, *, padding_config: Any) -> Any:
     (x, value), (dim, value_dim) = args, dims
     if value_dim is None:
-        return pad_p.bind(x, value, padding_config=_inserted(padding_config, dim, (0, 0, 0))), dim
+        return pad_p.bind(x, value, padding_config=inserted(padding_config, dim, (0, 0, 0))), dim
     # Each element has its own padding value, which takes the place of a constant one.
     size = get_aval(value).shape[0]
     if dim is None:
         x, dim = batching.broadcast(x, size, 0), 0
-    config = _inserted(padding_config, dim, (0, 0, 0))
+    config = inserted(padding_config, dim, (0, 0, 0))
     aval = get_aval(x)
     padded = pad_p.bind(x, zero_of(aval.dtype), padding_config=config)
     inside = broadcast_in_dim_p.bind(_FALSE, shape=aval.shape, broadcast_dimensions=())
@@ -468,6 +443,8 @@ def _concatenate_lowering(ctx: Any, *xs: Any, dimension: int) -> Any:
 
 def _split_abstract_eval(operand: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[ShapedArray]:
     shape = operand.shape
+    if not 0 <= axis < len(shape):
+        raise ValueError(f"split: axis must be in [0, {len(shape)}), got {axis} for {operand.str_short()}")
     if sum(sizes) != shape[axis]:
         raise ValueError(
             f"split: sizes must add up to the length of axis {axis}, got {sum(sizes)} for {sizes} "
@@ -518,37 +495,8 @@ def _rev_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Any:
     return [mlir.hlo.reverse(x, mlir.ir.DenseI64ArrayAttr.get(dimensions))]
 
 
-def _tile_abstract_eval(operand: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
-    shape = operand.shape
-    if len(reps) != len(shape):
-        raise TypeError(
-            f"tile: reps must have one entry per axis of operand, got {len(reps)} in {reps} for {operand.str_short()}"
-        )
-    return ShapedArray([n * size for n, size in zip(reps, shape, strict=True)], operand.dtype, operand.weak_type)
-
-
-def _interleaved(shape: Sequence[int], reps: Sequence[int]) -> tuple[int, ...]:
-    return tuple([size for pair in zip(reps, shape, strict=True) for size in pair])
-
-
-def _tile_transpose(ct: Any, operand: Any, *, reps: Any) -> Any:
-    shape = operand.aval.shape
-    apart = reshape_p.bind(ct, new_sizes=_interleaved(shape, reps), dimensions=None)
-    return [reduce_sum_p.bind(apart, axes=tuple(range(0, 2 * len(shape), 2)))]
-
-
-def _tile_batch(args: Any, dims: Any, *, reps: Any) -> Any:
-    (x,), (dim,) = args, dims
-    return tile_p.bind(x, reps=_inserted(reps, dim, 1)), dim
-
-
-def _tile_lowering(ctx: Any, x: Any, *, reps: Any) -> Any:
-    (aval,) = ctx.avals_in
-    apart = ShapedArray(_interleaved(aval.shape, reps), aval.dtype)
-    axes = mlir.ir.DenseI64ArrayAttr.get(range(1, 2 * len(reps), 2))
-    repeated = mlir.hlo.broadcast_in_dim(mlir.aval_to_ir_type(apart), x, axes)
-    return [mlir.hlo.reshape(mlir.aval_to_ir_type(ctx.avals_out[0]), repeated)]
-
+_PART = {"start_indices": (0, 1), "limit_indices": (3, 3), "strides": None}
+_MARGINS = {"padding_config": ((1, 2, 0), (0, 1, 2))}
 
 RULES = {
     slice_p: {
@@ -557,6 +505,14 @@ RULES = {
         "transpose": ad.linear_transpose2(slice_p, _slice_transpose),
         "batch": _slice_batch,
         "lowering": _slice_lowering,
+        "samples": [
+            samples(
+                [(4, 3)],
+                _PART,
+                {**_PART, "start_indices": (1, 1), "limit_indices": (4, 3)},
+                {**_PART, "strides": (2, 1)},
+            )
+        ],
     },
     pad_p: {
         "abstract_eval": _pad_abstract_eval,
@@ -564,6 +520,7 @@ RULES = {
         "transpose": _pad_transpose,
         "batch": _pad_batch,
         "lowering": _pad_lowering,
+        "samples": [samples([(2, 3), ()], _MARGINS, {"padding_config": ((2, 1, 1), (-1, 2, 0))})],
     },
     concatenate_p: {
         "abstract_eval": _concatenate_abstract_eval,
@@ -571,6 +528,10 @@ RULES = {
         "transpose": _concatenate_transpose,
         "batch": _concatenate_batch,
         "lowering": _concatenate_lowering,
+        "samples": [
+            samples([(2, 2), (2, 2)], {"dimension": 0}, {"dimension": 1}),
+            samples([(2, 1), (2, 3), (2, 2)], {"dimension": 1}),
+        ],
     },
     split_p: {
         "abstract_eval": _split_abstract_eval,
@@ -578,6 +539,9 @@ RULES = {
         "transpose": _split_transpose,
         "batch": _split_batch,
         "lowering": _split_lowering,
+        "samples": [
+            samples([(3, 3)], {"sizes": (1, 2), "axis": 0}, {"sizes": (2, 1), "axis": 0}, {"sizes": (1, 2), "axis": 1})
+        ],
     },
     rev_p: {
         "abstract_eval": _rev_abstract_eval,
@@ -585,12 +549,6 @@ RULES = {
         "transpose": ad.linear_transpose(rev_p, _rev_transpose),
         "batch": _rev_batch,
         "lowering": _rev_lowering,
-    },
-    tile_p: {
-        "abstract_eval": _tile_abstract_eval,
-        "jvp": ad.linear_jvp(tile_p),
-        "transpose": ad.linear_transpose2(tile_p, _tile_transpose),
-        "batch": _tile_batch,
-        "lowering": _tile_lowering,
+        "samples": [samples([(2, 3)], {"dimensions": (0,)}, {"dimensions": (1,)}, {"dimensions": (1, 0)})],
     },
 }
