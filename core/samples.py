@@ -21,7 +21,7 @@ class Sample:
       params: its parameters.
       name: tells samples of one primitive apart in reports; its number if empty.
       rtol: how far off numbers may be, relative to the largest; by dtype if None.
-      skip: by the name of a check, why it cannot hold here.
+      skip: by the name of a check, why it cannot hold here; `"transpose"` stands for all that is in reverse mode.
       constant: positions of inexact arguments that derivatives are not taken with respect to.
       vary: `(args, k) -> args`, for k = 1, 2, ... other arguments of the same types, where exchanging the elements
         of each argument would not do.

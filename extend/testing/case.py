@@ -189,6 +189,8 @@ class Case:
             reason = rule_tables[kind].unsupported.get(self.primitive)
             if reason is not None:
                 raise NotRun(f"{kind} is declared unsupported: {reason}")
+            if kind == "transpose" and kind in self.sample.skip:
+                raise NotRun(f"skipped by the sample: {self.sample.skip[kind]}")
 
     def require_evaluation(self) -> None:
         """Go on only if the primitive can be evaluated.
@@ -201,8 +203,8 @@ class Case:
 
     @property
     def has_unsupported_transpose(self) -> bool:
-        """Whether reverse mode is declared unsupported."""
-        return self.primitive in rule_tables["transpose"].unsupported
+        """Whether reverse mode is declared unsupported, or not to be checked."""
+        return self.primitive in rule_tables["transpose"].unsupported or "transpose" in self.sample.skip
 
     @cached_property
     def has_lowering(self) -> bool:

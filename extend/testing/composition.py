@@ -9,7 +9,6 @@ import numpy as np
 
 from primax.core.avals import get_aval
 from primax.core.host import host
-from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case, Setting, batched, is_array_type
 from primax.extend.testing.derivatives import require_derivatives
 from primax.extend.testing.evaluation import require_lowering
@@ -43,7 +42,7 @@ class Compositions:
         functions: dict[str, Any] = {"jvp_of_vmap": self.jvp_of_vmap, "vmap_of_jvp": self.vmap_of_jvp}
         if not case.has("batch", "axis_batch"):
             functions = {}
-        if setting.smooth and case.primitive not in rule_tables["transpose"].unsupported:
+        if setting.smooth and not case.has_unsupported_transpose:
             if functions:
                 functions["vmap_of_grad"] = self.vmap_of_grad
             if "jit" in host.primitives and case.has_lowering:

@@ -52,7 +52,8 @@ def check_dce(case: Case) -> None:
         check_jaxpr(trimmed)
         return lambda *xs: eval_jaxpr(trimmed, closed.consts, *[x for x, u in zip(xs, used, strict=True) if u])
 
-    functions = {i: alone(i) for i in range(min(count, 3))}
+    with config.enable_x64(native.x64):
+        functions = {i: alone(i) for i in range(min(count, 3))}
     parts = Parts(functions, native.args, compiled=case.compiles, x64=native.x64)
     wants = native.base(*native.args)
     for i in functions:
@@ -64,7 +65,8 @@ def check_partial_eval(case: Case) -> None:
     closed = _program(case, "partial_eval_jaxpr")
     native = case.native
     count = len(native.args)
-    functions = {i: _in_two_parts(closed, [j == i for j in range(count)]) for i in range(min(count, 3))}
+    with config.enable_x64(native.x64):
+        functions = {i: _in_two_parts(closed, [j == i for j in range(count)]) for i in range(min(count, 3))}
     parts = Parts(functions, native.args, compiled=case.compiles, x64=native.x64)
     wants = native.base(*native.args)
     for unknown in functions:

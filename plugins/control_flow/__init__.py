@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import hookimpl
-from primax.plugins.control_flow import cond_rules, scan_rules, while_rules
+from primax.plugins.control_flow import cond_rules, samples, scan_rules, while_rules
 from primax.plugins.control_flow.cond import cond, switch
 from primax.plugins.control_flow.cond_rules import cond_p
 from primax.plugins.control_flow.interpretation import interpret_cond, interpret_scan, interpret_while
@@ -31,6 +31,6 @@ __all__ = [
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    registry.define(cond_p, **cond_rules.rules, interpret=interpret_cond)
-    registry.define(while_p, **while_rules.rules, interpret=interpret_while)
-    registry.define(scan_p, **scan_rules.rules, interpret=interpret_scan)
+    registry.define(cond_p, **cond_rules.rules, interpret=interpret_cond, samples=[samples.cond_samples])
+    registry.define(while_p, **while_rules.rules, interpret=interpret_while, samples=[samples.while_samples])
+    registry.define(scan_p, **scan_rules.rules, interpret=interpret_scan, samples=[samples.scan_samples])
