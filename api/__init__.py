@@ -108,6 +108,7 @@ _SUBMODULES = frozenset(
         "extend",
         "lax",
         "numpy",
+        "ode",
         "stages",
         "tree",
         "tree_util",

@@ -9,6 +9,7 @@ from primax.plugins.custom_derivatives import jvp_rules, linear, vjp_rules
 from primax.plugins.custom_derivatives.closures import closure_convert, custom_gradient
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
 from primax.plugins.custom_derivatives.custom_vjp import CustomVJPPrimal, custom_vjp
+from primax.plugins.custom_derivatives.implicit import custom_linear_solve, custom_root
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
 from primax.plugins.custom_derivatives.linear import custom_transpose, linear_call, linear_call_p
 from primax.plugins.custom_derivatives.vjp_rules import custom_lin_p, custom_vjp_call_p
@@ -20,6 +21,8 @@ __all__ = [
     "custom_jvp",
     "custom_jvp_call_p",
     "custom_lin_p",
+    "custom_linear_solve",
+    "custom_root",
     "custom_transpose",
     "custom_vjp",
     "custom_vjp_call_p",

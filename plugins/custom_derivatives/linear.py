@@ -11,8 +11,9 @@ from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
 from primax.plugins.custom_derivatives.calls import evaluate
+from primax.plugins.custom_derivatives.vjp_rules import batched_bwd
 
-__all__ = ["custom_transpose", "linear_call", "linear_call_p", "rules"]
+__all__ = ["custom_transpose", "linear_call", "linear_call_by", "linear_call_p", "rules"]
 
 linear_call_p = core.Primitive("linear_call", multiple_results=True)
 
@@ -40,31 +41,14 @@ def linear_call(
     >>> float(scaled(2.0, 3.0)), float(px.grad(scaled, 1)(2.0, 3.0))
     (6.0, 100.0)
     """
-    residuals, residual_tree = tree.flatten(residual_args)
-    linear, linear_tree = tree.flatten(linear_args)
-    residual_avals = [core.get_aval(x) for x in residuals]
-    linear_avals = [core.get_aval(x).to_tangent_aval() for x in linear]
+    residuals, residual_tree, residual_avals = _flattened(residual_args)
+    linear, linear_tree, linear_avals = _flattened(linear_args)
     callee, out_tree, callee_consts = _staged(fun, (residual_tree, linear_tree), [*residual_avals, *linear_avals])
     out_avals = [aval.to_tangent_aval() for aval in callee.out_avals]
     transpose, in_tree, transpose_consts = _staged(
         fun_transpose, (residual_tree, out_tree), [*residual_avals, *out_avals]
     )
-    if in_tree != linear_tree:
-        raise TypeError(
-            tree.mismatch_message(
-                "linear_call: fun_transpose must return the structure of linear_args",
-                linear_tree,
-                in_tree,
-                "linear_args",
-                "the result of fun_transpose",
-            )
-        )
-    for i, (have, want) in enumerate(zip(transpose.out_avals, linear_avals, strict=True)):
-        if have.strip_weak_type() != want.strip_weak_type():
-            raise TypeError(
-                f"linear_call: fun_transpose must return the types of linear_args, but leaf {i} is "
-                f"{have.str_short()}, where the argument is {want.str_short()}"
-            )
+    _require_linear_args("fun_transpose", (linear_tree, in_tree), (linear_avals, transpose.out_avals))
     # Both programs take all that either closes over, then the residual arguments, then their own.
     consts = [*callee_consts, *transpose_consts]
     extra = [core.get_aval(x) for x in consts]
@@ -74,10 +58,56 @@ def linear_call(
         *residuals,
         *linear,
         callee=_with_others(callee, first, extra, range(first)),
-        transpose=_with_others(transpose, len(transpose_consts), extra, range(first, len(consts))),
+        transpose=_with_others(transpose, len(consts) - first, extra, range(first, len(consts))),
         num_residuals=len(consts) + len(residuals),
     )
     return tree.unflatten(out_tree, outs)
+
+
+def linear_call_by(
+    fun: Callable[..., Any], pull_back: Callable[..., Any] | None, residual_args: Any, linear_args: Any
+) -> Any:
+    """`linear_call`, transposed by whatever `pull_back(residual_args, ct)` does then, which may be differentiated.
+
+    Neither function may close over values of transformations around. Without `pull_back`, transposing is refused.
+    """
+    residuals, residual_tree, residual_avals = _flattened(residual_args)
+    linear, linear_tree, linear_avals = _flattened(linear_args)
+    callee, out_tree, consts = _staged(fun, (residual_tree, linear_tree), [*residual_avals, *linear_avals])
+
+    def transpose(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        given = tree.unflatten(out_tree, [ad.instantiate_zeros(ct) for ct in cts])
+        found, found_tree = tree.flatten(pull_back(tree.unflatten(residual_tree, residuals[len(consts) :]), given))  # type: ignore[misc]
+        _require_linear_args("pull_back", (linear_tree, found_tree), (linear_avals, list(map(core.get_aval, found))))
+        return found  # type: ignore[no-any-return]
+
+    outs = linear_call_p.bind(
+        *consts,
+        *residuals,
+        *linear,
+        callee=callee,
+        transpose=transpose if pull_back is not None else None,
+        num_residuals=len(consts) + len(residuals),
+    )
+    return tree.unflatten(out_tree, outs)
+
+
+def _flattened(args: Any) -> tuple[list[Any], Any, list[Any]]:
+    leaves, structure = tree.flatten(args)
+    return leaves, structure, [core.get_aval(x) for x in leaves]
+
+
+def _require_linear_args(name: str, trees: tuple[Any, Any], avals: tuple[Sequence[Any], Sequence[Any]]) -> None:
+    """Refuse a transpose that does not return what the function takes."""
+    if trees[0] != trees[1]:
+        what = f"linear_call: {name} must return the structure of linear_args"
+        raise TypeError(tree.mismatch_message(what, *trees, "linear_args", f"the result of {name}"))
+    for i, (want, have) in enumerate(zip(*avals, strict=True)):
+        if have.strip_weak_type() != want.strip_weak_type():
+            raise TypeError(
+                f"linear_call: {name} must return the types of linear_args, but leaf {i} is "
+                f"{have.str_short()}, where the argument is {want.str_short()}"
+            )
 
 
 def _staged(fun: Any, in_trees: Any, avals: Sequence[Any]) -> tuple[core.ClosedJaxpr, Any, list[Any]]:
@@ -168,10 +198,18 @@ def _jvp(primals: Any, tangents: Any, *, num_residuals: int, **params: Any) -> A
 
 
 def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals: int) -> Any:
-    given = map(ad.instantiate_zeros, cts)
-    found = linear_call_p.bind(
-        *args[:num_residuals], *given, callee=transpose, transpose=callee, num_residuals=num_residuals
-    )
+    if transpose is None:
+        raise TypeError(
+            "this linear function has no transpose, so that it cannot be differentiated in reverse mode; give "
+            "custom_linear_solve a transpose_solve, or symmetric=True"
+        )
+    if isinstance(transpose, core.ClosedJaxpr):
+        given = map(ad.instantiate_zeros, cts)
+        found = linear_call_p.bind(
+            *args[:num_residuals], *given, callee=transpose, transpose=callee, num_residuals=num_residuals
+        )
+    else:
+        found = transpose(args[:num_residuals], cts)
     own = zip(args[num_residuals:], found, strict=True)
     return [*[None] * num_residuals, *(ct if type(x) is ad.UndefinedPrimal else None for x, ct in own)]
 
@@ -182,7 +220,11 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, callee: Any, transp
     own = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)][num_residuals:]
     program, _ = batching.batch_jaxpr(callee, axis, [*residual_dims, *[0] * len(own)], True)
     zeros = [0] * len(callee.out_avals)
-    backward, _ = batching.batch_jaxpr(transpose, axis, [*residual_dims, *zeros], True)
+    backward: Any = None
+    if isinstance(transpose, core.ClosedJaxpr):
+        backward, _ = batching.batch_jaxpr(transpose, axis, [*residual_dims, *zeros], True)
+    elif transpose is not None:
+        backward = batched_bwd(axis, transpose, residual_dims, [0] * len(own))
     outs = linear_call_p.bind(
         *args[:num_residuals], *own, callee=program, transpose=backward, num_residuals=num_residuals
     )

@@ -27,7 +27,7 @@ from primax.plugins.custom_derivatives.calls import (
 )
 from primax.plugins.reductions import reduce_sum
 
-__all__ = ["custom_lin_p", "custom_vjp_call_p", "lin_rules", "rules"]
+__all__ = ["batched_bwd", "custom_lin_p", "custom_vjp_call_p", "lin_rules", "rules"]
 
 custom_vjp_call_p = core.Primitive("custom_vjp_call", multiple_results=True)
 custom_lin_p = core.Primitive("custom_lin", multiple_results=True)
@@ -83,14 +83,14 @@ def _batch(
         *args,
         call_jaxpr=batched_call(axis, call_jaxpr, dims),
         fwd=batched_fwd,
-        bwd=_batched_bwd(axis, bwd, residual_dims, own),
+        bwd=batched_bwd(axis, bwd, residual_dims, own),
         num_consts=num_consts,
         **params,
     )
     return outs, [0] * len(outs)
 
 
-def _batched_bwd(axis: batching.AxisData, bwd: Any, residual_dims: list[Any], dims: Sequence[Any]) -> Any:
+def batched_bwd(axis: batching.AxisData, bwd: Any, residual_dims: list[Any], dims: Sequence[Any]) -> Any:
     """A backward rule for a batch, whose cotangents are batched at axis 0, and its results where the arguments are.
 
     What an argument that is not batched contributes to all elements is summed.
@@ -184,7 +184,7 @@ def _lin_batch(
         *args,
         num_residuals=num_residuals,
         nonzero=nonzero,
-        bwd=_batched_bwd(axis, bwd, list(dims[:num_residuals]), own),
+        bwd=batched_bwd(axis, bwd, list(dims[:num_residuals]), own),
         out_avals=tuple(aval.unmapped(axis.size, 0) for aval in out_avals),
         **params,
     )

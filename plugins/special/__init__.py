@@ -7,7 +7,6 @@ from typing import Any
 from primax.extend import hookimpl
 from primax.plugins.special import bessel as _bessel
 from primax.plugins.special import error as _error
-from primax.plugins.special import formula as _formula
 from primax.plugins.special import gamma as _gamma
 from primax.plugins.special import incomplete_beta as _incomplete_beta
 from primax.plugins.special import incomplete_gamma as _incomplete_gamma
@@ -71,6 +70,5 @@ TABLE = (*_error.TABLE, *_gamma.TABLE, *_incomplete_gamma.TABLE, *_incomplete_be
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    _formula.register(registry)
     for primitive, rules in TABLE:
         registry.define(primitive, **rules)

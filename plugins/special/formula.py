@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
-from primax.extend.interpreters.partial_eval import close_over
-from primax.plugins import arithmetic, bitwise, comparison, exponential
+from primax.plugins import arithmetic, bitwise, comparison, exponential, reductions
+from primax.plugins.control_flow import while_loop
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
 
-__all__ = ["Num", "formula", "iterate", "iterate_p", "select"]
+__all__ = ["Num", "formula", "iterate", "select"]
 
 
 class Num:
@@ -150,10 +149,6 @@ def formula(function: Callable[..., Num]) -> Any:
     return mlir.lower_fun(compute, multiple_results=False)
 
 
-# A loop without derivatives or batching: it occurs only inside lowerings, which come after both.
-iterate_p = core.Primitive("iterate", multiple_results=True)
-
-
 def iterate(step: Callable[..., Sequence[Num]], active: Num, state: Sequence[Num], most: int) -> list[Num]:
     """Repeat a step elementwise until no element is active any more.
 
@@ -167,81 +162,19 @@ def iterate(step: Callable[..., Sequence[Num]], active: Num, state: Sequence[Num
     Returns:
       The last state.
     """
-    first = core.get_aval(state[0].value)
-    scalar = ShapedArray((), first.dtype)
+    number = core.get_aval(state[0].value).dtype.type
 
-    def body(n: Any, going: Any, *xs: Any) -> list[Any]:
+    def goes_on(carry: Any) -> Any:
+        n, going, _ = carry
+        some = reductions.reduce_or(going, range(len(core.get_aval(going).shape)))
+        return bitwise.bitwise_and(comparison.le(n, number(most)), some)
+
+    def body(carry: Any) -> Any:
+        n, going, xs = carry
         now = Num(going)
         more, *new = step(Num(n), *map(Num, xs))
         kept = [select(now, y, Num(x)).value for x, y in zip(xs, new, strict=True)]
-        return [arithmetic.add_p.bind(n, first.dtype.type(1)), (now & more).value, *kept]
+        return arithmetic.add(n, number(1)), (now & more).value, kept
 
-    avals = [scalar, core.get_aval(active.value), *(core.get_aval(x.value) for x in state)]
-    closed = core.trace_to_jaxpr(body, avals, "iterate")
-    outs = iterate_p.bind(
-        *closed.consts,
-        first.dtype.type(1),
-        active.value,
-        *(x.value for x in state),
-        body=core.ClosedJaxpr(close_over(closed.jaxpr), []),
-        constants=len(closed.consts),
-        most=most,
-    )
-    return [Num(x) for x in outs[2:]]
-
-
-def _iterate_abstract_eval(*avals: ShapedArray, body: Any, constants: int, most: int) -> list[ShapedArray]:
-    return list(avals[constants:])
-
-
-def _iterate_lowering(ctx: mlir.LoweringRuleContext, *args: Any, body: Any, constants: int, most: int) -> Any:
-    hlo, ir = mlir.hlo, mlir.ir
-    types = [x.type for x in args]
-    loop = hlo.WhileOp(types, list(args))
-    condition = loop.regions[0].blocks.append(*types)
-    with ir.InsertionPoint(condition):
-        n, active = condition.arguments[constants], condition.arguments[constants + 1]
-        limit = mlir.ir_constant(ctx.avals_in[constants].dtype.type(most))
-        within = hlo.compare(n, limit, hlo.ComparisonDirectionAttr.get("LE"))
-        hlo.return_([hlo.and_(within, _any(active, ctx.avals_in[constants + 1]))])
-    steps = loop.regions[1].blocks.append(*types)
-    with ir.InsertionPoint(steps):
-        state = list(steps.arguments)
-        hlo.return_([*state[:constants], *mlir.inline_jaxpr(ctx, body, state)])
-    return loop.results[constants:]
-
-
-def _any(x: Any, aval: ShapedArray) -> Any:
-    """Whether any element of a boolean IR value is true."""
-    hlo, ir = mlir.hlo, mlir.ir
-    if not aval.shape:
-        return x
-    boolean = mlir.aval_to_ir_type(ShapedArray((), np.bool_))
-    false = mlir.ir_constant(np.bool_(False))
-    reduce = hlo.ReduceOp([boolean], [x], [false], ir.DenseI64ArrayAttr.get(range(len(aval.shape))))
-    block = reduce.regions[0].blocks.append(boolean, boolean)
-    with ir.InsertionPoint(block):
-        hlo.return_([hlo.or_(*block.arguments)])
-    return reduce.results[0]
-
-
-def _iterate_samples() -> list[core.Sample]:
-    """Halves until it is below 1, from the number of the step on."""
-
-    def body(n: Any, going: Any, x: Any) -> list[Any]:
-        half = select(Num(going), Num(x) / 2, Num(x))
-        return [arithmetic.add_p.bind(n, np.float32(1)), (half > 1).value, half.value]
-
-    args = [np.float32(1), np.array([True, True, False]), np.float32([2.5, 9.7, 4.2])]
-    closed = core.trace_to_jaxpr(body, [core.get_aval(x) for x in args], "iterate")
-    return [core.Sample(args, {"body": closed, "constants": 0, "most": most}) for most in (2, 9)]
-
-
-def register(registry: Any) -> None:
-    registry.define(
-        iterate_p,
-        abstract_eval=_iterate_abstract_eval,
-        lowering=_iterate_lowering,
-        unsupported=dict.fromkeys(("jvp", "batch"), "it occurs only inside lowerings, which come after both"),
-        samples=[_iterate_samples],
-    )
+    _, _, last = while_loop(goes_on, body, (number(1), active.value, [x.value for x in state]))
+    return list(map(Num, last))
