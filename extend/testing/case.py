@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.core import config, dtypes
 from primax.core.avals import ShapedArray, get_aval
+from primax.core.effects import Effects
 from primax.core.jaxpr import jaxprs_in_params
 from primax.core.primitive import Primitive
 from primax.core.rules import rule_tables
@@ -17,7 +18,7 @@ from primax.core.samples import Sample
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import NotRun
 from primax.extend.testing.values import direction, is_inexact, varied, wide
-from primax.interpreters.batching import AxisData, batch_flat
+from primax.interpreters.batching import AxisData, batch_flat, to_dim
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
 from primax.interpreters.tangents import Zero
@@ -55,7 +56,7 @@ class Setting:
     def out_avals(self) -> list[Any]:
         """The promised types of the results."""
         with config.enable_x64(self.x64):
-            return self.case.primitive.abstract_eval(tuple(self.avals), dict(self.case.sample.params))[0]
+            return self.case.abstract_eval(self.avals)[0]
 
     @cached_property
     def smooth(self) -> list[int]:
@@ -93,19 +94,30 @@ class Setting:
 
     def push(self, args: Sequence[Any], tangents: Sequence[Any], active: Sequence[int]) -> tuple[list[Any], list[Any]]:
         """Results, and the tangents of those that have any, under the current trace."""
-        given: list[Any] = [Zero(get_aval(x).to_tangent_aval()) for x in args]
-        for i, t in zip(active, tangents, strict=True):
-            given[i] = t
-        outs, found = jvp_flat(self.bind, args, given)
-        return outs, [found[i] for i in self.smooth]
+        count = len(args)
+
+        def pushed(*xs: Any) -> list[Any]:
+            given: list[Any] = [Zero(get_aval(x).to_tangent_aval()) for x in xs[:count]]
+            for i, t in zip(active, xs[count:], strict=True):
+                given[i] = t
+            outs, found = jvp_flat(self.case.bind_element, xs[:count], given)
+            return [*outs, *(found[i] for i in self.smooth)]
+
+        found = self.case.mapped(pushed)(*args, *tangents)
+        return found[: len(self.out_avals)], found[len(self.out_avals) :]
 
     def pull(self, args: Sequence[Any], cotangents: Sequence[Any], active: Sequence[int]) -> list[Any]:
         """Cotangents of the active arguments from those of the results that have any, under the current trace."""
-        _, tape = linearize_flat(self.bind, args, [i in active for i in range(len(args))])
-        given: list[Any] = [Zero(aval.to_tangent_aval()) for aval in self.out_avals]
-        for i, ct in zip(self.smooth, cotangents, strict=True):
-            given[i] = ct
-        return tape.transpose(given)
+        count = len(args)
+
+        def pulled(*xs: Any) -> list[Any]:
+            _, tape = linearize_flat(self.case.bind_element, xs[:count], [i in active for i in range(count)])
+            given: list[Any] = [Zero(self.case.element(aval).to_tangent_aval()) for aval in self.out_avals]
+            for i, ct in zip(self.smooth, xs[count:], strict=True):
+                given[i] = ct
+            return tape.transpose(given)
+
+        return self.case.mapped(pulled)(*args, *cotangents)  # type: ignore[no-any-return]
 
     @cached_property
     def forward(self) -> Program:
@@ -158,8 +170,38 @@ class Case:
 
     def bind(self, *args: Any) -> list[Any]:
         """The primitive's results under the current trace, as a list."""
+        return self.mapped(self.bind_element)(*args)  # type: ignore[no-any-return]
+
+    def bind_element(self, *args: Any) -> list[Any]:
+        """The same within the axes of the sample."""
         out = self.primitive.bind(*args, **self.sample.params)
         return list(out) if self.primitive.multiple_results else [out]
+
+    def mapped(self, fun: Any) -> Any:
+        """A function within the axes of the sample, as one of values that have these axes in front."""
+        for name, size in reversed(self.sample.axes.items()):
+            fun = _over(fun, AxisData(name, size))
+        return fun
+
+    def element(self, aval: Any) -> Any:
+        """The type within the axes of the sample of a value that has these axes in front.
+
+        Raises:
+          TypeError: it has not.
+        """
+        for name, size in self.sample.axes.items():
+            if not aval.shape or aval.shape[0] != size:
+                raise TypeError(f"an argument must have axis {name!r} of size {size} in front, got {aval.str_short()}")
+            aval = aval.mapped(size, 0)
+        return aval
+
+    def abstract_eval(self, avals: Sequence[Any]) -> tuple[list[Any], Effects]:
+        """The promised types of the results, and the effects."""
+        elements = tuple(map(self.element, avals))
+        outs, effects = self.primitive.abstract_eval(elements, dict(self.sample.params))
+        for size in reversed(self.sample.axes.values()):
+            outs = [aval.unmapped(size, 0) for aval in outs]
+        return outs, effects
 
     def has(self, *kinds: str) -> bool:
         """Whether there is a rule of any of these kinds."""
@@ -198,7 +240,7 @@ class Case:
         Raises:
           NotRun: a lowering is declared unsupported, and there is no impl rule.
         """
-        if not self.has("impl"):
+        if not self.has("impl") and not self.sample.axes:
             self.refuse_unsupported("lowering")
 
     @property
@@ -216,7 +258,7 @@ class Case:
     @cached_property
     def compiles(self) -> bool:
         """Whether programs with this primitive can be compiled."""
-        if not self.has_lowering:
+        if not self.has_lowering and not self.sample.axes:  # along those it becomes other primitives
             return False
         try:
             self.native.base = Program(self.bind, self.native.args, x64=self.native.x64)
@@ -280,6 +322,19 @@ class Case:
                 for x, a in zip(made, setting.avals, strict=True)
             ]
         return [varied(x, k) if is_array_type(a) else x for x, a in zip(setting.args, setting.avals, strict=True)]
+
+
+def _over(fun: Any, axis: AxisData) -> Any:
+    """A function of flat arguments mapped over their axis 0, as are its results; zeros stay symbolic."""
+
+    def run(*stacks: Any) -> list[Any]:
+        outs, dims = batch_flat(fun, axis, stacks, [0] * len(stacks))
+        return [
+            Zero(x.aval.unmapped(axis.size, 0)) if type(x) is Zero else to_dim(x, axis.size, dim, 0)
+            for x, dim in zip(outs, dims, strict=True)
+        ]
+
+    return run
 
 
 def is_array_type(aval: Any) -> bool:

@@ -75,7 +75,7 @@ def check_effects(case: Case) -> None:
     """What the primitive does besides computing is declared, with effects that are known."""
     native = case.native
     kind = "effectful_abstract_eval" if case.has("effectful_abstract_eval") else "abstract_eval"
-    outs, effects = case.primitive.abstract_eval(tuple(native.avals), dict(case.sample.params))
+    outs, effects = case.abstract_eval(native.avals)
     for effect in effects:
         if not isinstance(effect, Effect):
             raise Failed(f"expected effects to be instances of Effect, got {effect!r}", kind)

@@ -22,6 +22,7 @@ from primax.plugins.collectives.exchange import (
 )
 from primax.plugins.collectives.position import axis_index, axis_index_p, axis_size
 from primax.plugins.collectives.reductions import pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p
+from primax.plugins.collectives.samples import SAMPLES
 
 __all__ = [
     "all_gather",
@@ -53,4 +54,5 @@ _NOWHERE = "it is one of many that are mapped along an axis, and there is no suc
 def primax_register(registry: Any) -> None:
     for part in (_reductions, _exchange, _position):
         for primitive, rules in part.RULES.items():
-            registry.define(primitive, unsupported={"lowering": _NOWHERE}, **rules)
+            samples = [SAMPLES[primitive.name]]
+            registry.define(primitive, unsupported={"lowering": _NOWHERE}, samples=samples, **rules)

@@ -9,7 +9,7 @@ from primax.extend import core
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.plugins.collectives.mapped import all_gather_p, collective_batch, rows
-from primax.plugins.collectives.names import canonical_groups, group_size, names_in_scope
+from primax.plugins.collectives.names import canonical_groups, group_size, names_in_scope, require_numbers
 from primax.plugins.reductions import reduce_sum
 from primax.plugins.structural import reshape, transpose
 from primax.plugins.structural.arguments import canonical_axis, integers
@@ -101,7 +101,6 @@ def psum_scatter(
     def scatter(leaf: Any) -> Any:
         shape = get_aval(leaf).shape
         where = canonical_axis(scatter_dimension, len(shape), "psum_scatter", "scatter_dimension")
-        _require_divisible("psum_scatter", "scatter_dimension", shape, where, size, tiled)
         return reduce_scatter_p.bind(
             leaf, scatter_dimension=where, axis_name=names, axis_index_groups=groups, axis_size=size, tiled=tiled
         )
@@ -139,7 +138,6 @@ def all_to_all(
         shape = get_aval(leaf).shape
         split = canonical_axis(split_axis, len(shape), "all_to_all", "split_axis")
         concat = canonical_axis(concat_axis, len(shape), "all_to_all", "concat_axis")
-        _require_divisible("all_to_all", "split_axis", shape, split, size, tiled)
         return all_to_all_p.bind(
             leaf,
             split_axis=split,
@@ -211,51 +209,41 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, list(zip(sources, range(size), strict=True)))
 
 
-def _require_divisible(function: str, argument: str, shape: Any, axis: int, size: int, tiled: bool) -> None:
-    length = shape[axis]
-    if length % size if tiled else length != size:
+def _divided(function: str, argument: str, x: Any, axis: int, size: int, tiled: bool) -> list[int]:
+    """The shape of one of `size` parts along an axis."""
+    shape = list(x.shape)
+    length = shape[axis] if axis < len(shape) else 0
+    if axis >= len(shape) or (length % size if tiled else length != size):
         rule = "a multiple of" if tiled else "as long as"
         raise ValueError(
             f"{function}: {argument} must be {rule} the mapped axis, or its groups, of size {size}, "
-            f"got axis {axis} of size {length} for an array of shape {shape}"
+            f"got axis {axis} for {x.str_short()}"
         )
+    shape[axis : axis + 1] = [length // size] if tiled else []
+    return shape
 
 
-def _divided(shape: list[int], axis: int, size: int, tiled: bool) -> None:
-    """Make of a shape that of one of `size` parts along an axis."""
-    if tiled:
-        shape[axis] //= size
-    else:
-        del shape[axis]
-
-
-def _joined(shape: list[int], axis: int, size: int, tiled: bool) -> None:
-    """Make of a shape that of `size` parts put together along an axis."""
-    if tiled:
-        shape[axis] *= size
-    else:
-        shape.insert(axis, size)
+def _joined(function: str, argument: str, shape: list[int], axis: int, size: int, tiled: bool) -> tuple[int, ...]:
+    """The shape of `size` parts of the given one, put together along an axis."""
+    if axis >= len(shape) + (not tiled):
+        raise ValueError(f"{function}: {argument} must be an axis of the result, got {axis} for parts {shape}")
+    return (*shape[:axis], size * shape[axis] if tiled else size, *shape[axis + tiled :])
 
 
 def _gather_abstract_eval(x: Any, *, all_gather_dimension: int, axis_size: int, tiled: bool, **params: Any) -> Any:
-    shape = list(x.shape)
-    _joined(shape, all_gather_dimension, axis_size, tiled)
-    return x.update(shape=tuple(shape))
+    return x.update(shape=_joined("all_gather", "axis", list(x.shape), all_gather_dimension, axis_size, tiled))
 
 
 def _scatter_abstract_eval(x: Any, *, scatter_dimension: int, axis_size: int, tiled: bool, **params: Any) -> Any:
-    shape = list(x.shape)
-    _divided(shape, scatter_dimension, axis_size, tiled)
-    return x.update(shape=tuple(shape))
+    require_numbers("psum_scatter", x)
+    return x.update(shape=tuple(_divided("psum_scatter", "scatter_dimension", x, scatter_dimension, axis_size, tiled)))
 
 
 def _exchange_abstract_eval(
     x: Any, *, split_axis: int, concat_axis: int, axis_size: int, tiled: bool, **params: Any
 ) -> Any:
-    shape = list(x.shape)
-    _divided(shape, split_axis, axis_size, tiled)
-    _joined(shape, concat_axis, axis_size, tiled)
-    return x.update(shape=tuple(shape))
+    part = _divided("all_to_all", "split_axis", x, split_axis, axis_size, tiled)
+    return x.update(shape=_joined("all_to_all", "concat_axis", part, concat_axis, axis_size, tiled))
 
 
 def _permute_abstract_eval(x: Any, **params: Any) -> Any:

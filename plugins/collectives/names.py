@@ -7,9 +7,18 @@ from math import prod
 from typing import Any
 
 from primax.extend import core
+from primax.plugins.monoids import ADD
 from primax.plugins.structural.arguments import integers
 
-__all__ = ["Groups", "axis_sizes", "canonical_groups", "group_size", "names_in_scope", "names_of"]
+__all__ = [
+    "Groups",
+    "axis_sizes",
+    "canonical_groups",
+    "group_size",
+    "names_in_scope",
+    "names_of",
+    "require_numbers",
+]
 
 Groups = tuple[tuple[int, ...], ...] | None
 
@@ -75,3 +84,13 @@ def canonical_groups(groups: Any, names: Sequence[Any], function: str, alike: bo
 def group_size(names: Sequence[Any], groups: Groups) -> int:
     """How many take part along axes in scope, in groups of one size."""
     return prod(axis_sizes(names)) if groups is None else len(groups[0])
+
+
+def require_numbers(function: str, x: Any) -> None:
+    """Refuse to sum what is no array of numbers.
+
+    Raises:
+      TypeError: `x`, the type of an argument, is that of something else.
+    """
+    if x.dtype not in ADD.accepts:
+        raise TypeError(f"{function}: x must be {ADD.accepts.name}, got {x.str_short()}")

@@ -12,7 +12,14 @@ from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.plugins.arithmetic import div, mul
 from primax.plugins.collectives.mapped import collective_batch, index_along
-from primax.plugins.collectives.names import Groups, canonical_groups, group_size, names_in_scope, names_of
+from primax.plugins.collectives.names import (
+    Groups,
+    canonical_groups,
+    group_size,
+    names_in_scope,
+    names_of,
+    require_numbers,
+)
 from primax.plugins.comparison import eq
 from primax.plugins.reductions import reduce_max, reduce_min, reduce_sum
 from primax.plugins.structural import convert_element_type, full_like, select, zeros_like
@@ -143,6 +150,11 @@ def _abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
     return x
 
 
+def _sum_abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
+    require_numbers("psum", x)
+    return x
+
+
 def _batch(primitive: core.Primitive, reduce: Callable[..., Any], repeated: Callable[[Any, int], Any]) -> Any:
     """The batch rule of a reduction, which goes axis by axis unless there are groups."""
     across = collective_batch(primitive, lambda stack: (reduce(stack, (0,)), None), "axes")
@@ -181,7 +193,7 @@ def _named(*, axes: Any, **params: Any) -> Any:
 
 RULES = {
     psum_p: {
-        "abstract_eval": _abstract_eval,
+        "abstract_eval": _sum_abstract_eval,
         "jvp": ad.linear_jvp(psum_p),
         "transpose": ad.linear_transpose(psum_p, _psum_transpose),
         "axis_batch": _batch(psum_p, reduce_sum, _times),

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from packages import KEPLER, copy_of_kepler, install, run
-from sound_rules import PRODUCT, SEVERAL, WAVE, X, Y, registered
+from sound_rules import PRODUCT, SEVERAL, WAVE, Toy, X, Y, inexact, registered
 
 import primax as px
 import primax.numpy as pnp
@@ -83,6 +83,54 @@ def test_constant_arguments_are_not_differentiated():
 
     with registered(replace(PRODUCT, samples=(Sample([X, Y], constant=(1,)),)), jvp=jvp) as p:
         assert run_only(p, "jvp", "transpose", "active_arguments", "second_derivatives").ok
+
+
+def _doubled_sum(p):
+    """Twice the sum over the axis named i."""
+
+    def abstract_eval(x):
+        inexact(x)
+        return x
+
+    def batch(axis, args, dims):
+        (x,), (dim,) = args, dims
+        if axis.name != "i":
+            return p.bind(x), dim
+        return (2 * axis.size * x if dim is None else 2 * pnp.sum(x, dim)), None
+
+    return {
+        "abstract_eval": abstract_eval,
+        "jvp": ad.linear_jvp(p),
+        "transpose": ad.linear_transpose(p, lambda ct: [p.bind(ct)]),
+        "axis_batch": batch,
+    }
+
+
+DOUBLED_SUM = Toy(
+    "doubled_sum",
+    _doubled_sum,
+    (Sample([X], axes={"i": 2}, reference=lambda x: np.broadcast_to(2 * x.sum(0), x.shape)),),
+)
+NO_AXIS = {"lowering": "it needs an axis"}
+
+
+def test_primitives_that_need_an_axis_are_checked_within_it():
+    with registered(DOUBLED_SUM, unsupported=NO_AXIS) as p:
+        report = check_primitive(p)
+    assert {"reference", "jvp", "transpose", "batch", "vmap_of_grad"} <= {outcome.check for outcome in report.passed}
+
+
+@pytest.mark.parametrize(
+    "check, wrong",
+    [
+        ("reference", {"axis_batch": lambda axis, args, dims: (pnp.sum(args[0], dims[0]), None)}),
+        ("jvp", {"jvp": lambda primals, tangents: (2 * primals[0], 2 * tangents[0])}),
+        ("transpose", {"transpose": lambda ct, x: [ct]}),
+    ],
+)
+def test_wrong_rules_within_an_axis_are_found(check, wrong):
+    with registered(DOUBLED_SUM, unsupported=NO_AXIS, **wrong) as p:
+        assert run_only(p, check).failed
 
 
 def test_samples_vary_as_they_say():

@@ -1,0 +1,67 @@
+"""Samples of collectives, along axes that are in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.plugins.sampling import numbers
+
+__all__ = ["SAMPLES"]
+
+_ONE = {"i": 2}
+_TWO = {"i": 2, "j": 2}
+_GROUPS = ((0, 3), (2, 1))
+
+
+def _sample(shape: Any, scope: dict[str, int], name: str, **params: Any) -> core.Sample:
+    return core.Sample([numbers((*scope.values(), *shape))], params, name=name, axes=scope)
+
+
+def _reductions(numpy_function: Any, groups: bool = True) -> Any:
+    def samples() -> Iterator[core.Sample]:
+        def reference(x: Any, **params: Any) -> Any:
+            return np.broadcast_to(numpy_function(x, 0, keepdims=True), x.shape)
+
+        x = numbers((2, 3))
+        yield core.Sample([x], {"axes": ("i",), "axis_index_groups": None}, axes=_ONE, reference=reference)
+        if groups:
+            yield _sample((2,), _TWO, "two axes", axes=("j", "i"), axis_index_groups=None)
+            yield _sample((2,), _TWO, "groups", axes=("i", "j"), axis_index_groups=_GROUPS)
+
+    return samples
+
+
+def _ways(shape: Any, untiled: dict[str, Any], tiled: dict[str, Any]) -> Any:
+    def samples() -> Iterator[core.Sample]:
+        own = {"axis_name": ("i",), "axis_index_groups": None, "axis_size": 2}
+        yield _sample(shape, _ONE, "stacked", **untiled, **own, tiled=False)
+        yield _sample(shape, _ONE, "tiled", **tiled, **own, tiled=True)
+        own = {"axis_name": ("j", "i"), "axis_index_groups": _GROUPS, "axis_size": 2}
+        yield _sample(shape, _TWO, "groups", **untiled, **own, tiled=False)
+
+    return samples
+
+
+def _permutations() -> Iterator[core.Sample]:
+    yield _sample((2,), {"i": 3}, "shift", axis_name=("i",), perm=((0, 1), (1, 2)))
+    yield _sample((2,), _TWO, "two axes", axis_name=("j", "i"), perm=((0, 3), (1, 0), (3, 1)))
+
+
+def _positions() -> Iterator[core.Sample]:
+    yield core.Sample([], {"axis_name": "i"}, axes=_TWO, reference=lambda axis_name: [[0, 0], [1, 1]])
+
+
+SAMPLES = {
+    "psum": _reductions(np.sum),
+    "pmax": _reductions(np.max),
+    "pmin": _reductions(np.min, groups=False),
+    "all_gather": _ways((2,), {"all_gather_dimension": 1}, {"all_gather_dimension": 0}),
+    "reduce_scatter": _ways((2, 3), {"scatter_dimension": 0}, {"scatter_dimension": 0}),
+    "all_to_all": _ways((2, 3), {"split_axis": 0, "concat_axis": 1}, {"split_axis": 0, "concat_axis": 1}),
+    "ppermute": _permutations,
+    "axis_index": _positions,
+}
