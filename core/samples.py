@@ -25,9 +25,9 @@ class Sample:
       constant: positions of inexact arguments that derivatives are not taken with respect to.
       vary: `(args, k) -> args`, for k = 1, 2, ... other arguments of the same types, where exchanging the elements
         of each argument would not do.
+      reference: `(*args, **params) -> result`, the same computed by NumPy; a list of results for several.
       axes: names and sizes of axes that are in scope, outermost first. Arguments and results then have these axes in
         front, and the primitive is applied to what lies along them.
-      reference: `(*args, **params) -> result`, the same computed by NumPy; a list of results for several.
     """
 
     args: Sequence[Any]
@@ -37,8 +37,8 @@ class Sample:
     skip: Mapping[str, str] = field(default_factory=dict)
     constant: Sequence[int] = ()
     vary: Callable[[Sequence[Any], int], Sequence[Any]] | None = None
-    axes: Mapping[Any, int] = field(default_factory=dict)
     reference: Callable[..., Any] | None = None
+    axes: Mapping[Any, int] = field(default_factory=dict)
 
 
 SampleSource = Sample | Callable[[], Iterable[Sample]]

@@ -179,7 +179,7 @@ class Case:
 
     def mapped(self, fun: Any) -> Any:
         """A function within the axes of the sample, as one of values that have these axes in front."""
-        for name, size in reversed(self.sample.axes.items()):
+        for name, size in reversed(list(self.sample.axes.items())):
             fun = _over(fun, AxisData(name, size))
         return fun
 
@@ -199,7 +199,7 @@ class Case:
         """The promised types of the results, and the effects."""
         elements = tuple(map(self.element, avals))
         outs, effects = self.primitive.abstract_eval(elements, dict(self.sample.params))
-        for size in reversed(self.sample.axes.values()):
+        for size in reversed(list(self.sample.axes.values())):
             outs = [aval.unmapped(size, 0) for aval in outs]
         return outs, effects
 
