@@ -51,6 +51,7 @@ from primax.plugins.devices import block_until_ready, copy_to_host_async, device
 if TYPE_CHECKING:
     from primax.plugins.callbacks import io_callback, pure_callback
     from primax.plugins.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
+    from primax.plugins.remat import checkpoint, remat
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "XlaError",
     "block_until_ready",
+    "checkpoint",
     "clear_caches",
     "closure_convert",
     "config",
@@ -92,6 +94,7 @@ __all__ = [
     "make_jaxpr",
     "numpy_dtype_promotion",
     "pure_callback",
+    "remat",
     "value_and_grad",
     "vjp",
     "vmap",
@@ -99,6 +102,8 @@ __all__ = [
 
 _SUBMODULES = frozenset(
     (
+        "ad_checkpoint",
+        "checkpoint_policies",
         "custom_batching",
         "custom_derivatives",
         "debug",
@@ -121,6 +126,7 @@ _FUNCTIONS = {
     for family, names in {
         "callbacks": ("io_callback", "pure_callback"),
         "custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
+        "remat": ("checkpoint", "remat"),
     }.items()
     for name in names
 }

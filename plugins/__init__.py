@@ -21,6 +21,7 @@ BUILTIN_FAMILIES = (
     "control_flow",
     "custom_derivatives",
     "custom_batching",
+    "remat",
     "collectives",
     "devices",
     "export",

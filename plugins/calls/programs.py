@@ -83,17 +83,35 @@ def scope() -> tuple[Any, ...]:
     return core.config.trace_context(), tuple(axes.items()) if axes else (), core.rules_epoch.value
 
 
-def stage(fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any], name: str, what: str) -> Program:
-    """The program of a function whose positional arguments have the given structure and types."""
+def stage(
+    fun: Callable[..., Any],
+    in_tree: Any,
+    avals: Sequence[Any],
+    name: str,
+    what: str,
+    call: Callable[..., Any] | None = None,
+    variant: Any = (),
+) -> Program:
+    """The program of a function whose positional arguments have the given structure and types.
+
+    Args:
+      fun: the function; the program is kept as long as it lives.
+      in_tree: the structure.
+      avals: the types of its leaves.
+      name: what messages call the function.
+      what: the transformation that stages it.
+      call: what is staged, if not `fun` itself but something that calls it.
+      variant: tells apart what is staged in place of one `fun`.
+    """
     programs = programs_of(fun)
-    key = (what, in_tree, tuple(avals), scope())
+    key = (what, in_tree, tuple(avals), variant, scope())
     found = None if programs is None else programs.get(key)
     if found is not None and found.alive():
         return found
     out_trees: list[Any] = []
 
     def run(*flat: Any) -> Any:
-        leaves, out_tree = tree.flatten(fun(*tree.unflatten(in_tree, flat)))
+        leaves, out_tree = tree.flatten((call or fun)(*tree.unflatten(in_tree, flat)))
         out_trees.append(out_tree)
         check_outputs(leaves, out_tree, name)
         return leaves

@@ -1,0 +1,9 @@
+"""Names for values, and a look at what is saved, for `checkpoint`."""
+
+from __future__ import annotations
+
+from primax import checkpoint_policies
+from primax.plugins.remat import checkpoint_name, print_saved_residuals
+from primax.plugins.remat.policies import Recompute, Saveable
+
+__all__ = ["Recompute", "Saveable", "checkpoint_name", "checkpoint_policies", "print_saved_residuals"]

@@ -1,0 +1,83 @@
+"""`checkpoint`: functions whose derivatives trade computing time for memory."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from primax.extend import core
+from primax.extend.api_util import StaticArguments, avals_of, positions_and_names
+from primax.extend.core import tree
+from primax.plugins.calls.programs import stage
+from primax.plugins.remat.policies import Policy
+from primax.plugins.remat.splitting import checkpoint_p
+
+__all__ = ["checkpoint"]
+
+
+def checkpoint(
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: Any = (),
+    static_argnames: Any = (),
+) -> Callable[..., Any]:
+    """A function whose derivative in reverse mode computes intermediate values again, rather than save them.
+
+    Without it, the way back needs memory for all that was computed on the way there. With it, memory for the
+    arguments and for what the policy saves, and about the time of one more evaluation.
+
+    Args:
+      fun: a function of arrays in any containers; it is staged, so that it must not ask for values.
+      prevent_cse: whether the compiler is kept from noticing that the same is computed twice. Inside `scan`, where
+        it cannot notice, False may be faster.
+      policy: what is saved: a function `(primitive, *avals, **params) -> bool`, such as those in
+        `primax.checkpoint_policies`; None saves the arguments only.
+      static_argnums: positions of arguments that are no arrays; hashable.
+      static_argnames: names of such arguments.
+
+    Returns:
+      A function of the same arguments and results.
+
+    Raises:
+      TypeError: `fun` is not callable, or `policy` is not a hashable function.
+
+    >>> import primax as px
+    >>> f = px.checkpoint(lambda x: px.lax.sin(px.lax.sin(x)))
+    >>> px.ad_checkpoint.print_saved_residuals(f, 1.0)
+    f32[] from the argument x
+    """
+    if not callable(fun):
+        raise TypeError(f"checkpoint: fun must be callable, got {fun!r}")
+    if policy is not None and (not callable(policy) or getattr(policy, "__hash__", None) is None):
+        raise TypeError(f"checkpoint: policy must be a hashable function or None, got {policy!r}")
+    if not isinstance(prevent_cse, bool):
+        raise TypeError(f"checkpoint: prevent_cse must be True or False, got {prevent_cse!r}")
+    numbers, names = (None if x == () else x for x in (static_argnums, static_argnames))
+    static = StaticArguments(*positions_and_names(fun, numbers, names, "static", "checkpoint"))
+    name = getattr(fun, "__name__", type(fun).__name__)
+
+    @functools.wraps(fun)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        dynamic, keywords, record = static.split(args, kwargs, "checkpoint")
+        leaves, in_tree = tree.flatten((dynamic, keywords))
+        avals = avals_of(leaves, (dynamic, keywords), "checkpoint", call=True)
+
+        def call(positional: Any, named: Any) -> Any:
+            own, named = StaticArguments.merge(positional, named, record)
+            return fun(*own, **named)
+
+        program = stage(fun, in_tree, avals, name, "checkpoint", call, (record, static.positions))
+        outs = checkpoint_p.bind(
+            *program.closed.consts,
+            *leaves,
+            jaxpr=program.open,
+            prevent_cse=prevent_cse,
+            differentiated=False,
+            policy=policy,
+        )
+        return tree.unflatten(program.out_tree, outs)
+
+    return function

@@ -1,0 +1,64 @@
+"""`checkpoint_name`: names for values, by which policies choose what is saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import backend, core
+from primax.extend.core import tree
+from primax.extend.interpreters import ad, batching
+
+__all__ = ["checkpoint_name", "name_p", "rules"]
+
+name_p = core.Primitive("name")
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """The same values under a name, by which a policy can choose to save them, or not to.
+
+    Args:
+      x: a pytree of arrays.
+      name: the name.
+
+    Raises:
+      TypeError: `name` is not a string.
+
+    >>> import primax as px
+    >>> from primax.ad_checkpoint import checkpoint_name
+    >>> px.make_jaxpr(lambda x: checkpoint_name(x, "hidden"))(1.0)
+    { lambda ; a:f32[]. let b:f32[] = name[name=hidden] a in (b,) }
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"checkpoint_name: name must be a string, got {name!r}")
+    return tree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+def _impl(x: Any, *, name: str) -> Any:
+    return x if type(x) is core.Array else backend.put_value(x, core.get_aval(x).weak_type)
+
+
+def _abstract_eval(x: Any, *, name: str) -> Any:
+    return x
+
+
+def _jvp(primals: Any, tangents: Any, *, name: str) -> Any:
+    """The name is that of the value; its tangent has none."""
+    return name_p.bind(*primals, name=name), *tangents
+
+
+def _transpose(ct: Any, *, name: str) -> Any:
+    return [ct]
+
+
+def _lowering(ctx: Any, x: Any, *, name: str) -> Any:
+    return [x]
+
+
+rules = {
+    "impl": _impl,
+    "abstract_eval": _abstract_eval,
+    "jvp": _jvp,
+    "transpose": ad.linear_transpose(name_p, _transpose),
+    "batch": batching.vectorized(name_p),
+    "lowering": _lowering,
+}

@@ -1,0 +1,115 @@
+"""Policies: which values of a checkpointed function are saved for the way back, and which are computed again.
+
+A policy is a hashable function `(primitive, *avals, **params)` that is asked of an operation, with the types of its
+operands, whether its results may be saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from primax.extend import core
+from primax.plugins.dot import dot_general_p
+from primax.plugins.remat.names import name_p
+
+__all__ = [
+    "Policy",
+    "Recompute",
+    "Saveable",
+    "checkpoint_dots",
+    "checkpoint_dots_with_no_batch_dims",
+    "dots_saveable",
+    "dots_with_no_batch_dims_saveable",
+    "everything_saveable",
+    "nothing_saveable",
+    "save_any_names_but_these",
+    "save_anything_except_these_names",
+    "save_from_both_policies",
+    "save_only_these_names",
+]
+
+Policy = Callable[..., bool]
+
+Saveable = True
+Recompute = False
+
+
+def everything_saveable(primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
+    """Whatever the way back needs is saved, as without checkpoint."""
+    return Saveable
+
+
+def nothing_saveable(primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
+    """All is computed again from the arguments, as without a policy."""
+    return Recompute
+
+
+def dots_saveable(primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
+    """Products of matrices are saved."""
+    return primitive is dot_general_p
+
+
+def dots_with_no_batch_dims_saveable(primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
+    """Products of matrices without batch dimensions are saved."""
+    return primitive is dot_general_p and params["dimension_numbers"][1] == ((), ())
+
+
+checkpoint_dots = dots_saveable
+checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
+
+
+@dataclass(frozen=True, slots=True)
+class _ByName:
+    """Decides by a set of names; `others` is the answer for a name that is not in it, `unnamed` for other values."""
+
+    names: frozenset[str]
+    others: bool
+    unnamed: bool
+
+    def __call__(self, primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
+        if primitive is not name_p:
+            return self.unnamed
+        return self.others is not (params["name"] in self.names)
+
+
+def save_only_these_names(*names: str) -> Policy:
+    """Values with one of these names are saved; see `primax.ad_checkpoint.checkpoint_name`.
+
+    >>> import primax as px
+    >>> from primax.ad_checkpoint import checkpoint_name, print_saved_residuals
+    >>> policy = px.checkpoint_policies.save_only_these_names("hidden")
+    >>> f = px.checkpoint(lambda x: px.lax.cos(checkpoint_name(px.lax.sin(x), "hidden")), policy=policy)
+    >>> print_saved_residuals(f, 1.0)  # doctest: +ELLIPSIS
+    f32[] from the argument x
+    f32[] named 'hidden' from ...
+    """
+    return _ByName(frozenset(names), others=False, unnamed=False)
+
+
+def save_any_names_but_these(*names: str) -> Policy:
+    """Values with names are saved, except for these names."""
+    return _ByName(frozenset(names), others=True, unnamed=False)
+
+
+def save_anything_except_these_names(*names: str) -> Policy:
+    """Everything is saved, except for results of `checkpoint_name` with these names.
+
+    What is named is the result of another operation, which has no name: that one may be saved.
+    """
+    return _ByName(frozenset(names), others=True, unnamed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Either:
+    first: Policy
+    second: Policy
+
+    def __call__(self, primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
+        return self.first(primitive, *avals, **params) or self.second(primitive, *avals, **params)
+
+
+def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
+    """Values are saved that either of two policies saves."""
+    return _Either(policy_1, policy_2)
