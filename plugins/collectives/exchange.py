@@ -8,7 +8,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import ad, batching
-from primax.plugins.collectives.mapped import all_gather_p, collective_batch, rows
+from primax.plugins.collectives.mapped import all_gather_p, bind_checked, collective_batch, rows
 from primax.plugins.collectives.names import canonical_groups, group_size, names_in_scope, require_numbers
 from primax.plugins.reductions import reduce_sum
 from primax.plugins.structural import reshape, transpose
@@ -61,7 +61,8 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
 
     def gather(leaf: Any) -> Any:
         rank = len(get_aval(leaf).shape) + (not tiled)
-        return all_gather_p.bind(
+        return bind_checked(
+            all_gather_p,
             leaf,
             all_gather_dimension=canonical_axis(axis, rank, "all_gather"),
             axis_name=names,
@@ -101,8 +102,14 @@ def psum_scatter(
     def scatter(leaf: Any) -> Any:
         shape = get_aval(leaf).shape
         where = canonical_axis(scatter_dimension, len(shape), "psum_scatter", "scatter_dimension")
-        return reduce_scatter_p.bind(
-            leaf, scatter_dimension=where, axis_name=names, axis_index_groups=groups, axis_size=size, tiled=tiled
+        return bind_checked(
+            reduce_scatter_p,
+            leaf,
+            scatter_dimension=where,
+            axis_name=names,
+            axis_index_groups=groups,
+            axis_size=size,
+            tiled=tiled,
         )
 
     return tree.tree_map(scatter, x)
@@ -138,7 +145,8 @@ def all_to_all(
         shape = get_aval(leaf).shape
         split = canonical_axis(split_axis, len(shape), "all_to_all", "split_axis")
         concat = canonical_axis(concat_axis, len(shape), "all_to_all", "concat_axis")
-        return all_to_all_p.bind(
+        return bind_checked(
+            all_to_all_p,
             leaf,
             split_axis=split,
             concat_axis=concat,

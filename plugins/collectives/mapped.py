@@ -26,7 +26,15 @@ from primax.plugins.structural import (
     zeros_like,
 )
 
-__all__ = ["all_gather_p", "axis_index_batch", "axis_index_p", "collective_batch", "index_along", "rows"]
+__all__ = [
+    "all_gather_p",
+    "axis_index_batch",
+    "axis_index_p",
+    "bind_checked",
+    "collective_batch",
+    "index_along",
+    "rows",
+]
 
 # These two stand here because collectives over several axes are made of them.
 all_gather_p = core.Primitive("all_gather")
@@ -121,6 +129,12 @@ def index_along(names: Sequence[Any]) -> Any:
         here = axis_index_p.bind(axis_name=name)
         index = here if index is None else add(mul(index, np.int32(size)), here)
     return np.int32(0) if index is None else index
+
+
+def bind_checked(primitive: core.Primitive, x: Any, **params: Any) -> Any:
+    """Bind a collective to what its abstract evaluation accepts: where nothing is staged, nobody else would ask it."""
+    primitive.abstract_eval((get_aval(x),), params)
+    return primitive.bind(x, **params)
 
 
 def rows(stack: Any, indices: Sequence[int | None]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -70,7 +70,9 @@ def canonical_groups(groups: Any, names: Sequence[Any], function: str, alike: bo
     """
     if groups is None:
         return None
-    found = tuple(integers(group, function, "axis_index_groups") for group in groups)
+    if not isinstance(groups, Iterable):
+        raise TypeError(f"{function}: axis_index_groups must be a sequence of groups, got {groups!r}")
+    found = tuple(integers(group, function, "each group of axis_index_groups") for group in groups)
     size = prod(axis_sizes(names))
     if sorted(i for group in found for i in group) != list(range(size)):
         raise ValueError(
