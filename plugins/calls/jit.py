@@ -9,8 +9,8 @@ from typing import Any
 from primax.extend import backend, core
 from primax.extend.api_util import StaticArguments, avals_of, positions_and_names
 from primax.extend.core import tree
+from primax.extend.programs import Program, check_outputs, forget_programs, programs_of, scope
 from primax.plugins.calls.primitive import jit_p
-from primax.plugins.calls.programs import Program, check_outputs, forget_programs, programs_of, scope
 from primax.plugins.calls.stages import Lowered, Traced, struct_of
 
 __all__ = ["clear_caches", "eval_shape", "jit"]

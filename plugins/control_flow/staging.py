@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from primax.extend import core
 from primax.extend.core import tree
-from primax.plugins.calls.programs import stage
+from primax.extend.programs import stage
 
 __all__ = [
     "Staged",

@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import get_aval, tree
-from primax.plugins.calls.programs import stage
+from primax.extend.programs import stage
 from primax.plugins.control_flow.loops import map as map_one_by_one
 from primax.plugins.custom_batching.rules import custom_vmap_call_p
 from primax.plugins.custom_derivatives.arguments import resolve

@@ -6,10 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from primax.extend import core
 from primax.extend.api_util import StaticArguments, avals_of, positions_and_names
 from primax.extend.core import tree
-from primax.plugins.calls.programs import stage
+from primax.extend.programs import stage
 from primax.plugins.remat.policies import Policy
 from primax.plugins.remat.splitting import checkpoint_p
 
