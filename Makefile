@@ -33,7 +33,7 @@ test-x64: $(VENV)/.dev
 	PRIMAX_ENABLE_X64=1 $(BIN)/python -m pytest -n $(JOBS) -m "not slow" --ignore tests/house
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(JOBS) -m slow
+	XLA_FLAGS= $(BIN)/python -m pytest -n $(JOBS) -m slow
 
 doctest: $(VENV)/.dev
 	$(BIN)/python -m pytest --doctest-modules --pyargs primax

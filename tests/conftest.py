@@ -1,4 +1,4 @@
-"""What holds in every test: quiet native logs, one word size for primax and its oracle, and no deadlines."""
+"""What holds in every test: quiet native logs, quick compilation, one word size for primax and jax, no deadlines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Most of the time of the tests goes into compiling small programs, which need not be fast. Set XLA_FLAGS to nothing to
+# compile as users do; the slow tests are run so.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1 "
+    "--xla_cpu_use_fusion_emitters=false --xla_llvm_disable_expensive_passes=true",
+)
 if "PRIMAX_ENABLE_X64" in os.environ:
     os.environ.setdefault("JAX_ENABLE_X64", os.environ["PRIMAX_ENABLE_X64"])
 
