@@ -412,12 +412,14 @@ def _dot_general_samples() -> list[core.Sample]:
     stacks = numbers((3, 1, 2)), numbers((2, 2, 3), start=5)
     small = numbers((2, 3), np.int8), numbers((3,), np.int8, start=5)
     mixed = numbers((2, 3)), numbers((3, 2), np.complex64)
-    int32, high = np.dtype(np.int32), (Precision.DEFAULT, Precision.HIGHEST)
+    halves = numbers((2, 3), np.float16), numbers((3,), np.float16, 5)
+    int32, float32, high = np.dtype(np.int32), np.dtype(np.float32), (Precision.DEFAULT, Precision.HIGHEST)
     made: list[tuple[str, Any, Any, Any, Any]] = [
         ("matrices", matrices, (((1,), (0,)), ((), ())), None, None),
         ("two dimensions contracted", matrices, (((0, 1), (1, 0)), ((), ())), high, None),
         ("batch dimensions", stacks, (((0,), (2,)), ((2,), (0,))), None, None),
         ("integers in a wider dtype", small, (((1,), (0,)), ((), ())), None, int32),
+        ("numbers in a wider dtype", halves, (((1,), (0,)), ((), ())), None, float32),
         ("real and complex numbers", mixed, (((1,), (0,)), ((), ())), None, None),
     ]
     keys = ("dimension_numbers", "precision", "preferred_element_type")

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.sampling import numbers
 
 __all__ = ["RULES", "put_along_p", "take_along_p"]
 
@@ -118,7 +119,7 @@ def _column(ctx: mlir.LoweringRuleContext, positions: Any) -> Any:
 
 
 def _take_samples() -> list[core.Sample]:
-    x = np.float32([[0.5, -1.25, 2.0], [1.5, 0.75, -0.5]])
+    x = numbers((2, 3))
     columns, row = np.int32([[2, 0], [1, 2]]), np.int32([[1, 0, 1]])
     return [
         core.Sample([x, columns], {"axis": 1}, reference=np.take_along_axis),
@@ -127,7 +128,7 @@ def _take_samples() -> list[core.Sample]:
 
 
 def _put_samples() -> list[core.Sample]:
-    x = np.float32([[0.5, -1.25], [1.5, 0.75]])
+    x = numbers((2, 2))
     columns, rows = np.int32([[2, 0], [1, 2]]), np.int32([[1, 0], [0, 1]])
     return [
         core.Sample([x, columns], {"axis": 1, "size": 3}, reference=_put),

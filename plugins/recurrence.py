@@ -12,6 +12,7 @@ from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import add_p, mul_p
 from primax.plugins.elementwise import INEXACT
+from primax.plugins.sampling import numbers
 from primax.plugins.sequential import accumulator_dtype, lower_to_loop
 from primax.plugins.structural import convert_element_type_p, pad_p
 from primax.plugins.structural.arguments import canonical_axis
@@ -124,7 +125,7 @@ def _compose(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
 
 
 def _samples() -> list[core.Sample]:
-    a, b = (np.float32(np.sin(np.arange(k, k + 6)).reshape(2, 3)) for k in (1, 9))
+    a, b = numbers((2, 3)), numbers((2, 3), start=6)
     way = {"axis": 1, "reverse": True}
     return [
         core.Sample([a, b], {"axis": 0, "reverse": False}, reference=_solution),

@@ -16,7 +16,7 @@ from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
 from primax.plugins.comparison import eq_p, lt_p, ne_p
 from primax.plugins.elementwise import ORDERED
 from primax.plugins.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
-from primax.plugins.sampling import array_samples, bound_by
+from primax.plugins.sampling import array_samples, bound_by, numbers
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcasted_iota,
@@ -489,7 +489,7 @@ def _arg_reduced(function: Any) -> Callable[..., Any]:
 
 def _reduce_samples() -> list[core.Sample]:
     """A commutative function of one array, and one of an array and the positions of its elements."""
-    x = np.sin(np.arange(1, 7)).reshape(2, 3)
+    x = numbers((2, 3), np.float64)
     places = np.int32(np.arange(6).reshape(2, 3))
 
     def join(x: Any, y: Any) -> Any:
@@ -502,7 +502,7 @@ def _reduce_samples() -> list[core.Sample]:
     return [
         bound_by(reduce_p, lambda x: reduce(x, 0.0, join, (1,)), x),
         bound_by(reduce_p, lambda x: reduce(x, 0.0, join, (0, 1)), x),
-        bound_by(reduce_p, lambda x, i: reduce((x, i), (-2.0, -1), greater, (0,)), x, places),
+        bound_by(reduce_p, lambda x, i: reduce((x, i), (-9.0, -1), greater, (0,)), x, places),
     ]
 
 

@@ -66,10 +66,9 @@ def array_samples(
     """
 
     def make() -> list[core.Sample]:
-        x = 2 * np.sin(np.arange(1, np.prod(shape) + 1)).reshape(shape)
-        kinds = [np.float32(x), np.complex64(x + 1j * x[::-1]), np.int32(8 * x), x > 0]
-        taken = [x for x in kinds if x.dtype in accepts]
-        return [core.Sample([x], way, reference=reference) for x, way in zip(taken, cycle(ways), strict=False)]
+        dtypes = [dtype for dtype in (np.float32, np.complex64, np.int32, np.bool_) if np.dtype(dtype) in accepts]
+        chosen = zip(dtypes, cycle(ways), strict=False)
+        return [core.Sample([numbers(shape, dtype)], way, reference=reference) for dtype, way in chosen]
 
     return make
 

@@ -16,7 +16,7 @@ from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.elementwise import ORDERED
 from primax.plugins.positions import RULES as _POSITION_RULES
 from primax.plugins.positions import take_along_p
-from primax.plugins.sampling import array_samples
+from primax.plugins.sampling import array_samples, numbers, samples
 from primax.plugins.structural import (
     bitcast_convert_type_p,
     broadcast_in_dim_p,
@@ -294,14 +294,14 @@ def _top_k_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, k: int, axis: int)
 
 
 def _sort_samples() -> list[core.Sample]:
-    x = np.sin(np.arange(1, 7)).reshape(2, 3)
+    x = numbers((2, 3))
     twice, other = np.int32([[2, 1, 2], [1, 2, 1]]), np.int32([[5, 4, 3], [0, 1, 2]])
     made: list[tuple[list[Any], int, bool, int]] = [
-        ([np.float32(x)], 0, True, 1),
-        ([np.float32(x)], 1, False, 1),
-        ([np.complex64(x + 1j * x[::-1])], 1, True, 1),
-        ([twice, np.float32(x)], 1, True, 1),
-        ([twice, other, np.float32(x)], 1, True, 2),
+        ([x], 0, True, 1),
+        ([x], 1, False, 1),
+        ([numbers((2, 3), np.complex64)], 1, True, 1),
+        ([twice, x], 1, True, 1),
+        ([twice, other, x], 1, True, 2),
     ]
     return [
         core.Sample(args, {"dimension": axis, "is_stable": stable, "num_keys": keys}, reference=_sorted)
@@ -337,5 +337,8 @@ def primax_register(registry: Any) -> None:
         jvp=_top_k_jvp,
         batch=_top_k_batch,
         lowering=_top_k_lowering,
-        samples=[array_samples(ORDERED, _greatest, {"k": 2, "axis": 0}, {"k": 3, "axis": 1})],
+        samples=[
+            array_samples(ORDERED, _greatest, {"k": 2, "axis": 0}, {"k": 1, "axis": 1}),
+            samples([(3, 4)], {"k": 3, "axis": 1}, reference=_greatest),
+        ],
     )
