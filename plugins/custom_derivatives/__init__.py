@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import hookimpl
-from primax.plugins.custom_derivatives import jvp_rules, linear, vjp_rules
+from primax.plugins.custom_derivatives import jvp_rules, linear, samples, vjp_rules
 from primax.plugins.custom_derivatives.closures import closure_convert, custom_gradient
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
 from primax.plugins.custom_derivatives.custom_vjp import CustomVJPPrimal, custom_vjp
@@ -33,7 +33,7 @@ __all__ = [
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    registry.define(custom_jvp_call_p, **jvp_rules.rules)
-    registry.define(custom_vjp_call_p, **vjp_rules.rules)
-    registry.define(custom_lin_p, **vjp_rules.lin_rules)
-    registry.define(linear_call_p, **linear.rules)
+    registry.define(custom_jvp_call_p, **jvp_rules.rules, samples=[samples.jvp_samples])
+    registry.define(custom_vjp_call_p, **vjp_rules.rules, samples=[samples.vjp_samples])
+    registry.define(custom_lin_p, **vjp_rules.lin_rules, samples=[samples.lin_samples])
+    registry.define(linear_call_p, **linear.rules, samples=[samples.linear_samples])

@@ -138,10 +138,6 @@ def _refuse(name: str) -> TypeError:
     )
 
 
-def _lin_impl(*args: Any, name: str, **params: Any) -> Any:
-    raise _refuse(name)
-
-
 def _lin_abstract_eval(*avals: Any, out_avals: Any, **params: Any) -> Any:
     return [aval for aval in out_avals if aval.dtype != dtypes.float0]
 
@@ -210,7 +206,6 @@ rules = {
 }
 
 lin_rules = {
-    "impl": _lin_impl,
     "abstract_eval": _lin_abstract_eval,
     "jvp": _lin_jvp,
     "transpose": _lin_transpose,

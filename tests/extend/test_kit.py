@@ -66,6 +66,19 @@ def test_what_cannot_run_is_reported_with_the_reason():
     assert reasons["reference"] == "the sample gives no reference"
 
 
+def test_cotangents_are_compared_with_differences_where_tangents_are_not():
+    toy = replace(WAVE, samples=[replace(sample, skip={"jvp": "it has none"}) for sample in WAVE.samples])
+
+    def doubled(primals, tangents, *, factor):
+        (x,), (t,) = primals, tangents
+        return p.bind(x, factor=factor), 2 * factor * t * pnp.cos(factor * x)
+
+    with registered(toy) as p:
+        assert not run_only(p, "jvp", "transpose").failed
+    with registered(toy, jvp=doubled) as p:
+        assert {outcome.check for outcome in run_only(p, "jvp", "linearity", "transpose").failed} == {"transpose"}
+
+
 def test_reverse_mode_may_be_unsupported():
     with registered(PRODUCT, transpose=None, unsupported={"transpose": "one way only"}) as p:
         report = check_primitive(p)

@@ -1,0 +1,34 @@
+"""Samples of functions that say how they are mapped, whose rules say what a loop would give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.plugins.arithmetic import add, mul
+from primax.plugins.custom_batching.custom_vmap import custom_vmap
+from primax.plugins.custom_batching.rules import custom_vmap_call_p
+from primax.plugins.sampling import bound_by, numbers
+from primax.plugins.structural import broadcast_in_dim
+from primax.plugins.trigonometry import sin
+
+__all__ = ["vmap_samples"]
+
+
+def vmap_samples() -> list[core.Sample]:
+    """Two results, each of which is mapped along with some of the arguments only."""
+    x, y, n = numbers((3,), np.float64), numbers((3,), np.float64, 4), numbers((2,), np.int32)
+
+    @custom_vmap
+    def wave(x: Any, y: Any, n: Any) -> Any:
+        return mul(sin(x), y), add(n, n)
+
+    @wave.def_vmap
+    def wave_vmap(axis_size: int, in_batched: Any, x: Any, y: Any, n: Any) -> Any:
+        *floats, counted = in_batched
+        ready = [a if b else broadcast_in_dim(a, (axis_size, 3), (1,)) for a, b in zip((x, y), floats, strict=True)]
+        return (mul(sin(ready[0]), ready[1]), add(n, n)), (True, counted)
+
+    return [bound_by(custom_vmap_call_p, wave, x, y, n, name="two results")]
