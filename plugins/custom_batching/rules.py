@@ -38,6 +38,9 @@ def _check(context: Any, *atoms: Any, call: core.ClosedJaxpr, **params: Any) -> 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, call: core.ClosedJaxpr, rule: Rule, name: str) -> Any:
     if all(d is None for d in dims):
+        if axis.name in core.named_axes(call):  # the rule is about arguments, and none is mapped
+            program, out_dims = batching.batch_jaxpr(call, axis, dims)
+            return core.eval_jaxpr(program.jaxpr, program.consts, *args), out_dims
         outs = custom_vmap_call_p.bind(*args, call=call, rule=rule, name=name)
         return outs, [None] * len(outs)
     values = [x if d is None else batching.moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True)]

@@ -205,6 +205,15 @@ def uses_in_custom_vjp(x):
     return f(pnp.float32(0))
 
 
+def uses_in_custom_vmap(x):
+    f = px.custom_batching.custom_vmap(lambda y: y + lax.axis_index("i"))
+    return f(pnp.float32(0))
+
+
+def uses_in_checkpoint(x):
+    return px.checkpoint(lambda y: y + lax.axis_index("i"))(pnp.float32(0))
+
+
 USES = [fun for name, fun in list(globals().items()) if name.startswith("uses_in_")]
 
 
