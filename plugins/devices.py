@@ -9,7 +9,6 @@ import numpy as np
 from primax.extend import backend, core, hookimpl
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching
-from primax.plugins.sampling import numbers
 
 __all__ = ["block_until_ready", "copy_to_host_async", "device_get", "device_put", "device_put_p"]
 
@@ -89,8 +88,8 @@ def copy_to_host_async(x: Any) -> Any:
 
 def _device_put_samples() -> list[core.Sample]:
     return [
-        core.Sample([numbers((2, 3))], {"device": None}, reference=lambda x, device: x),
-        core.Sample([numbers((4,), np.int32)], {"device": backend.default_device()}, reference=lambda x, device: x),
+        core.Sample([np.float32([[0.3, -1.2], [2.6, 1.7]])], {"device": None}, reference=lambda x, device: x),
+        core.Sample([np.int32([7, -3, 4])], {"device": backend.default_device()}, reference=lambda x, device: x),
     ]
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from primax.extend import hookimpl
 from primax.plugins.calls.jit import clear_caches, eval_shape, jit
 from primax.plugins.calls.primitive import jit_p, rules
-from primax.plugins.calls.samples import jit_samples
 from primax.plugins.calls.stages import Compiled, Lowered, Traced
 
 __all__ = ["Compiled", "Lowered", "Traced", "clear_caches", "eval_shape", "jit", "jit_p"]
@@ -15,4 +14,4 @@ __all__ = ["Compiled", "Lowered", "Traced", "clear_caches", "eval_shape", "jit",
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    registry.define(jit_p, **rules, samples=[jit_samples])
+    registry.define(jit_p, **rules)
