@@ -66,8 +66,8 @@ def _partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     params = eqn.params
     parts = split(params["jaxpr"], unknown_in, params["policy"])
-    if parts.rest is params["jaxpr"] and params["differentiated"]:
-        return None, eqn, parts.unknown_out
+    if parts.rest is params["jaxpr"]:
+        return None, eqn, parts.unknown_out  # nothing of it was computed before
     known_out = [v for v, u in zip(eqn.outvars, parts.unknown_out, strict=True) if not u]
     unknown_out = [v for v, u in zip(eqn.outvars, parts.unknown_out, strict=True) if u]
     saved = [core.Var(aval) for aval in parts.known.out_avals[len(known_out) :]]

@@ -24,7 +24,7 @@ name_samples = samples([(3,)], {"name": "a"}, reference=lambda x, name: x)
 
 
 def checkpoint_samples() -> list[core.Sample]:
-    """With each kind of policy, calls inside, several results, an argument that none depends on, and differentiated."""
+    """With each kind of policy, a call inside, and several results, one of which is an argument."""
     x, y = numbers((2, 3), np.float64), numbers((3, 2), np.float64, 5)
 
     def layer(x: Any, y: Any) -> Any:
@@ -35,6 +35,6 @@ def checkpoint_samples() -> list[core.Sample]:
 
     return [
         bound_by(checkpoint_p, checkpoint(layer), x, y, name="nothing saved"),
-        bound_by(checkpoint_p, checkpoint(layer, policy=dots_saveable), x, y, name="products saved"),
+        bound_by(checkpoint_p, checkpoint(layer, policy=dots_saveable), x[::-1], y, name="products saved"),
         bound_by(checkpoint_p, checkpoint(named, policy=save_only_these_names("inner")), x, y, name="names saved"),
     ]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from primax.extend import Interpreter, core, replay
 from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.calls.primitive import jit_p
+from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.remat.policies import Policy
 
 __all__ = ["Split", "checkpoint_p", "split"]
@@ -50,56 +51,88 @@ def _split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy 
         known = _flat(known)
     n_inputs, n_known = len(unknown_in), parts.unknown_out.count(False)
     results, needed = known.jaxpr.outvars[:n_known], known.jaxpr.outvars[n_known:]
-    saved, again = _choose(known.jaxpr, needed, policy)
-    now = core.ClosedJaxpr(_trimmed(known.jaxpr.replace(outvars=[*results, *saved])), known.consts)
-    if not (n_known or saved or known.effects):
-        return Split(now, closed, list(range(n_inputs)), parts.unknown_out)  # what is cached on it is found again
-    recompute = known.jaxpr.replace(
-        invars=[*known.jaxpr.invars, *saved], outvars=needed, eqns=again, effects=core.no_effects
+    chosen = _choose(known.jaxpr, needed, policy)
+    if not (n_known or chosen.saved or known.effects):
+        nothing = core.ClosedJaxpr(known.jaxpr.replace(constvars=[], outvars=[], eqns=[]))
+        return Split(nothing, closed, list(range(n_inputs)), parts.unknown_out)  # what is cached on it is found again
+    again = known.jaxpr.replace(
+        invars=[*known.jaxpr.invars, *chosen.saved], outvars=needed, eqns=chosen.again, effects=core.no_effects
     )
-    count = len(recompute.invars)
+    count = len(again.invars)
 
     def run(*args: Any) -> list[Any]:
-        computed = core.eval_jaxpr(recompute, known.consts, *args[:count])
+        computed = core.eval_jaxpr(again, known.consts, *args[:count])
         residuals = [args[i] if i >= 0 else computed[-1 - i] for i in parts.residuals]
         return core.eval_jaxpr(parts.unknown.jaxpr, parts.unknown.consts, *residuals, *args[count:])
 
     known_at = [i for i, u in enumerate(unknown_in) if not u]
     unknown_at = [i for i, u in enumerate(unknown_in) if u]
-    inputs = [*known_at, *range(n_inputs, n_inputs + len(saved)), *unknown_at]
-    avals = [*recompute.in_avals, *(closed.in_avals[i] for i in unknown_at)]
+    avals = [*again.in_avals, *(closed.in_avals[i] for i in unknown_at)]
     whole = core.trace_to_jaxpr(run, avals, closed.jaxpr.debug_info)
     rest, used = core.dce_jaxpr(whole.jaxpr, True)
+    saved = [v for v, u in zip(chosen.saved, used[len(known_at) :], strict=False) if u]
+    first = iter(range(n_inputs, n_inputs + len(saved)))
+    places = [*known_at, *(next(first) if v in saved else None for v in chosen.saved), *unknown_at]
+    now, _ = core.dce_jaxpr(known.jaxpr.replace(outvars=[*results, *saved], eqns=chosen.now), True, True)
     return Split(
-        now,
+        core.ClosedJaxpr(now, known.consts),
         core.ClosedJaxpr(rest, whole.consts),
-        [i for i, u in zip(inputs, used, strict=True) if u],
+        [i for i, u in zip(places, used, strict=True) if u],
         parts.unknown_out,
     )
 
 
-def _choose(jaxpr: core.Jaxpr, outvars: Sequence[Any], policy: Policy | None) -> tuple[list[Any], list[core.JaxprEqn]]:
-    """The variables to save, and the equations that compute `outvars` from them and the inputs.
+class _Choice(NamedTuple):
+    """What of a program runs now, and what again.
 
-    What has effects is not done twice: its results are saved.
+    Attributes:
+      saved: the variables to save.
+      now: the equations of the program, which bind these too.
+      again: equations that compute from `saved` and the inputs what is needed.
     """
+
+    saved: list[Any]
+    now: list[core.JaxprEqn]
+    again: list[core.JaxprEqn]
+
+
+def _choose(jaxpr: core.Jaxpr, outvars: Sequence[Any], policy: Policy | None) -> _Choice:
+    """Go back from what is needed to what is saved. What has effects is not done twice: its results are saved."""
     needed = set(outvars)
-    saved: list[Any] = []
-    again: list[core.JaxprEqn] = []
+    chosen = _Choice([], [], [])
     for eqn in reversed(jaxpr.eqns):
         found = [v for v in eqn.outvars if v in needed]
-        if not found:
-            continue
+        now, again, saved = eqn, eqn, []
         if eqn.effects or (policy and policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)):
-            saved = found + saved
-        else:
-            again.append(eqn)
-            needed.update(eqn.invars)
-    return saved, again[::-1]
+            saved, again = found, None
+        elif policy and found and eqn.primitive is scan_p:
+            now, again, saved = _split_scan(eqn, policy)
+        chosen.now.append(now)
+        chosen.saved.extend(reversed(saved))
+        if again and found:
+            chosen.again.append(again)
+            needed.update(again.invars)
+    return _Choice(*(part[::-1] for part in chosen))
 
 
-def _trimmed(jaxpr: core.Jaxpr) -> core.Jaxpr:
-    return core.dce_jaxpr(jaxpr, True, True)[0]
+def _split_scan(eqn: core.JaxprEqn, policy: Policy) -> tuple[core.JaxprEqn, core.JaxprEqn, list[Any]]:
+    """A scan that stacks what a policy saves of each step, one that computes the same from that, and what is saved."""
+    body = _flat(eqn.params["jaxpr"])
+    inner = _choose(body.jaxpr, body.jaxpr.outvars, policy)
+    if not inner.saved:
+        return eqn, eqn, []
+    stacked = [core.Var(v.aval.unmapped(eqn.params["length"], 0)) for v in inner.saved]
+
+    def scanning(**changes: Any) -> dict[str, Any]:
+        return {**eqn.params, "jaxpr": core.ClosedJaxpr(body.jaxpr.replace(**changes), body.consts)}
+
+    now = scanning(outvars=[*body.jaxpr.outvars, *inner.saved], eqns=inner.now)
+    again = scanning(invars=[*body.jaxpr.invars, *inner.saved], eqns=inner.again)
+    return (
+        eqn.replace(outvars=[*eqn.outvars, *stacked], params=now),
+        eqn.replace(invars=[*eqn.invars, *stacked], params=again),
+        stacked,
+    )
 
 
 class _Inlining(Interpreter):
