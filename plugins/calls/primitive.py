@@ -200,7 +200,7 @@ def _samples() -> list[core.Sample]:
     mul, add = core.primitives.mul_p.bind, core.primitives.add_p.bind
 
     def staged(fun: Any, *args: Any) -> core.ClosedJaxpr:
-        return core.trace_to_jaxpr(fun, [core.get_aval(x) for x in args])  # type: ignore[no-any-return]
+        return core.trace_to_jaxpr(fun, [core.get_aval(x) for x in args])
 
     with core.config.enable_x64(True):
         several = staged(lambda x, y, n: [mul(x, mul(x, y)), add(n, n), y, np.arange(2)], x, y, n)
