@@ -62,7 +62,7 @@ def _stop(x: Any) -> Any:
 
 
 def _stop_gradient_impl(x: Any) -> Any:
-    return x if type(x) is core.Array else backend.put_value(x)
+    return x if type(x) is core.Array else backend.put_value(x, get_aval(x).weak_type)
 
 
 def _same(aval: Any) -> Any:
