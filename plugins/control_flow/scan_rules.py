@@ -84,16 +84,15 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, num_consts: int, num_car
     const_t, carry_t, x_t = _parts(program.jaxpr.invars[count:], len(given_consts), len(moving))
     outs = program.jaxpr.outvars
     tangent_outs = outs[num_carry + rest :]
-    step = permuted(
-        program,
-        [*const_vars, *const_t, *carry_vars, *carry_t, *x_vars, *x_t],
-        [
-            *outs[:num_carry],
-            *tangent_outs[: len(moving)],
-            *outs[num_carry : num_carry + rest],
-            *tangent_outs[len(moving) :],
-        ],
-    )
+    invars = [*const_vars, *const_t, *carry_vars, *carry_t, *x_vars, *x_t]
+    outvars = [
+        *outs[:num_carry],
+        *tangent_outs[: len(moving)],
+        *outs[num_carry : num_carry + rest],
+        *tangent_outs[len(moving) :],
+    ]
+    key = ("step with tangents", num_consts, num_carry, tuple(nonzero))
+    step = core.cached(program, key, lambda: permuted(program, invars, outvars))
     results = scan_p.bind(
         *consts,
         *given_consts,

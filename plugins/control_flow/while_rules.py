@@ -67,18 +67,17 @@ def _jvp(
     given = [t for t in const_ts if type(t) is not ad.Zero]
     moving = [ad.instantiate_zeros(t) for t, nz in zip(carry_ts, carry_nz, strict=True) if nz]
 
-    invars = program.jaxpr.invars
-    tangent_vars = invars[body_nconsts + len(carry) :]
-    body = permuted(
-        program,
-        [
-            *invars[:body_nconsts],
-            *tangent_vars[: len(given)],
-            *invars[body_nconsts : body_nconsts + len(carry)],
-            *tangent_vars[len(given) :],
-        ],
-    )
-    ignored = [core.Var(v.aval) for v in tangent_vars[len(given) :]]
+    def dual() -> tuple[Closed, Closed]:
+        own, dots = program.jaxpr.invars[: body_nconsts + len(carry)], program.jaxpr.invars[body_nconsts + len(carry) :]
+        const_dots, carry_dots = dots[: len(given)], dots[len(given) :]
+        ignored = [core.Var(v.aval) for v in carry_dots]
+        return (
+            permuted(cond_jaxpr, [*cond_jaxpr.jaxpr.invars, *ignored]),
+            permuted(program, [*own[:body_nconsts], *const_dots, *own[body_nconsts:], *carry_dots]),
+        )
+
+    key = ("loop with tangents", cond_jaxpr, body_nconsts, len(given))
+    dual_cond, dual_body = core.cached(program, key, dual)
     outs = while_p.bind(
         *cond_consts,
         *consts,
@@ -86,9 +85,9 @@ def _jvp(
         *carry,
         *moving,
         cond_nconsts=cond_nconsts,
-        cond_jaxpr=permuted(cond_jaxpr, [*cond_jaxpr.jaxpr.invars, *ignored]),
+        cond_jaxpr=dual_cond,
         body_nconsts=body_nconsts + len(given),
-        body_jaxpr=body,
+        body_jaxpr=dual_body,
     )
     found = iter(outs[len(carry) :])
     primals_out = outs[: len(carry)]

@@ -185,6 +185,19 @@ def test_loops_called_again_compile_once():
     assert len(traced) <= 2  # once more for the carry that begins with a weak type
 
 
+def test_derivatives_of_loops_taken_again_compile_nothing(caplog):
+    below, double, halve = lambda x: x < 9.0, lambda x: x * 2.0, lambda c, _: (c * 0.5, None)
+
+    def derivatives():
+        px.grad(lambda x: lax.scan(halve, x, None, length=3)[0])(1.0)
+        px.jvp(lambda x: lax.while_loop(below, double, x), (1.0,), (1.0,))
+
+    derivatives()
+    with px.log_compiles(True):
+        derivatives()
+    assert not caplog.records
+
+
 def test_ordered_effects_keep_their_order_in_loops(capfd):
     def f(x):
         px.debug.print("begin", ordered=True)
