@@ -13,6 +13,7 @@ from pathlib import Path
 from checkout import ROOMS, ROOT
 
 KEPLER = ROOT / "examples" / "primax-kepler"
+BOUNDED_WHILE = ROOT / "examples" / "primax-bounded-while"
 _LEFT_BEHIND = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist", ".*")
 
 
@@ -89,9 +90,13 @@ def copy_of_checkout(folder: Path) -> Path:
     return copy
 
 
+def copy_of_example(package: Path, folder: Path) -> Path:
+    """A copy of an example package, so that building it leaves nothing in the checkout."""
+    return Path(shutil.copytree(package, folder / package.name, ignore=_LEFT_BEHIND))
+
+
 def copy_of_kepler(folder: Path) -> Path:
-    """A copy of the example package, so that building it leaves nothing in the checkout."""
-    return Path(shutil.copytree(KEPLER, folder / KEPLER.name, ignore=_LEFT_BEHIND))
+    return copy_of_example(KEPLER, folder)
 
 
 def install(target: Path, *sources: Path) -> Path:

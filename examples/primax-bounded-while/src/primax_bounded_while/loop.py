@@ -1,0 +1,122 @@
+"""`bounded_while`: from Python functions to the programs that the primitive holds."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import tree
+from primax.extend.programs import stage
+from primax_bounded_while.primitive import bounded_while_p, reordered
+
+__all__ = ["bounded_while"]
+
+
+def bounded_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any, max_steps: int) -> Any:
+    """Apply `body_fun` to a value as long as `cond_fun` of it holds, but `max_steps` times at most.
+
+    It differentiates in every mode. The backward pass keeps the values of about the square root of `max_steps` steps
+    and computes those between them again, twice.
+
+    Args:
+      cond_fun: from the value to a boolean of rank 0.
+      body_fun: from the value to its successor, of the same structure, shapes and dtypes.
+      init: arrays in any containers.
+      max_steps: an integer that is part of the program.
+
+    Returns:
+      The first value for which `cond_fun` does not hold, or the one after `max_steps` steps.
+
+    Raises:
+      TypeError: an argument is of another type, or `body_fun` changes that of the value.
+      ValueError: `max_steps` is negative, or has more than 31 bits.
+      NotImplementedError: a function has an effect that may not stand in loops.
+
+    >>> import primax as px
+    >>> def root(x):  # by Newton's method
+    ...     return bounded_while(lambda y: abs(y * y - x) > 1e-5 * x, lambda y: (y + x / y) / 2, x, max_steps=50)
+    >>> round(float(px.grad(root)(16.0)), 4)
+    0.125
+    """
+    for name, fun in (("cond_fun", cond_fun), ("body_fun", body_fun)):
+        if not callable(fun):
+            raise TypeError(f"bounded_while: {name} must be a function, got {fun!r}")
+    try:
+        count = operator.index(max_steps)
+    except TypeError:
+        raise TypeError(f"bounded_while: max_steps must be an integer, got {max_steps!r}") from None
+    if not 0 <= count < 2**31:
+        raise ValueError(f"bounded_while: max_steps must be from 0 to 2**31 - 1, got {count}")
+    leaves, in_tree = tree.flatten((init,))
+    avals = [core.get_aval(x).strip_weak_type() for x in leaves]
+    leaves = [_converted(x, aval) for x, aval in zip(leaves, avals, strict=True)]
+    if count == 0:
+        return tree.unflatten(in_tree, leaves)[0]
+    (carry_tree,) = tree.treedef_children(in_tree)
+
+    def successor(value: Any) -> Any:
+        return tree.unflatten(carry_tree, _of_one_type(body_fun(value), carry_tree, avals))
+
+    body = stage(body_fun, in_tree, avals, "body_fun", "bounded_while", call=successor)
+    cond = stage(cond_fun, in_tree, avals, "cond_fun", "bounded_while")
+    _require_boolean(cond)
+    _refuse_effects(cond.closed, body.closed)
+    own, others = cond.closed.consts, body.closed.consts
+    outs = bounded_while_p.bind(
+        *own,
+        *others,
+        *leaves,
+        cond=_ignoring(cond.open, len(own), [core.get_aval(x) for x in others]),
+        body=_ignoring(body.open, 0, [core.get_aval(x) for x in own]),
+        num_consts=len(own) + len(others),
+        max_steps=count,
+    )
+    return tree.unflatten(carry_tree, outs)
+
+
+def _converted(x: Any, aval: Any) -> Any:
+    return x if core.get_aval(x) == aval else core.protocol_of(aval).convert(x, aval)
+
+
+def _of_one_type(value: Any, carry_tree: Any, avals: list[Any]) -> list[Any]:
+    """The leaves of what the body returns, if they are of the types of the carry."""
+    leaves, out_tree = tree.flatten(value)
+    if out_tree != carry_tree:
+        raise TypeError(
+            f"bounded_while: body_fun must keep the structure of init, {carry_tree}, but returns {out_tree}"
+        )
+    for (path, x), aval in zip(tree.tree_leaves_with_path(value), avals, strict=True):
+        have = core.get_aval(x)
+        if have.strip_weak_type() != aval:
+            raise TypeError(
+                f"bounded_while: body_fun must keep the type of init{tree.keystr(path)}, {aval.str_short()}, "
+                f"but returns {have.str_short()}"
+            )
+    return [_converted(x, aval) for x, aval in zip(leaves, avals, strict=True)]
+
+
+def _require_boolean(cond: Any) -> None:
+    found = [aval.str_short() for aval in cond.closed.out_avals]
+    if not tree.treedef_is_leaf(cond.out_tree) or found != [core.ShapedArray((), np.bool_).str_short()]:
+        raise TypeError(f"bounded_while: cond_fun must return a boolean of rank 0, but returns {', '.join(found)}")
+
+
+def _refuse_effects(*programs: core.ClosedJaxpr) -> None:
+    for closed in programs:
+        for effect in closed.effects:
+            if not core.kind_of(effect).control_flow:
+                raise NotImplementedError(f"bounded_while: the effect {effect!r} may not stand inside loops")
+
+
+def _ignoring(closed: core.ClosedJaxpr, position: int, avals: list[Any]) -> core.ClosedJaxpr:
+    """A program with further arguments at a position, which it does not use; one object for one program and types."""
+
+    def make() -> core.ClosedJaxpr:
+        invars = closed.jaxpr.invars
+        return reordered(closed, [*invars[:position], *map(core.Var, avals), *invars[position:]])
+
+    return core.cached(closed, ("ignoring", position, tuple(avals)), make) if avals else closed

@@ -1,0 +1,76 @@
+"""The primitive: its operands and parameters, its types, and how it is run.
+
+Operands are constants, which both programs see, then the carry. Both programs take all operands. `cond` returns a
+boolean, and `body` the next carry; the results are those of the first carry for which `cond` does not hold, or of the
+carry after `max_steps` steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import primax as px
+from primax.extend import backend, core
+
+__all__ = ["abstract_eval", "bounded_while_p", "check", "impl", "parts", "reordered", "run"]
+
+bounded_while_p = core.Primitive("bounded_while", multiple_results=True)
+
+
+def parts(values: Sequence[Any], num_consts: int) -> tuple[list[Any], list[Any]]:
+    """What belongs to the constants, and to the carry."""
+    return list(values[:num_consts]), list(values[num_consts:])
+
+
+def reordered(closed: core.ClosedJaxpr, invars: Sequence[Any]) -> core.ClosedJaxpr:
+    """A program with its arguments in another order, or with further ones that it ignores."""
+    return closed.replace(jaxpr=closed.jaxpr.replace(invars=list(invars)))
+
+
+def abstract_eval(*avals: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, **params: Any) -> Any:
+    return body.out_avals, cond.effects | body.effects
+
+
+def check(
+    context: Any, *atoms: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: int, max_steps: int
+) -> Any:
+    """What `check_jaxpr` asks of an equation: that the programs fit the operands and each other."""
+    context.check_operands(cond, atoms)
+    context.check_operands(body, atoms)
+    (pred,) = cond.out_avals
+    if pred.shape or pred.dtype != np.bool_:
+        raise core.JaxprTypeError(f"the condition is {pred.str_short()}, but must be bool[]")
+    for i, (have, atom) in enumerate(zip(body.out_avals, atoms[num_consts:], strict=True)):
+        if have.strip_weak_type() != atom.aval.strip_weak_type():
+            raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body makes it {have.str_short()}")
+    return abstract_eval(cond=cond, body=body)
+
+
+def run(*args: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: int, max_steps: int) -> Any:
+    """The loop in operations of primax, from which it is lowered."""
+    consts, init = parts(args, num_consts)
+
+    def goes_on(state: Any) -> Any:
+        step, carry = state
+        (holds,) = core.eval_jaxpr(cond.jaxpr, cond.consts, *consts, *carry)
+        return (step < max_steps) & holds
+
+    def advance(state: Any) -> Any:
+        step, carry = state
+        return step + 1, core.eval_jaxpr(body.jaxpr, body.consts, *consts, *carry)
+
+    return px.lax.while_loop(goes_on, advance, (np.int32(0), init))[1]
+
+
+def impl(*args: Any, **params: Any) -> Any:
+    """Compile one equation, once for each signature, and keep it with the body, so that it is forgotten with it."""
+    avals = tuple(map(core.get_aval, args))
+
+    def make() -> core.ClosedJaxpr:
+        return core.trace_to_jaxpr(lambda *xs: bounded_while_p.bind(*xs, **params), avals, "bounded_while")
+
+    closed = core.cached(params["body"], ("run", avals, tuple(params.items())), make)
+    return backend.executable_for(closed, "bounded_while", backend.choose_device(args))(args)

@@ -1,0 +1,103 @@
+"""Reverse mode: the carries that the backward pass needs are computed again, from one kept in every so many steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import primax as px
+import primax.numpy as pnp
+from primax.extend import core
+from primax.extend.interpreters import ad
+from primax_bounded_while.forward import Known, known_loop
+from primax_bounded_while.primitive import bounded_while_p, parts
+
+__all__ = ["transpose"]
+
+
+def transpose(cts: Any, *args: Any, **params: Any) -> Any:
+    """One cotangent for each operand in which the loop is linear; which steps are taken does not depend on these."""
+    linear = [type(x) is ad.UndefinedPrimal for x in args]
+    known = known_loop(linear, params)
+    if known is None:
+        raise ValueError("bounded_while: cond_fun must not depend on what is differentiated as a linear function")
+    key = ("backward", params["cond"], tuple(linear), params["max_steps"])
+    backward = core.cached(params["body"], key, lambda: _backward(linear, known, **params))
+    given = [ad.instantiate_zeros(ct) for ct, u in zip(cts, known.carry_unknown, strict=True) if u]
+    outs = iter(core.eval_jaxpr(backward.jaxpr, backward.consts, *known.operands(args), *given))
+    _, carry = parts(args, params["num_consts"])
+    const_cts = [next(outs) if is_linear else None for is_linear in linear[: params["num_consts"]]]
+    carry_cts = [next(outs) if u else None for u in known.carry_unknown]
+    # A carry that begins with something known and becomes linear later has a cotangent that nobody asks for.
+    return [
+        *const_cts,
+        *(ct if type(x) is ad.UndefinedPrimal else None for ct, x in zip(carry_cts, carry, strict=True)),
+    ]
+
+
+def _backward(
+    linear: Sequence[bool],
+    known: Known,
+    cond: core.ClosedJaxpr,
+    body: core.ClosedJaxpr,
+    num_consts: int,
+    max_steps: int,
+) -> core.ClosedJaxpr:
+    """The program from (known operands, cotangents of the unknown carry) to those of linear constants and this carry.
+
+    Known carries are kept at the beginning of each of about `sqrt(max_steps)` stretches. From the last stretch to the
+    first, those within it are computed again and kept, and its steps pulled back.
+    """
+    const_linear, _ = parts(linear, num_consts)
+    unknown = [*const_linear, *known.carry_unknown]
+    pulled, _ = ad.transpose_jaxpr(body, unknown, known.carry_unknown, True)
+    stretch = math.isqrt(max_steps - 1) + 1
+    count = -(-max_steps // stretch)
+    steps = np.arange(count * stretch, dtype=np.int32).reshape(count, stretch)
+
+    def run(*args: Any) -> list[Any]:
+        operands, cts = parts(args, sum(known.takes))
+        consts, init = parts(operands, known.params["num_consts"])
+
+        def holds(carry: Any) -> Any:
+            return core.jaxpr_as_fun(known.params["cond"])(*consts, *carry)[0]
+
+        def walk(carry: Any, _: Any) -> Any:
+            return bounded_while_p.bind(*consts, *carry, **{**known.params, "max_steps": stretch}), carry
+
+        def step(carry: Any, i: Any) -> Any:
+            taken = holds(carry) & (i < max_steps)
+            return px.lax.cond(taken, advance, lambda carry: carry, carry), (taken, carry)
+
+        def advance(carry: Any) -> Any:
+            return core.jaxpr_as_fun(known.params["body"])(*consts, *carry)
+
+        def pull_step(cts: Any, kept: Any) -> Any:
+            taken, carry = kept
+            return px.lax.cond(taken, pull, lambda cts, carry: cts, cts, carry), None
+
+        def pull(cts: Any, carry: Any) -> Any:
+            totals, cts = cts
+            new, cts = parts(core.jaxpr_as_fun(pulled)(*consts, *carry, *cts), len(totals))
+            return list(map(ad.add_tangents, totals, new)), cts
+
+        def pull_stretch(cts: Any, start: Any, steps: Any) -> Any:
+            _, kept = px.lax.scan(step, start, steps)
+            return px.lax.scan(pull_step, cts, kept, reverse=True)[0]
+
+        def pull_if_reached(cts: Any, stretch: Any) -> Any:
+            start, steps = stretch
+            return px.lax.cond(holds(start), pull_stretch, lambda cts, *_: cts, cts, start, steps), None
+
+        last, starts = px.lax.scan(walk, init, None, length=count - 1)
+        starts = [pnp.concatenate([xs, x[None]]) for xs, x in zip(starts, last, strict=True)]
+        zeros = [ad.zeros_like_aval(aval) for aval, u in zip(body.in_avals, const_linear, strict=False) if u]
+        (totals, cts), _ = px.lax.scan(pull_if_reached, (zeros, cts), (starts, steps), reverse=True)
+        return [*totals, *cts]
+
+    avals = [aval for aval, take in zip(body.in_avals, known.takes, strict=True) if take]
+    carry_avals = [aval for aval, u in zip(body.out_avals, known.carry_unknown, strict=True) if u]
+    return core.trace_to_jaxpr(run, [*avals, *carry_avals], "backward")
