@@ -37,17 +37,21 @@ def quickly_compiled(closed: ClosedJaxpr, device: Any) -> Executable:
     trimmed, lowered = lower(closed, "conformance", device.platform)
     if device.platform != "cpu":
         return compile_lowered(trimmed, lowered, device, "conformance")
-    options = backend.compile_options(device)
-    options.env_option_overrides = list(_QUICK.items())
-    devices = _jaxlib.DeviceList((device,))
     try:
-        with lowered.context:
-            xla = backend.client("cpu").compile_and_load(
-                lowered.module, devices, options, host_callbacks=lowered.host_callbacks
-            )
-    except XlaError:  # perhaps an operation that these options leave out
-        return compile_lowered(trimmed, lowered, device, "conformance")
+        xla = _compiled(lowered, device, _QUICK)
+    except XlaError:  # perhaps an operation that only the emitters know, such as clamp of complex numbers
+        xla = _compiled(lowered, device, {**_QUICK, "xla_cpu_use_fusion_emitters": True})
     return Executable(trimmed, lowered, device, xla)
+
+
+def _compiled(lowered: Any, device: Any, overrides: Mapping[str, Any]) -> Any:
+    options = backend.compile_options(device)
+    options.env_option_overrides = list(overrides.items())
+    devices = _jaxlib.DeviceList((device,))
+    with lowered.context:
+        return backend.client("cpu").compile_and_load(
+            lowered.module, devices, options, host_callbacks=lowered.host_callbacks
+        )
 
 
 class Program:

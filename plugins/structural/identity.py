@@ -104,7 +104,9 @@ def _barrier_lowering(ctx: Any, *xs: Any) -> Any:
     return mlir.hlo.OptimizationBarrierOp(xs).results if xs else []
 
 
-_STOPPED = dict.fromkeys(("jvp", "complex_derivatives"), "its tangent is zero, although the function is the identity")
+_STOPPED = dict.fromkeys(
+    ("jvp", "transpose", "complex_derivatives"), "its tangent is zero, although the function is the identity"
+)
 
 RULES = {
     copy_p: {

@@ -1,11 +1,11 @@
-"""Arithmetic is that of jax for every dtype and awkward number, and its rules are those of calculus."""
+"""Arithmetic is that of jax for every dtype and awkward number, and has its derivatives where they are awkward."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from elementwise import DTYPES, awkward, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax, in_32_bits
-from rulecheck import assert_close, check_batch, check_grad, check_jvp, check_transpose, equations
+from rulecheck import assert_close, equations
 
 import primax as px
 
@@ -19,8 +19,8 @@ CALLS = {
     "clamp": (3, lambda lax, x, y, z: lax.clamp(x, y, z)),
     "reciprocal": (1, lambda lax, x: lax.reciprocal(x)),
 }
-X = np.array([-2.5, -0.75, 0.5, 1.25, 3.0])
-Y = np.array([1.5, -0.5, 2.0, -3.5, 0.25])
+# Of these dtypes XLA knows clamp only as it compiles by default.
+ODD_TO_CLAMP = ("bool", "complex64", "complex128")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -30,65 +30,14 @@ def test_arithmetic_takes_the_dtypes_that_jax_takes(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_arithmetic_has_the_values_of_jax(dtype):
-    check_against_jax_at_awkward_numbers(CALLS, dtype)
+    calls = {name: call for name, call in CALLS.items() if name != "clamp" or dtype not in ODD_TO_CLAMP}
+    check_against_jax_at_awkward_numbers(calls, dtype)
 
 
-DIFFERENTIABLE = {
-    "add": (px.lax.add, X, Y),
-    "sub": (px.lax.sub, X, Y),
-    "mul": (px.lax.mul, X, Y),
-    "div": (px.lax.div, X, Y),
-    "rem": (px.lax.rem, X, Y + 0.1),
-    "max": (px.lax.max, X, Y),
-    "min": (px.lax.min, X, Y),
-    "clamp": (px.lax.clamp, X - 1, Y, X + 2),
-    "neg": (px.lax.neg, X),
-    "abs": (px.lax.abs, X),
-    "sign": (px.lax.sign, X),
-    "square": (px.lax.square, X),
-    "reciprocal": (px.lax.reciprocal, X),
-    **{f"integer_pow[{n}]": (lambda x, n=n: px.lax.integer_pow(x, n), X) for n in POWERS},
-    "add of complex": (px.lax.add, X + 1j * Y, Y - 2j),
-    "mul of complex": (px.lax.mul, X + 1j * Y, Y - 2j),
-    "div of complex": (px.lax.div, X + 1j * Y, Y - 2j),
-    "abs of complex": (px.lax.abs, X + 1j * Y),
-    "square of complex": (px.lax.square, X + 1j * Y),
-    "real": (px.lax.real, X + 1j * Y),
-    "imag": (px.lax.imag, X + 1j * Y),
-    "conj": (px.lax.conj, X + 1j * Y),
-    "conj of real": (px.lax.conj, X),
-    "complex": (px.lax.complex, X, Y),
-    **{
-        f"{name} of a scalar and an array": (getattr(px.lax, name), np.float64(0.7), X)
-        for name in ("add", "sub", "mul", "div", "rem", "max", "min", "complex")
-    },
-    **{
-        f"{name} of an array and a scalar": (getattr(px.lax, name), X, np.float64(0.7))
-        for name in ("add", "sub", "mul", "div", "rem", "max", "min", "complex")
-    },
-    "clamp by scalars": (px.lax.clamp, np.float64(-1), X, np.float64(1)),
-}
-
-
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_derivatives_are_those_of_differences(name):
-    call, *args = DIFFERENTIABLE[name]
-    check_grad(call, *args)
-
-
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "max", "complex"])
-def test_one_argument_alone_is_differentiated(name):
-    call = getattr(px.lax, name)
-    check_jvp(lambda x: call(x, np.float64(2)), X)
-    check_jvp(lambda y: call(X, y), np.float64(0.7))
-    check_transpose(lambda y: call(X, y), np.float64(0.7))
-
-
-def test_second_derivatives_are_those_of_differences():
-    check_grad(px.lax.mul, X, Y, order=2)
-    check_grad(px.lax.div, X, Y, order=2)
-    check_grad(lambda x: px.lax.integer_pow(x, 5), X, order=2)
-    check_grad(px.lax.square, X, order=2)
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ODD_TO_CLAMP)
+def test_clamp_of_any_dtype_has_the_values_of_jax(dtype):
+    check_against_jax_at_awkward_numbers({"clamp": CALLS["clamp"]}, dtype)
 
 
 def test_linear_functions_are_transposed_as_they_are():
@@ -139,23 +88,6 @@ def test_awkward_derivatives_are_those_of_jax(x):
         np.testing.assert_array_equal(got, want)
 
 
-BATCHED = {
-    "add": (px.lax.add, X, Y),
-    "mul of an array and a scalar": (px.lax.mul, X, np.float32(2)),
-    "mul of a scalar and a matrix": (px.lax.mul, np.float32(2), np.outer(X[:2], Y[:3])),
-    "sub of scalars": (px.lax.sub, np.float32(2), np.float32(3)),
-    "integer_pow": (lambda x: px.lax.integer_pow(x, 3), X),
-    "clamp": (px.lax.clamp, np.float32(-1), X, np.float32(1)),
-    "complex": (px.lax.complex, X, np.float32(2)),
-}
-
-
-@pytest.mark.parametrize("name", BATCHED)
-def test_batches_are_loops(name):
-    call, *args = BATCHED[name]
-    check_batch(call, *[np.asarray(x, np.float32) for x in args], most=3)
-
-
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1, 1)])
 @in_32_bits
 def test_shapes_without_or_with_one_element(shape):
@@ -182,6 +114,14 @@ def test_derivatives_take_few_equations():
     assert of_jvp(lambda x: px.lax.div(x, 2.0), x) == ["div", "div"]
     assert len(of_jvp(px.lax.div, x, x)) == 6
     assert len(of_jvp(px.lax.max, x, x)) <= 12
+
+
+def test_the_sign_of_a_complex_number_turns_with_it():
+    z = np.complex64([3 + 4j, -1j, 0])
+    out, tangent = px.jvp(px.lax.sign, (z,), (1j * z,))
+    assert_close(tangent, 1j * np.asarray(out))
+    _, tangent = px.jvp(px.lax.sign, (z,), (z,))
+    np.testing.assert_allclose(tangent, np.zeros(3), atol=1e-7)
 
 
 def test_integer_powers_are_products():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rulecheck import assert_close, check_against_jax, check_batch, check_grad, check_values, equations
+from rulecheck import assert_close, check_against_jax, check_batch, check_grad, equations
 
 import primax as px
 from primax.extend import core
@@ -99,44 +99,51 @@ CASES = [
     case("bitcast", lambda m, x: m.bitcast_convert_type(x, x.dtype), (2, 3)),
 ]
 LINEAR = [c for c in CASES if c.name not in ("full_like", "bitcast")]
+EDGES = [
+    c for c in CASES if c.name.endswith(("_empty", "_empty_stretched", "_nothing", "_one", "pad_scalar", "to_scalar"))
+]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "complex64"])
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_values_are_those_of_jax(case: Case, dtype: str) -> None:
-    lax = pytest.importorskip("jax").lax
-    dtype = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
-    check_against_jax(lambda *xs: case.call(S, *xs), lambda *xs: case.call(lax, *xs), *case.args(dtype))
-    check_values(lambda *xs: case.call(S, *xs), lambda *xs: case.call(lax, *xs), *case.args(dtype))
+def check_all_against_jax(calls: dict[str, tuple[Callable[..., Any], list[Any]]]) -> None:
+    """Functions of a module and of arguments give what they give in jax, all of them in one program of each."""
+    jax = pytest.importorskip("jax")
+
+    def run(lax: Any) -> Callable[..., Any]:
+        return lambda inputs: {name: calls[name][0](lax, *args) for name, args in inputs.items()}
+
+    inputs = {name: args for name, (_, args) in calls.items()}
+    outs, wants = px.jit(run(S))(inputs), jax.jit(run(jax.lax))(inputs)
+    for name in calls:
+        found, expected = (jax.tree.leaves(x[name]) for x in (outs, wants))
+        for out, want in zip(found, expected, strict=True):
+            assert_close(out, np.asarray(want), what=name)
+            assert out.weak_type == want.weak_type, name
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "float64", "int4", "float8_e4m3fn", "complex128"])
-@pytest.mark.parametrize("name", ["broadcast_in_dim", "pad_interior", "concatenate", "select_n", "tile", "reduce_sum"])
-def test_values_of_every_dtype_are_those_of_jax(name: str, dtype: str) -> None:
-    lax = pytest.importorskip("jax").lax
-    if name == "reduce_sum" and dtype in ("bool", "float8_e4m3fn"):
-        return
-    case = next(c for c in CASES if c.name == name)
-    args = case.args(np.dtype(getattr(ml_dtypes, dtype, dtype)))
-    check_against_jax(lambda *xs: case.call(S, *xs), lambda *xs: case.call(lax, *xs), *args)
+DTYPES = [
+    "float32", "bfloat16", "int32", "complex64", "bool", "uint8", "float16", "float64", "int4", "float8_e4m3fn",
+    "complex128",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", LINEAR, ids=str)
-def test_derivatives_are_those_of_finite_differences(case: Case) -> None:
+@pytest.mark.parametrize("name", DTYPES)
+def test_values_are_those_of_jax(name: str) -> None:
+    jax = pytest.importorskip("jax")
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    cases = [c for c in CASES if not (c.name.startswith("reduce_sum") and name in ("bool", "float8_e4m3fn"))]
+    wide = name in ("float64", "complex128")
+    with px.enable_x64(wide), jax.enable_x64(wide):
+        check_all_against_jax({c.name: (c.call, c.args(dtype)) for c in cases})
+
+
+@pytest.mark.parametrize("case", EDGES, ids=str)
+def test_derivatives_at_edges_are_those_of_finite_differences(case: Case) -> None:
     check_grad(lambda *xs: case.call(S, *xs), *case.args(np.float64), rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["pad_interior", "select_n", "reduce_sum", "broadcast_in_dim_stretched"])
-def test_derivatives_of_complex_arrays_are_those_of_finite_differences(name: str) -> None:
-    case = next(c for c in CASES if c.name == name)
-    check_grad(lambda *xs: case.call(S, *xs), *case.args(np.complex128), rtol=1e-9)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_mapping_over_any_axis_is_a_loop(case: Case) -> None:
-    most = 8 if len(case.shapes) < 3 else 2
-    chosen = [(0,), (1, 2), (0, 1, 2)] if len(case.shapes) == 3 else [(0,), (1, 3)] if len(case.shapes) == 5 else None
-    check_batch(lambda *xs: case.call(S, *xs), *case.args(np.float32), most=most, mapped=chosen)
+@pytest.mark.parametrize("case", EDGES, ids=str)
+def test_mapping_at_edges_is_a_loop(case: Case) -> None:
+    check_batch(lambda *xs: case.call(S, *xs), *case.args(np.float32))
 
 
 @pytest.mark.parametrize("case", LINEAR, ids=str)
@@ -160,7 +167,6 @@ CONVERTIBLE = [
 
 @pytest.mark.parametrize("old", CONVERTIBLE)
 def test_conversions_are_those_of_jax(old: str) -> None:
-    lax = pytest.importorskip("jax").lax
     dtype = np.dtype(getattr(ml_dtypes, old, old))
     x = np.array([0, 1, 2, 3, 5, 7]).astype(dtype)
     if dtype.kind in "fc":
@@ -169,26 +175,21 @@ def test_conversions_are_those_of_jax(old: str) -> None:
         x = x * (1 - 1j)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
-        for new in CONVERTIBLE:
-            target = np.dtype(getattr(ml_dtypes, new, new))
-            check_against_jax(
-                lambda x, t=target: S.convert_element_type(x, t),
-                lambda x, t=target: lax.convert_element_type(x, t),
-                x,
-            )
+        check_all_against_jax({new: (_conversion(new), [x]) for new in CONVERTIBLE})
+
+
+def _conversion(new: str) -> Callable[..., Any]:
+    target = np.dtype(getattr(ml_dtypes, new, new))
+    return lambda m, x: m.convert_element_type(x, target)
 
 
 @pytest.mark.parametrize("old", ["int64", "uint64", "float64", "complex128"])
 def test_conversions_of_64_bits_are_those_of_jax(old: str) -> None:
-    lax = pytest.importorskip("jax").lax
-    x = np.array([0, 3, 5], old)
-    for new in ("int8", "uint64", "float16", "float64", "complex128"):
-        if old != "complex128" or new == "complex128":
-            check_against_jax(
-                lambda x, t=new: S.convert_element_type(x, t),
-                lambda x, t=new: lax.convert_element_type(x, t),
-                x,
-            )
+    jax = pytest.importorskip("jax")
+    kinds = ("int8", "uint64", "float16", "float64", "complex128")
+    with px.enable_x64(True), jax.enable_x64(True):
+        wide = [new for new in kinds if old != "complex128" or new == "complex128"]
+        check_all_against_jax({new: (_conversion(new), [np.array([0, 3, 5], old)]) for new in wide})
 
 
 @pytest.mark.parametrize("x", [True, 3, -2.5, 2 + 1j, np.float16(1.5), np.arange(3.0)])
@@ -332,8 +333,6 @@ def test_broadcast_shapes_is_that_of_numpy(shapes: list[list[int]]) -> None:
 def test_copy_has_memory_of_its_own() -> None:
     x = S.full((4,), 1.0)
     assert S.copy(x).unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
-    check_grad(S.copy, np.arange(3.0))
-    check_batch(S.copy, np.arange(3.0, dtype=np.float32))
     assert equations(S.copy, 1.0) == ["copy"]
 
 
@@ -341,13 +340,13 @@ def test_stop_gradient_is_a_constant_to_every_derivative() -> None:
     x = S.full((2,), 3.0)
     assert S.stop_gradient(x) is x
     assert type(S.stop_gradient(np.float32(1))) is px.Array
+    assert S.stop_gradient(1.0).weak_type
     assert equations(S.stop_gradient, 1.0) == ["stop_gradient"]
     assert equations(S.stop_gradient, 1) == []
     _, tangent = px.jvp(S.stop_gradient, (2.0,), (1.0,))
     assert tangent == 0
     assert px.grad(lambda x: S.reduce_sum(S.stop_gradient({"a": x})["a"], (0,)))(x).tolist() == [0, 0]
     assert px.grad(px.jit(lambda x: S.reduce_sum(S.stop_gradient(x), (0,))))(x).tolist() == [0, 0]
-    check_batch(S.stop_gradient, np.arange(3.0, dtype=np.float32))
     # Traced first and differentiated afterwards, it still stops.
     closed = px.make_jaxpr(S.stop_gradient)(2.0)
     _, tangent = px.jvp(lambda x: core.jaxpr_as_fun(closed)(x)[0], (2.0,), (1.0,))
