@@ -30,7 +30,8 @@ test-suite: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" --doctest-modules --pyargs tests primax
 
 test-x64: $(VENV)/.dev
-	PRIMAX_ENABLE_X64=1 $(BIN)/python -m pytest -n $(JOBS) -m "not slow" --ignore tests/house
+	PRIMAX_ENABLE_X64=1 $(BIN)/python -m pytest -n $(JOBS) -m "not slow" \
+	  tests/core tests/interpreters tests/plugins --ignore tests/plugins/test_conformance.py
 
 test-slow: $(VENV)/.dev
 	XLA_FLAGS= $(BIN)/python -m pytest -n $(JOBS) -m slow
