@@ -15,6 +15,8 @@ from primax.core.array import Array
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.config import (
     config,
+    debug_infs,
+    debug_nans,
     default_matmul_precision,
     disable_jit,
     enable_x64,
@@ -68,6 +70,8 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug_infs",
+    "debug_nans",
     "default_backend",
     "default_matmul_precision",
     "device_count",

@@ -25,6 +25,8 @@ __all__ = [
     "Option",
     "compilation_cache_dir",
     "config",
+    "debug_infs",
+    "debug_nans",
     "default_matmul_precision",
     "disable_jit",
     "enable_x64",
@@ -241,6 +243,22 @@ disable_jit = Option(
     tracing=True,
     shorthand=True,
 )
+debug_nans = Option(
+    "debug_nans",
+    False,
+    BOOL,
+    "Raise FloatingPointError where a nan is computed; a program that returns one is run again step by step.",
+    jit_key=True,
+    shorthand=True,
+)
+debug_infs = Option(
+    "debug_infs",
+    False,
+    BOOL,
+    "Raise FloatingPointError where an inf is computed; a program that returns one is run again step by step.",
+    jit_key=True,
+    shorthand=True,
+)
 strict_plugins = Option(
     "strict_plugins",
     False,
@@ -352,6 +370,8 @@ class Config:
 config = Config(
     enable_x64,
     disable_jit,
+    debug_nans,
+    debug_infs,
     strict_plugins,
     compilation_cache_dir,
     persistent_cache_min_compile_time_secs,

@@ -19,6 +19,7 @@ from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace,
 from primax.core.tree import dispatch_registry
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, compile_lowered, lower
+from primax.interpreters.nonfinite import refuse, watching
 from primax.interpreters.returned import require_list, type_of
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -108,8 +109,9 @@ def _to_shard(x: Any, sharding: Any, layout: Any) -> Any:
 
 def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any:
     """What jaxlib needs to run a program without asking Python; None if it must ask."""
-    if not executable.plain:
-        return None  # jaxlib keeps no tokens, raises a bare ValueError when a callback fails, and has no float0
+    if not executable.plain or watching():
+        # jaxlib looks at no results, keeps no tokens, raises a bare ValueError when a callback fails, and has no float0
+        return None
     if "jax" in sys.modules and not _reads_alike(args):
         return None
     sharding = executable.sharding
@@ -242,6 +244,8 @@ def _one_program(primitive: Any, params: dict[str, Any]) -> Any:
         if executable is None:
             executable = executable_of(avals, device)
         outs = executable(args)
+        if watching():
+            refuse(primitive.name, outs, args)
         out = outs[0] if single else outs
         fast = fast_path(executable, _leaf_tree if single else dispatch_registry.flatten(outs)[1], args)
         if fast is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
+from primax.extend import backend, core, debugging
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 
@@ -39,6 +39,8 @@ def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: boo
             # Nothing is donated: the program around may still need what it passed.
             executable = backend.executable_for(closed, f"jit_{name}", device, (), keep_unused)
             outs = executable(args)
+            if debugging.watching():
+                debugging.check_results(name, closed, args, outs)
             out_tree = core.tree.dispatch_registry.flatten(outs)[1]
             return outs, backend.fast_path(executable, out_tree, args), False
 

@@ -71,8 +71,8 @@ def _split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy 
     whole = core.trace_to_jaxpr(run, avals, closed.jaxpr.debug_info)
     rest, used = core.dce_jaxpr(whole.jaxpr, True)
     saved = [v for v, u in zip(chosen.saved, used[len(known_at) :], strict=False) if u]
-    first = iter(range(n_inputs, n_inputs + len(saved)))
-    places = [*known_at, *(next(first) if v in saved else None for v in chosen.saved), *unknown_at]
+    numbers = {v: n_inputs + i for i, v in enumerate(saved)}
+    places = [*known_at, *(numbers.get(v, -1) for v in chosen.saved), *unknown_at]
     now, _ = core.dce_jaxpr(known.jaxpr.replace(outvars=[*results, *saved], eqns=chosen.now), True, True)
     return Split(
         core.ClosedJaxpr(now, known.consts),

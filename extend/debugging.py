@@ -1,0 +1,56 @@
+"""Programs whose results are not numbers run again, one operation after the other, to find where that began."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.core.config import disable_jit
+from primax.core.jaxpr import ClosedJaxpr, JaxprEqn
+from primax.extend.interpreter import Interpreter, replay
+from primax.interpreters.nonfinite import found_in, refuse, watching
+
+__all__ = ["check_results", "watching"]
+
+
+class OneByOne(Interpreter):
+    """Evaluates a program by applying its operations, those of the programs within included."""
+
+    def default(self, eqn: JaxprEqn, *values: Any) -> Any:
+        outs = replay(eqn, values)
+        refuse(eqn.primitive.name, outs, values)
+        return outs if eqn.primitive.multiple_results else outs[0]
+
+    default_higher_order = default
+
+    def _say_where(self, error: Exception, eqn: JaxprEqn) -> None:
+        """Nothing: what is raised on purpose names the line itself, and nothing else is shown."""
+
+
+def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:
+    """Refuse results of a program that are not numbers, as `debug_nans` and `debug_infs` ask.
+
+    To be called by whoever runs a compiled program, after each run while `watching()`. The program is then run again in
+    steps, of which the first to give such a result raises, and names its line; loops and branches are gone through by
+    Python. What effects the program has happen again.
+
+    Args:
+      name: of the program.
+      closed: the program.
+      args: its arguments.
+      outs: its results.
+
+    Raises:
+      FloatingPointError: a result holds a nan or inf.
+    """
+    found = found_in(outs)
+    if not found:
+        return
+    try:
+        with disable_jit(True):
+            OneByOne().interpret(closed, *args)
+    except FloatingPointError:
+        raise
+    except Exception as error:
+        raise FloatingPointError(f"{name}: {found}; it cannot be run in steps to see where from") from error
+    raise FloatingPointError(f"{name}: {found}; none of its operations gave such a result when run one by one")

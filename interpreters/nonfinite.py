@@ -1,0 +1,52 @@
+"""`debug_nans` and `debug_infs`: results that are not numbers are refused where they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import dtypes
+from primax.core.array import Array
+from primax.core.avals import ShapedArray, get_aval
+from primax.core.config import debug_infs, debug_nans
+from primax.core.diagnostics import user_line
+
+__all__ = ["found_in", "refuse", "watching"]
+
+
+def watching() -> bool:
+    """Whether results are looked at."""
+    return bool(debug_nans.value or debug_infs.value)
+
+
+def found_in(values: Sequence[Any]) -> str:
+    """Which option forbids the values, and where; empty if none does."""
+    for x in values:
+        aval = get_aval(x)
+        if not isinstance(aval, ShapedArray) or not dtypes.is_inexact(aval.dtype):
+            continue
+        host = x._host() if type(x) is Array else np.asarray(x)
+        for option, kind, test in ((debug_nans, "nan", np.isnan), (debug_infs, "inf", np.isinf)):
+            count = int(np.count_nonzero(test(host))) if option.value else 0
+            if count:
+                return f"with {option.short_name} results must not be {kind}, got {count} in {aval.str_short()}"
+    return ""
+
+
+def refuse(name: str, outs: Sequence[Any], args: Sequence[Any]) -> None:
+    """Raise if results are not numbers.
+
+    Args:
+      name: what computed them.
+      outs: the results.
+      args: what it computed them from.
+
+    Raises:
+      FloatingPointError: one of them holds a nan or inf; the message names the line.
+    """
+    found = found_in(outs)
+    if found:
+        already = "; an argument was no better" if found_in(args) else ""
+        raise FloatingPointError(f"{name}: {found}, at {user_line()}{already}")
