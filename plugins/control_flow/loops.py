@@ -60,17 +60,18 @@ def fori_loop(
         known = False
     else:
         known = True
-    dtype = dtypes.result_type(lower, upper)
     if known:
-        return _counted(first, last, dtype, body_fun, init_val, 1 if unroll is None else unroll)
+        return _counted(first, last, body_fun, init_val, 1 if unroll is None else unroll)
     if unroll is not None:
         raise ValueError("fori_loop: unroll needs lower and upper that are Python integers")
     if bounds[0].dtype != bounds[1].dtype and not (bounds[0].weak_type or bounds[1].weak_type):
         raise TypeError(
             f"fori_loop: lower and upper must be of one dtype, got {bounds[0].str_short()} and {bounds[1].str_short()}"
         )
-    start, end = convert_element_type(lower, dtype), convert_element_type(upper, dtype)
-    one = dtype.type(1)
+    start, end, one = lower, upper, 1
+    if not (bounds[0].weak_type and bounds[1].weak_type):
+        dtype = dtypes.result_type(lower, upper)
+        start, end, one = convert_element_type(lower, dtype), convert_element_type(upper, dtype), dtype.type(1)
 
     def step(state: Any) -> Any:
         i, value = state
@@ -79,15 +80,14 @@ def fori_loop(
     return while_loop(lambda state: lt(state[0], end), step, (start, init_val))[1]
 
 
-def _counted(first: int, last: int, dtype: Any, body_fun: Callable[..., Any], init_val: Any, unroll: Any) -> Any:
-    """The loop as a scan that counts in its carry."""
-    one = dtype.type(1)
+def _counted(first: int, last: int, body_fun: Callable[..., Any], init_val: Any, unroll: Any) -> Any:
+    """The loop as a scan that counts in its carry, in integers of weak type."""
 
     def step(state: Any, _: Any) -> Any:
         i, value = state
-        return (add(i, one), body_fun(i, value)), None
+        return (add(i, 1), body_fun(i, value)), None
 
-    (_, value), _ = scan(step, (dtype.type(first), init_val), None, max(last - first, 0), unroll=unroll)
+    (_, value), _ = scan(step, (first, init_val), None, max(last - first, 0), unroll=unroll)
     return value
 
 

@@ -126,6 +126,15 @@ def test_fori_loop_passes_the_index_and_may_be_empty():
     assert int(px.jit(lambda a, b: lax.fori_loop(a, b, lambda i, x: x + i, 0))(np.int8(1), np.int8(4))) == 6
 
 
+def test_fori_loop_counts_in_the_type_of_its_bounds():
+    last = lambda a, b, init: lax.fori_loop(a, b, lambda i, _: i, init)  # noqa: E731
+    assert last(0, 2, 0).weak_type
+    assert px.jit(last, static_argnums=2)(0, 2, 0).weak_type
+    eights = px.jit(last, static_argnums=2)(np.int8(0), np.int8(2), np.int8(0))
+    assert eights.dtype == np.int8
+    assert not eights.weak_type
+
+
 def test_a_mapped_condition_goes_on_for_each_element_as_long_as_it_holds():
     def f(x, limit):
         return lax.while_loop(lambda s: s[0] < limit, lambda s: (s[0] * 2, s[1] + 1), (x, 0))
