@@ -30,6 +30,7 @@ from primax.interpreters.compile import (
     wait_for_effect,
 )
 from primax.interpreters.evaluate import fast_function, fast_path
+from primax.interpreters.nonfinite import watching
 from primax.interpreters.portable import artifact_text, artifact_version, newest_version, to_artifact
 
 __all__ = [
@@ -62,4 +63,5 @@ __all__ = [
     "sharding_of",
     "to_artifact",
     "wait_for_effect",
+    "watching",
 ]

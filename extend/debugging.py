@@ -8,9 +8,9 @@ from typing import Any
 from primax.core.config import disable_jit
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn
 from primax.extend.interpreter import Interpreter, replay
-from primax.interpreters.nonfinite import found_in, refuse, watching
+from primax.interpreters.nonfinite import found_in, refuse
 
-__all__ = ["check_results", "watching"]
+__all__ = ["check_results"]
 
 
 class OneByOne(Interpreter):
@@ -30,9 +30,9 @@ class OneByOne(Interpreter):
 def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:
     """Refuse results of a program that are not numbers, as `debug_nans` and `debug_infs` ask.
 
-    To be called by whoever runs a compiled program, after each run while `watching()`. The program is then run again in
-    steps, of which the first to give such a result raises, and names its line; loops and branches are gone through by
-    Python. What effects the program has happen again.
+    To be called by whoever runs a compiled program, after each run while `primax.extend.backend.watching()`. The
+    program is then run again in steps, of which the first to give such a result raises, and names its line; loops and
+    branches are gone through by Python. What effects the program has happen again.
 
     Args:
       name: of the program.

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from primax.extend import backend, core, debugging
+from primax.extend import backend, core
 from primax.extend.api_util import StaticArguments, avals_of, positions_and_names
 from primax.extend.core import tree
 from primax.extend.programs import Program, check_outputs, forget_programs, programs_of, scope
-from primax.plugins.calls.primitive import jit_p
+from primax.plugins.calls.primitive import check_results, jit_p
 from primax.plugins.calls.stages import Lowered, Traced, struct_of
 
 __all__ = ["clear_caches", "eval_shape", "jit"]
@@ -101,13 +101,11 @@ class Jitted:
             if any(isinstance(x, core.Tracer) for x in leaves):
                 raise core.escaped(next(x for x in leaves if isinstance(x, core.Tracer)))
             device = self.device or backend.choose_device(leaves)
-            watching = debugging.watching()
-            if watching:
+            if backend.watching():
                 donated = ()  # or else the program could not be run again
             executable = backend.executable_for(program.closed, f"jit_{self.name}", device, donated, self.keep_unused)
             results = executable(leaves)
-            if watching:
-                debugging.check_results(self.name, program.closed, leaves, results)
+            check_results(self.name, program.closed, leaves, results)
             outs = tree.unflatten(program.out_tree, results)
             fast = None if self.device else backend.fast_path(executable, program.fast_tree, leaves)
             return outs, fast, False

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core, debugging
+from primax.extend import backend, core
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 
-__all__ = ["call_params", "forward", "jit_p", "run_program"]
+__all__ = ["call_params", "check_results", "forward", "jit_p", "run_program"]
 
 jit_p = core.Primitive("jit", multiple_results=True)
 
@@ -27,6 +28,13 @@ def call_params(jaxpr: core.ClosedJaxpr, name: str, inline: bool = False) -> dic
     }
 
 
+def check_results(name: str, closed: core.ClosedJaxpr, args: Any, outs: Any) -> None:
+    """Look at what a program returned, if `debug_nans` or `debug_infs` asks for it."""
+    if backend.watching():
+        # Imported when it is needed, which for most users it never is.
+        import_module("primax.extend.debugging").check_results(name, closed, args, outs)
+
+
 def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: bool = False) -> list[Any]:
     """Compile a program, once, and run it."""
 
@@ -39,8 +47,7 @@ def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: boo
             # Nothing is donated: the program around may still need what it passed.
             executable = backend.executable_for(closed, f"jit_{name}", device, (), keep_unused)
             outs = executable(args)
-            if debugging.watching():
-                debugging.check_results(name, closed, args, outs)
+            check_results(name, closed, args, outs)
             out_tree = core.tree.dispatch_registry.flatten(outs)[1]
             return outs, backend.fast_path(executable, out_tree, args), False
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend import backend, core, debugging
+from primax.extend import backend, core
 from primax.extend.core import tree
+from primax.plugins.calls.primitive import check_results
 
 __all__ = ["Compiled", "Lowered", "Traced", "flat_arguments", "struct_of"]
 
@@ -165,8 +166,7 @@ class Compiled(Stage):
         if any(isinstance(x, core.Tracer) for x in leaves):
             raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
         outs = self._executable(leaves)
-        if debugging.watching():
-            debugging.check_results(self.name, self.program.closed, leaves, outs)
+        check_results(self.name, self.program.closed, leaves, outs)
         for x, donated in zip(leaves, self.donated, strict=False):
             if donated:
                 backend.release(x, self.name)
