@@ -12,7 +12,7 @@ from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.protocol import protocol_of
 from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
-from primax.interpreters.returned import require_list, type_of
+from primax.interpreters.returned import Foreign, not_array, require_list, stale
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
 
 _functions = rules.batch_rules.functions
 _axis_functions = rules.axis_batch_rules.functions
+_foreign = Foreign(rules.batch_rules)
 _swap_flag = tracing_flag.swap_local
 
 not_mapped = None
@@ -108,40 +109,49 @@ class BatchTrace(Trace):
             else:
                 returned = rule(values, dims, **params)
         except Exception as error:
-            blame(error, rules.axis_batch_rules if by_axis else rules.batch_rules, primitive)
+            blame(error, _table_of(primitive), primitive)
             raise
         finally:
             thread.trace = before
             if not parent.tracing:
                 _swap_flag(True)
-        table = rules.axis_batch_rules if by_axis else rules.batch_rules
         try:
             out, dim = returned
         except (TypeError, ValueError):
-            raise wrong(table, primitive, f"must return (out, dim), got {shorten(returned)}") from None
+            raise wrong(_table_of(primitive), primitive, f"must return (out, dim), got {shorten(returned)}") from None
         if primitive.multiple_results:
-            require_list(table, primitive, out)
+            require_list(_table_of(primitive), primitive, out)
             dims_out = dim if isinstance(dim, list | tuple) else [dim] * len(out)
             if len(out) != len(dims_out):
-                raise wrong(table, primitive, f"returned {len(out)} outputs but {len(dims_out)} dims")
+                text = f"returned {len(out)} outputs but {len(dims_out)} dims"
+                raise wrong(_table_of(primitive), primitive, text)
             return [self.tracer(primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
         return self.tracer(primitive, out, dim)
 
     def tracer(self, primitive: Any, value: Any, dim: Any) -> Any:
         """What a batch rule returned, as a tracer; plain if it is not batched."""
-        table = rules.batch_rules if primitive in _functions else rules.axis_batch_rules
-        aval = type_of(table, primitive, value)
+        try:
+            aval = get_aval(value)
+        except TypeError as error:
+            raise not_array(_table_of(primitive), primitive, value) from error
+        if _foreign[primitive] and isinstance(value, Tracer) and not value._trace.alive:
+            raise stale(_table_of(primitive), primitive, value)
         if dim is None:
             return value
         shape = aval.shape
         if dim.__class__ is not int or not 0 <= dim < len(shape) or shape[dim] != self.axis.size:
             raise wrong(
-                table,
+                _table_of(primitive),
                 primitive,
                 f"returned dim {shorten(dim)} for an output of shape {shape}; it must be None "
                 f"or the position of the mapped axis, whose size is {self.axis.size}",
             )
         return BatchTracer(self, value, dim, aval)
+
+
+def _table_of(primitive: Any) -> rules.RuleTable:
+    """The table of the batch rule that is used of a primitive."""
+    return rules.batch_rules if primitive in _functions else rules.axis_batch_rules
 
 
 def broadcast(x: Any, size: int, dim: int) -> Any:

@@ -11,7 +11,7 @@ from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
-from primax.interpreters.returned import type_of
+from primax.interpreters.returned import Foreign, not_array, stale
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
@@ -19,6 +19,7 @@ __all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_jaxpr"]
 
 _table = rules.jvp_rules
 _functions = _table.functions
+_foreign = Foreign(_table)
 _swap_flag = tracing_flag.swap_local
 
 
@@ -112,10 +113,17 @@ class JVPTrace(Trace):
 
 def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
     """The type of the primal, if that of the tangent fits it."""
-    if tangent is None:
-        raise wrong(_table, primitive, "returned None as a tangent; a zero is Zero(aval)")
-    p = type_of(_table, primitive, primal)
-    t = type_of(_table, primitive, tangent)
+    try:
+        p = get_aval(primal)
+        t = get_aval(tangent)
+    except TypeError as error:
+        if tangent is None:
+            raise wrong(_table, primitive, "returned None as a tangent; a zero is Zero(aval)") from None
+        raise not_array(_table, primitive, (primal, tangent)) from error
+    if _foreign[primitive]:
+        for x in (primal, tangent):
+            if isinstance(x, Tracer) and not x._trace.alive:
+                raise stale(_table, primitive, x)
     if p is t or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
         return p
     raise wrong(

@@ -17,8 +17,8 @@ from primax.core.primitive import params_key
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.returned import apply_rule, type_of
-from primax.interpreters.staging import trace_to_jaxpr
+from primax.interpreters.returned import Foreign, apply_rule, not_array, stale
+from primax.interpreters.staging import StagingTrace, trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
 
 __all__ = ["LinearTrace", "LinearTracer", "Tape", "backward", "linear_tape", "linearize_flat", "transpose_jaxpr"]
@@ -27,6 +27,7 @@ _get_traceback = Traceback.get_traceback
 _partial_eval_functions = rules.partial_eval_rules.functions
 _transpose_rules = rules.transpose_rules
 _transpose_functions = _transpose_rules.functions
+_foreign = Foreign(_transpose_rules)
 
 
 class LinearTracer(Tracer):
@@ -56,7 +57,7 @@ class TapeEqn:
 class LinearTrace(Trace):
     """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
 
-    __slots__ = ("count", "eqns", "inputs", "wide")
+    __slots__ = ("count", "eqns", "inputs", "staged", "wide")
 
     transformation = "linearization"
 
@@ -65,6 +66,7 @@ class LinearTrace(Trace):
         self.eqns: list[TapeEqn] = []
         self.inputs: list[LinearTracer] = []
         self.count = 0
+        self.staged = _is_staged(parent)
         self.wide = config.enable_x64.value  # the scalars on the tape were typed under it
 
     def new_input(self, aval: Any) -> LinearTracer:
@@ -111,10 +113,17 @@ class LinearTrace(Trace):
             index += 1
         self.count = index
         source = thread.source
-        if source is None:
-            source = _get_traceback()
+        if source is None and (self.staged or _foreign[primitive]):
+            source = _get_traceback()  # not always: an eager tape would take a tenth of its time for it
         self.eqns.append(TapeEqn(primitive, args, outs, params, source))
         return outs if primitive.multiple_results else outs[0]
+
+
+def _is_staged(trace: Any) -> bool:
+    """Whether what runs under `trace` ends up in a program, whose equations have source lines."""
+    while trace is not None and not isinstance(trace, StagingTrace):
+        trace = trace.parent
+    return trace is not None
 
 
 class Tape:
@@ -231,7 +240,12 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                 if c is None or type(c) is Zero:
                     continue
                 if type(x) is LinearTracer and x._trace is trace:
-                    have = type_of(_transpose_rules, primitive, c)
+                    try:
+                        have = get_aval(c)
+                    except TypeError as error:
+                        raise not_array(_transpose_rules, primitive, c) from error
+                    if _foreign[primitive] and isinstance(c, Tracer) and not c._trace.alive:
+                        raise stale(_transpose_rules, primitive, c)
                     if have.shape != x.aval.shape or have.dtype != x.aval.dtype:
                         raise _misfit(eqn, x, have)
                     have = cts[x.index]

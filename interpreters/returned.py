@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from primax.core import rules
 from primax.core.avals import get_aval
 from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.errors import RuleError
+from primax.core.source_info import is_internal
 from primax.core.trace import Tracer
 
-__all__ = ["apply_rule", "require_list", "type_of"]
+__all__ = ["Foreign", "apply_rule", "not_array", "require_list", "stale", "type_of"]
 
 
 def type_of(table: Any, key: Any, x: Any) -> Any:
@@ -20,15 +23,39 @@ def type_of(table: Any, key: Any, x: Any) -> Any:
     try:
         aval = get_aval(x)
     except TypeError as error:
-        raise wrong(table, key, f"must return arrays, got {shorten(x)}") from error
+        raise not_array(table, key, x) from error
     if isinstance(x, Tracer) and not x._trace.alive:
-        raise wrong(
-            table,
-            key,
-            f"returned {x.describe()} that had escaped from {x._trace.transformation}; "
-            "a rule may keep nothing from one call to the next",
-        )
+        raise stale(table, key, x)
     return aval
+
+
+def not_array(table: Any, key: Any, x: Any) -> RuleError:
+    """The error for a rule that has returned something else than an array."""
+    return wrong(table, key, f"must return arrays, got {shorten(x)}")
+
+
+def stale(table: Any, key: Any, x: Tracer) -> RuleError:
+    """The error for a rule that has returned a tracer of a transformation that has ended."""
+    return wrong(
+        table,
+        key,
+        f"returned {x.describe()} that had escaped from {x._trace.transformation}; "
+        "a rule may keep nothing from one call to the next",
+    )
+
+
+class Foreign(dict[Any, bool]):
+    """For each primitive whether its rule of one kind is not primax's own, or missing: only those are watched."""
+
+    def __init__(self, table: Any) -> None:
+        super().__init__()
+        self.table = table
+        rules.epoch.listeners.append(self.clear)
+
+    def __missing__(self, primitive: Any) -> bool:
+        provenance = self.table.provenance.get(primitive)
+        self[primitive] = foreign = provenance is None or not is_internal(provenance.file)
+        return foreign
 
 
 def require_list(table: Any, primitive: Any, returned: Any) -> None:
