@@ -233,6 +233,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
         invars=[v for v, take in zip(eqn.invars, known.takes, strict=True) if take],
         outvars=[v for v, u in zip(eqn.outvars, known.carry_unknown, strict=True) if not u],
         params=known.params,
+        effects=known.params["cond_jaxpr"].effects | known.params["body_jaxpr"].effects,
     )
     return known_eqn, eqn.replace(outvars=rest), known.carry_unknown
 

@@ -13,6 +13,7 @@ import primax as px
 import primax.numpy as pnp
 from primax import lax
 from primax.extend import core
+from primax.extend.interpreters import partial_eval
 
 ADD = lambda c, x: (c + x, c)  # noqa: E731
 
@@ -218,6 +219,18 @@ def test_ordered_effects_keep_their_order_in_loops(capfd):
     px.jit(f)(0)
     px.effects_barrier()
     assert capfd.readouterr().out.splitlines() == ["begin", "step 0", "step 1", "step 2", "at 3", "at 4", "end 5"]
+
+
+def test_the_known_part_of_a_loop_has_the_effects_that_it_keeps():
+    def body(carry):
+        px.debug.print("{}", carry[1])
+        return carry[0] + 1, carry[1] * 2.0
+
+    closed = px.make_jaxpr(lambda i, x: lax.while_loop(lambda c: c[0] < 3, body, (i, x)))(np.int32(0), np.float32(1))
+    split = partial_eval.partial_eval_jaxpr(closed, [False, True])
+    core.check_jaxpr(split.known)
+    assert not split.known.effects
+    assert split.unknown.effects
 
 
 def test_a_gradient_of_a_scan_keeps_effects_in_the_loop(capfd):
