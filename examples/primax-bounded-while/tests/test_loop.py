@@ -64,8 +64,13 @@ def test_gradients_are_those_of_a_loop_of_known_length(n: int) -> None:
 def test_outside_of_programs_it_is_the_same() -> None:
     grad = px.grad(counted, argnums=(0, 1))
     np.testing.assert_allclose(grad(X, Y, 4), gradients(X, Y, 4), rtol=1e-5)
+
+
+def test_with_disable_jit_it_is_a_loop_of_python() -> None:
+    seen = []
     with px.disable_jit():
-        np.testing.assert_allclose(grad(X, Y, 4), gradients(X, Y, 4), rtol=1e-5)
+        value = bounded_while(lambda x: x < 8, lambda x: seen.append(x) or 2 * x, 1, 9)
+    assert (value, seen) == (8, [1, 2, 4])
 
 
 def test_derivatives_are_differentiated_again() -> None:
@@ -146,6 +151,11 @@ def test_effects_keep_their_order(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out.split() == ["1", "2", "4"]
     with pytest.raises(NotImplementedError, match="no effects where the condition differs"):
         px.vmap(lambda x: bounded_while(lambda x: x < 8, step, x, 9))(np.arange(2))
+
+
+def test_what_is_not_a_number_is_found_within() -> None:
+    with px.debug_nans(True), pytest.raises(FloatingPointError, match=r"test_loop\.py"):
+        bounded_while(lambda x: x < 8.0, lambda x: pnp.log(x - 2.0), 1.0, 9)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,8 @@ def bounded_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], in
         raise TypeError(f"bounded_while: max_steps must be an integer, got {max_steps!r}") from None
     if not 0 <= count < 2**31:
         raise ValueError(f"bounded_while: max_steps must be from 0 to 2**31 - 1, got {count}")
+    if core.config.disable_jit.value and not core.current_trace().tracing:
+        return _in_python(cond_fun, body_fun, init, count)
     leaves, in_tree = tree.flatten((init,))
     avals = [core.get_aval(x).strip_weak_type() for x in leaves]
     leaves = [_converted(x, aval) for x, aval in zip(leaves, avals, strict=True)]
@@ -76,6 +78,15 @@ def bounded_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], in
         max_steps=count,
     )
     return tree.unflatten(carry_tree, outs)
+
+
+def _in_python(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], value: Any, count: int) -> Any:
+    """The same by a loop of Python, for debugging with `disable_jit`."""
+    for _ in range(count):
+        if not cond_fun(value):
+            break
+        value = body_fun(value)
+    return value
 
 
 def _converted(x: Any, aval: Any) -> Any:

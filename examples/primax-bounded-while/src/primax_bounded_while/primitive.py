@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import primax as px
-from primax.extend import backend, core
+from primax.extend import backend, core, debugging
 
 __all__ = ["abstract_eval", "bounded_while_p", "check", "impl", "parts", "reordered", "run"]
 
@@ -73,4 +73,7 @@ def impl(*args: Any, **params: Any) -> Any:
         return core.trace_to_jaxpr(lambda *xs: bounded_while_p.bind(*xs, **params), avals, "bounded_while")
 
     closed = core.cached(params["body"], ("run", avals, tuple(params.items())), make)
-    return backend.executable_for(closed, "bounded_while", backend.choose_device(args))(args)
+    outs = backend.executable_for(closed, "bounded_while", backend.choose_device(args))(args)
+    if backend.watching():
+        debugging.check_results("bounded_while", closed, args, outs)
+    return outs
