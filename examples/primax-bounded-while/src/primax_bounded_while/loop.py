@@ -19,8 +19,8 @@ __all__ = ["bounded_while"]
 def bounded_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any, max_steps: int) -> Any:
     """Apply `body_fun` to a value as long as `cond_fun` of it holds, but `max_steps` times at most.
 
-    It differentiates in every mode. The backward pass keeps the values of about the square root of `max_steps` steps
-    and computes those between them again, twice.
+    It differentiates in every mode. The backward pass keeps the values of about the square root of `max_steps` steps at
+    a time, and computes those between them again.
 
     Args:
       cond_fun: from the value to a boolean of rank 0.
