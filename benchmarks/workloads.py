@@ -348,6 +348,37 @@ def scan_rnn_trace():
 
 
 @workload
+def cond_grad_trace():
+    def f(x):
+        for _ in range(10):
+            x = lax.cond(jnp.sum(x) > 0, lambda x: jnp.sin(x) * x, lambda x: jnp.cos(x) + x, x)
+        return jnp.sum(x)
+
+    x = f32(8)
+    return best(lambda: M.make_jaxpr(M.grad(lambda x: f(x)))(x), 5) / 10, "s/cond"
+
+
+@workload
+def custom_jvp_grad_trace():
+    @M.custom_jvp
+    def f(x):
+        return jnp.sin(x) * x
+
+    @f.defjvp
+    def f_jvp(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return f(x), (jnp.cos(x) * x + jnp.sin(x)) * t
+
+    def g(x):
+        for _ in range(50):
+            x = f(x)
+        return jnp.sum(x)
+
+    x = f32(8)
+    return best(lambda: M.make_jaxpr(M.grad(lambda x: g(x)))(x), 5) / 50, "s/call"
+
+
+@workload
 def hessian_trace():
     def f(x):
         return jnp.sum(jnp.tanh(jnp.dot(x, x)) * jnp.exp(-(x**2)))
