@@ -18,6 +18,7 @@ from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.returned import Foreign, apply_rule, not_array, stale
+from primax.interpreters.nonfinite import watching
 from primax.interpreters.staging import StagingTrace, trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
 
@@ -57,7 +58,7 @@ class TapeEqn:
 class LinearTrace(Trace):
     """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
 
-    __slots__ = ("count", "eqns", "inputs", "staged", "wide")
+    __slots__ = ("count", "eqns", "inputs", "lines", "wide")
 
     transformation = "linearization"
 
@@ -66,7 +67,7 @@ class LinearTrace(Trace):
         self.eqns: list[TapeEqn] = []
         self.inputs: list[LinearTracer] = []
         self.count = 0
-        self.staged = _is_staged(parent)
+        self.lines = _is_staged(parent) or watching()
         self.wide = config.enable_x64.value  # the scalars on the tape were typed under it
 
     def new_input(self, aval: Any) -> LinearTracer:
@@ -113,7 +114,7 @@ class LinearTrace(Trace):
             index += 1
         self.count = index
         source = thread.source
-        if source is None and (self.staged or _foreign[primitive]):
+        if source is None and (self.lines or _foreign[primitive]):
             source = _get_traceback()  # not always: an eager tape would take a tenth of its time for it
         self.eqns.append(TapeEqn(primitive, args, outs, params, source))
         return outs if primitive.multiple_results else outs[0]
