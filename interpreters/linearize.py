@@ -17,8 +17,8 @@ from primax.core.primitive import params_key
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.returned import Foreign, apply_rule, not_array, stale
 from primax.interpreters.nonfinite import watching
+from primax.interpreters.returned import Foreign, apply_rule, not_array, stale
 from primax.interpreters.staging import StagingTrace, trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
 
