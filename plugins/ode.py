@@ -106,9 +106,14 @@ def odeint(
         aval = get_aval(leaf)
         if not dtypes.is_floating(aval.dtype):
             raise TypeError(f"odeint: {path[0].key}{tree.keystr(path[1:])} must be floating, got {aval.str_short()}")
-    y0 = tree.tree_map(asarray, y0)
-    converted, consts = closure_convert(func, y0, asarray(t)[0], *args)
-    return _solve(converted, (rtol, atol, mxstep, hmax), y0, asarray(t), (*args, *consts))
+    y0, t = tree.tree_map(_strongly_typed, (y0, t))
+    converted, consts = closure_convert(func, y0, t[0], *args)
+    return _solve(converted, (rtol, atol, mxstep, hmax), y0, t, (*args, *consts))
+
+
+def _strongly_typed(x: Any) -> Any:
+    """An array that keeps its dtype through the steps, whatever that of the times."""
+    return asarray(x, get_aval(x).dtype)
 
 
 def _flat(func: Callable[..., Any], structure: Any) -> Callable[..., list[Any]]:

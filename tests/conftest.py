@@ -16,7 +16,23 @@ os.environ.setdefault(
 if "PRIMAX_ENABLE_X64" in os.environ:
     os.environ.setdefault("JAX_ENABLE_X64", os.environ["PRIMAX_ENABLE_X64"])
 
+import sys
+from contextlib import ExitStack
+
 import hypothesis
+import pytest
+
+import primax as px
 
 hypothesis.settings.register_profile("primax", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("primax")
+
+
+@pytest.fixture
+def in_32_bits():
+    """Python's scalars are of 32 bits, in jax too, whatever the environment says."""
+    with ExitStack() as stack:
+        stack.enter_context(px.enable_x64(False))
+        if "jax" in sys.modules:
+            stack.enter_context(sys.modules["jax"].enable_x64(False))
+        yield

@@ -12,6 +12,8 @@ import primax as px
 import primax.numpy as pnp
 from primax import lax
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 BAD = np.float32(-1)
 X = np.float32([1, -1, 4])
 

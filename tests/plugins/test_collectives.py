@@ -10,6 +10,8 @@ import primax.numpy as pnp
 from primax import lax
 from primax.extend import core
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 X = np.sin(np.arange(8, dtype=np.float32)).reshape(4, 2)
 
 

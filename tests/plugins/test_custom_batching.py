@@ -10,6 +10,8 @@ import primax.numpy as pnp
 from primax.custom_batching import custom_vmap, sequential_vmap
 from primax.extend import core
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 XS = np.float32([1, 2, 3])
 
 

@@ -15,6 +15,8 @@ from primax import lax
 from primax.custom_derivatives import CustomVJPPrimal, SymbolicZero, custom_transpose, linear_call
 from primax.extend import core
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 ONES = np.ones(4, np.float32)
 
 

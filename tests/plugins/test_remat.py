@@ -16,6 +16,8 @@ from primax import checkpoint_policies as policies
 from primax.ad_checkpoint import Recompute, Saveable, checkpoint_name, print_saved_residuals
 from primax.extend import core
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 X = np.float32([0.1, 0.2, 0.3])
 W = np.arange(9, dtype=np.float32).reshape(3, 3) / 10
 PRIMAX = SimpleNamespace(lib=px, np=pnp, name=checkpoint_name, show=print_saved_residuals)

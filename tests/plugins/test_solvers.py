@@ -9,6 +9,8 @@ import primax as px
 import primax.numpy as pnp
 from primax import lax
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 A = np.float32([[4, 1, 0], [1, 3, 1], [0.5, 0, 2]])
 B = np.float32([1, 2, 3])
 

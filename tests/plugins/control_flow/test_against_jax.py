@@ -13,6 +13,9 @@ from primax.extend import core
 jax = pytest.importorskip("jax")
 
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+
 def chosen(lib, x, y):
     """A predicate that depends on the input; branches that close over arrays and share operands."""
     np_like = lib.numpy

@@ -10,6 +10,8 @@ import primax.numpy as pnp
 from primax import lax
 from primax.extend import core
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 
 def one_or(f, g):
     return lambda p, x: lax.cond(p, f, g, x)
