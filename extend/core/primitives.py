@@ -4,8 +4,8 @@ The module is a mapping too: `primitives["add"]`, `len(primitives)`, `sorted(pri
 
 >>> from primax.extend.core import primitives
 >>> from primax.extend.core.primitives import add_p
->>> primitives["add"] is add_p
-True
+>>> primitives["add"] is add_p, add_p in primitives.values(), primitives.get("nothing")
+(True, True, None)
 """
 
 from __future__ import annotations
@@ -24,6 +24,11 @@ __all__: list[str] = []
 
 class _View(ModuleType):
     """This module, as a read-only mapping that follows the plugin host."""
+
+    get = Mapping.get
+    items = Mapping.items
+    keys = Mapping.keys
+    values = Mapping.values
 
     def __getattr__(self, name: str) -> Any:
         if name.endswith("_p"):
