@@ -259,7 +259,7 @@ def compile_module(lowered: Lowered, device: Any, name: str) -> Any:
 def _compile(lowered: Lowered, options: Any, device: Any, name: str) -> Any:
     start = time.perf_counter()
     try:
-        with lowered.context:
+        with lowered.shared:
             xla = backend.client(device.platform).compile_and_load(
                 lowered.module, DeviceList((device,)), options, host_callbacks=lowered.host_callbacks
             )
@@ -295,14 +295,15 @@ def _suspect(lowered: Lowered, message: str) -> str:
                     return _jaxlib.ir.WalkResult.INTERRUPT
         return _jaxlib.ir.WalkResult.ADVANCE
 
-    with lowered.context:
+    with lowered.shared:
         lowered.module.operation.walk(visit, _jaxlib.ir.WalkOrder.PRE_ORDER)
     return named or first
 
 
 def module_text(lowered: Lowered, debug_info: bool = False) -> str:
     """A module in StableHLO's notation."""
-    return str(lowered.module.operation.get_asm(enable_debug_info=debug_info))
+    with lowered.shared:
+        return str(lowered.module.operation.get_asm(enable_debug_info=debug_info))
 
 
 def _hlo(lowered: Lowered) -> Any:

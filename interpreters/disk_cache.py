@@ -28,7 +28,7 @@ def key_of(lowered: Lowered, options: Any, device: Any) -> str:
     of XLA and, for the host, on what its processor can do.
     """
     digest = _DIGEST()
-    with lowered.context:
+    with lowered.shared:
         clone = lowered.module.operation.clone()
         _jaxlib.passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(clone)
         code = io.BytesIO()

@@ -62,9 +62,15 @@ def register_lowering(
 
 
 class _SharedContext:
-    """An MLIR context with what is derived from it; renewed now and then, since contexts never forget."""
+    """An MLIR context with what is derived from it; renewed now and then, since contexts never forget.
+
+    Every thread has its own: XLA's compiler loads dialects into the context of the module it is given, without the GIL,
+    and a context takes no second user meanwhile. In a `with` statement the context is the current one and no other
+    thread's, so a module may also be compiled by a thread that did not build it.
+    """
 
     def __init__(self) -> None:
+        self._in_use = threading.RLock()
         ir = _jaxlib.ir
         registry = ir.DialectRegistry()
         _jaxlib.mlir_ext.register_dialects(registry)
@@ -83,6 +89,15 @@ class _SharedContext:
             self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(code_to_filename=_user_file, frame_limit=10)
             self.unknown = ir.Location.unknown()
 
+    def __enter__(self) -> _SharedContext:
+        self._in_use.acquire()
+        self.context.__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.context.__exit__(*exc)
+        self._in_use.release()
+
 
 def _user_file(code: Any) -> str | None:
     """The file of a code object, None for primax's own."""
@@ -90,8 +105,7 @@ def _user_file(code: Any) -> str | None:
 
 
 _MODULES_PER_CONTEXT = 256
-_lock = threading.Lock()
-_shared: list[_SharedContext] = []
+_thread = threading.local()
 _once: dict[str, Any] = {}
 
 
@@ -118,12 +132,12 @@ def _thread_pool() -> Any:
 
 
 def shared_context() -> _SharedContext:
-    """The MLIR context to build the next module in."""
-    with _lock:
-        if not _shared or _shared[0].modules >= _MODULES_PER_CONTEXT:
-            _shared[:] = [_SharedContext()]
-        _shared[0].modules += 1
-        return _shared[0]
+    """The MLIR context to build this thread's next module in."""
+    shared: _SharedContext | None = getattr(_thread, "shared", None)
+    if shared is None or shared.modules >= _MODULES_PER_CONTEXT:
+        shared = _thread.shared = _SharedContext()
+    shared.modules += 1
+    return shared
 
 
 class ModuleContext:
@@ -532,7 +546,6 @@ class Lowered:
 
     def __init__(self, module: ModuleContext, ordered: list[Any], kept: list[bool]) -> None:
         self.module = module.module
-        self.context = module.context
         self.shared = module.shared
         self.platform = module.platform
         self.host_callbacks = module.host_callbacks
@@ -568,7 +581,7 @@ def lower_to_module(
     kept = list(kept) or [True] * len(jaxpr.invars)
     shared = shared_context()
     ordered = ordered_effects(closed.effects)
-    with shared.context, shared.unknown:
+    with shared, shared.unknown:
         op = ir.Module.create()
         attributes = op.operation.attributes
         attributes["sym_name"] = ir.StringAttr.get(name)

@@ -32,16 +32,15 @@ def to_artifact(lowered: Lowered) -> bytes:
         raise ValueError("a program that calls Python functions cannot be exported")
     if lowered.ordered_effects:
         raise ValueError(f"a program with ordered effects cannot be exported, got {lowered.ordered_effects}")
-    with lowered.context:
-        module = _jaxlib.ir.Module.parse(str(lowered.module), lowered.context)
+    with lowered.shared:
+        module = _jaxlib.ir.Module.parse(str(lowered.module), lowered.shared.context)
         return bytes(_jaxlib.mlir.serialize_portable_artifact(module, artifact_version()))
 
 
 def artifact_text(data: bytes) -> str:
     """An artifact in StableHLO's notation."""
-    context = shared_context().context
-    with context:
-        return str(_jaxlib.mlir.deserialize_portable_artifact(data, context))
+    with shared_context() as shared:
+        return str(_jaxlib.mlir.deserialize_portable_artifact(data, shared.context))
 
 
 _NOT_IN_NAMES = re.compile(r"\W")

@@ -48,7 +48,7 @@ def _compiled(lowered: Any, device: Any, overrides: Mapping[str, Any]) -> Any:
     options = backend.compile_options(device)
     options.env_option_overrides = list(overrides.items())
     devices = _jaxlib.DeviceList((device,))
-    with lowered.context:
+    with lowered.shared:
         return backend.client("cpu").compile_and_load(
             lowered.module, devices, options, host_callbacks=lowered.host_callbacks
         )

@@ -110,7 +110,7 @@ def _operation_with_side_effects(case: Case) -> str:
             return _jaxlib.ir.WalkResult.INTERRUPT
         return _jaxlib.ir.WalkResult.ADVANCE
 
-    with lowered.context:
+    with lowered.shared:
         lowered.module.operation.walk(visit, _jaxlib.ir.WalkOrder.PRE_ORDER)
     return found
 
