@@ -155,6 +155,7 @@ from primax.plugins.exponential import (
     sqrt,
     sqrt_p,
 )
+from primax.plugins.fft import FftType, fft, fft_p
 from primax.plugins.reductions import (
     argmax,
     argmax_p,
@@ -309,6 +310,7 @@ from primax.plugins.trigonometry import (
 __all__ = [
     "AccuracyMode",
     "DotAlgorithmPreset",
+    "FftType",
     "Precision",
     "RoundingMethod",
     "Tolerance",
@@ -421,6 +423,8 @@ __all__ = [
     "expand_dims",
     "expm1",
     "expm1_p",
+    "fft",
+    "fft_p",
     "floor",
     "floor_p",
     "fori_loop",

@@ -17,6 +17,7 @@ BUILTIN_FAMILIES = (
     "cumulative",
     "sorting",
     "dot",
+    "fft",
     "calls",
     "control_flow",
     "custom_derivatives",

@@ -1,0 +1,185 @@
+"""Fourier transforms along trailing axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core, hookimpl
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.arithmetic import conj_p, mul_p
+from primax.plugins.sampling import numbers
+from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, pad_p
+from primax.plugins.structural.arguments import canonical_shape
+
+__all__ = ["FftType", "fft", "fft_p"]
+
+fft_p = core.Primitive("fft")
+
+
+class FftType(IntEnum):
+    """The kinds of Fourier transform.
+
+    Attributes:
+      FFT: of complex numbers.
+      IFFT: its inverse.
+      RFFT: of real numbers; the half of the result along the last axis that determines the other half.
+      IRFFT: its inverse, whose result is real. Imaginary parts that a real result could not have are ignored.
+    """
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+    """The discrete Fourier transform along the last one, two or three axes.
+
+    Args:
+      x: an array. Real numbers are converted to complex ones where those are transformed.
+      fft_type: which transform: an `FftType` or its name.
+      fft_lengths: the lengths of the axes that are transformed, before for `RFFT`, after for `IRFFT`, which has
+        `n // 2 + 1` numbers for a length of n on the other side. With none, nothing is done but to convert.
+
+    Returns:
+      An array, real for `IRFFT` and complex otherwise.
+
+    Raises:
+      TypeError: `x` is complex for `RFFT`, or its numbers have not 32 or 64 bits; `fft_lengths` are not integers.
+      ValueError: there are more than three lengths, or they are not those of the axes; `fft_type` is not one.
+
+    >>> import primax as px
+    >>> px.lax.fft(px.numpy.array([1., 2., 3., 4.]), "RFFT", (4,))
+    Array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
+    """
+    kind = _kind(fft_type)
+    lengths = canonical_shape(fft_lengths, "fft", "fft_lengths")
+    dtype = get_aval(x).dtype
+    if dtypes.is_bool(dtype) or dtypes.is_integer(dtype):
+        dtype = dtypes.to_inexact_dtype(dtype)
+    if kind is not FftType.RFFT and dtypes.is_floating(dtype):
+        dtype = dtypes.to_complex_dtype(dtype)
+    if dtype != get_aval(x).dtype:
+        x = convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
+    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x
+
+
+def _kind(fft_type: Any) -> FftType:
+    found = FftType.__members__.get(fft_type.upper()) if isinstance(fft_type, str) else fft_type
+    if not isinstance(found, FftType):
+        raise ValueError(f"fft: fft_type must be one of {', '.join(FftType.__members__)}, got {fft_type!r}")
+    return found
+
+
+def _abstract_eval(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> ShapedArray:
+    name, rank = fft_type.name, len(fft_lengths)
+    of_real = fft_type is FftType.RFFT
+    accepted = ("float32", "float64") if of_real else ("complex64", "complex128")
+    if x.dtype.name not in accepted:
+        raise TypeError(f"fft: x must be {' or '.join(accepted)} for {name}, got {x.str_short()}")
+    if not 1 <= rank <= 3:
+        raise ValueError(f"fft: fft_lengths must be 1, 2 or 3 lengths, got {rank}: {fft_lengths}")
+    if rank > x.ndim:
+        raise ValueError(f"fft: fft_lengths must not be more than the axes of x, got {fft_lengths} for {x.str_short()}")
+    *outer, last = fft_lengths
+    half = last // 2 + 1
+    lengths = (*outer, half if fft_type is FftType.IRFFT else last)
+    if x.shape[-rank:] != lengths:
+        raise ValueError(
+            f"fft: the last axes of x must have lengths {lengths} for {name} with fft_lengths {fft_lengths}, "
+            f"got {x.str_short()}"
+        )
+    if of_real and not last:
+        raise ValueError(f"fft: fft_lengths must not end in 0 for RFFT, got {fft_lengths}")
+    before = x.shape[:-rank]
+    if of_real:
+        return ShapedArray((*before, *outer, half), dtypes.to_complex_dtype(x.dtype))
+    if fft_type is FftType.IRFFT:
+        return ShapedArray((*before, *outer, last), dtypes.to_floating_dtype(x.dtype))
+    return ShapedArray(x.shape, x.dtype)
+
+
+def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
+    """The matrices of complex transforms are symmetric; those of real ones need each number of a half twice.
+
+    The cotangent of real numbers is the real part of what it would be for complex ones. The inverse transform, which
+    takes the other half for the conjugate of the first, does just this to conjugates.
+    """
+    size = math.prod(fft_lengths)
+    if fft_type is FftType.RFFT:
+        halved = mul_p.bind(conj_p.bind(ct), _weights(ct, size, size / 2, fft_lengths))
+        return [fft_p.bind(halved, fft_type=FftType.IRFFT, fft_lengths=fft_lengths)]
+    if fft_type is FftType.IRFFT:
+        if not size:
+            return [ad.zeros_like_aval(x.aval)]
+        half = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths)
+        return [conj_p.bind(mul_p.bind(half, _weights(half, 1 / size, 2 / size, fft_lengths)))]
+    return [fft_p.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
+
+
+def _weights(half: Any, single: float, paired: float, lengths: tuple[int, ...]) -> Any:
+    """For each number of a half along the last axis one weight: whether or not another is its conjugate."""
+    aval = get_aval(half)
+    single, paired = (aval.dtype.type(weight) for weight in (single, paired))
+    even = int(lengths[-1] % 2 == 0)
+    *outer, last = aval.shape
+    inside = broadcast_in_dim_p.bind(paired, shape=(*outer, last - 1 - even), broadcast_dimensions=())
+    return pad_p.bind(inside, single, padding_config=(*[(0, 0, 0)] * len(outer), (1, even, 0)))
+
+
+def _batch(args: Any, dims: Any, **params: Any) -> Any:
+    return fft_p.bind(batching.moveaxis(args[0], dims[0], 0), **params), 0
+
+
+def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
+    aval = ctx.avals_out[0]
+    if 0 in aval.shape:
+        return [mlir.ir_constant(np.zeros(aval.shape, aval.dtype))]
+    kind = mlir.hlo.FftTypeAttr.get(fft_type.name)
+    return [mlir.hlo.fft(x, kind, mlir.ir.DenseI64ArrayAttr.get(fft_lengths))]
+
+
+def _samples() -> list[core.Sample]:
+    made: list[tuple[FftType, Any, tuple[int, ...]]] = [
+        (FftType.FFT, numbers((2, 3), np.complex64), (3,)),
+        (FftType.IFFT, numbers((2, 3), np.complex64), (2, 3)),
+        (FftType.RFFT, numbers((2, 5)), (5,)),
+        (FftType.RFFT, numbers((2, 2, 4)), (2, 4)),
+        (FftType.IRFFT, numbers((2, 3), np.complex64), (4,)),
+        (FftType.IRFFT, numbers((2, 2, 2), np.complex64), (2, 2, 3)),
+    ]
+    return [
+        core.Sample([x], {"fft_type": kind, "fft_lengths": lengths}, f"{kind.name} {lengths}", reference=_transformed)
+        for kind, x, lengths in made
+    ]
+
+
+_FUNCTIONS = {
+    FftType.FFT: np.fft.fftn,
+    FftType.IFFT: np.fft.ifftn,
+    FftType.RFFT: np.fft.rfftn,
+    FftType.IRFFT: np.fft.irfftn,
+}
+
+
+def _transformed(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
+    return _FUNCTIONS[fft_type](x, fft_lengths, range(-len(fft_lengths), 0))
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.define(
+        fft_p,
+        abstract_eval=_abstract_eval,
+        jvp=ad.linear_jvp(fft_p),
+        transpose=ad.linear_transpose2(fft_p, _transpose),
+        batch=_batch,
+        lowering=_lowering,
+        samples=[_samples],
+    )
