@@ -18,6 +18,7 @@ BUILTIN_FAMILIES = (
     "sorting",
     "dot",
     "fft",
+    "random",
     "calls",
     "control_flow",
     "custom_derivatives",

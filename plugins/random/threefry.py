@@ -1,0 +1,185 @@
+"""Threefry-2x32: bits from a key of two words and a counter, by 20 rounds of adding, rotating and mixing.
+
+J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC '11. How keys are seeded,
+split and counted is jax's, with `jax_threefry_partitionable`, bit for bit. A key here is an array uint32[2].
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, config, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.arithmetic import add_p
+from primax.plugins.bitwise import or_p, shift_left_p, shift_right_logical_p, xor_p
+from primax.plugins.elementwise import Accepts, elementwise_abstract_eval
+from primax.plugins.sampling import samples
+from primax.plugins.structural import (
+    broadcast_in_dim_p,
+    concatenate_p,
+    convert_element_type_p,
+    iota_p,
+    reshape_p,
+    slice_p,
+    squeeze_p,
+)
+
+__all__ = [
+    "RULES",
+    "iota_2x32",
+    "threefry2x32_p",
+    "threefry_fold_in",
+    "threefry_random_bits",
+    "threefry_seed",
+    "threefry_split",
+]
+
+threefry2x32_p = core.Primitive("threefry2x32", multiple_results=True)
+
+_UINT32 = np.dtype(np.uint32)
+_UINTS = {bits: np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)}
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = np.uint32(0x1BD11BDA)
+_WORDS = Accepts("uint32", lambda dtype: dtype == _UINT32)
+
+
+def threefry_seed(seed: Any) -> Any:
+    """The key of an integer of rank 0: its upper and its lower 32 bits."""
+    dtype = get_aval(seed).dtype
+    low = convert_element_type_p.bind(seed, new_dtype=_UINT32, weak_type=False)
+    if dtype.itemsize < 8:
+        return _pair(np.uint32(0), low)
+    high = shift_right_logical_p.bind(seed, dtype.type(32))
+    return _pair(convert_element_type_p.bind(high, new_dtype=_UINT32, weak_type=False), low)
+
+
+def threefry_split(key: Any, shape: tuple[int, ...]) -> Any:
+    """Keys of that shape, uint32[*shape, 2]: the bits at the counts 0, 1, ..."""
+    high, low = threefry2x32_p.bind(*_words(key), *iota_2x32(shape))
+    return concatenate_p.bind(_with_last_axis(high), _with_last_axis(low), dimension=len(shape))
+
+
+def threefry_fold_in(key: Any, data: Any) -> Any:
+    """The key at the count `data`, a uint32 of rank 0."""
+    return _pair(*threefry2x32_p.bind(*_words(key), np.uint32(0), data))
+
+
+def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    """Unsigned integers of 8, 16, 32 or 64 bits, at the counts 0, 1, ...; for fewer than 64 the two words are mixed."""
+    high, low = threefry2x32_p.bind(*_words(key), *iota_2x32(shape))
+    if bit_width == 64:
+        dtype = _UINTS[64]
+        high, low = (convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) for x in (high, low))
+        return or_p.bind(shift_left_p.bind(high, np.uint64(32)), low)
+    mixed = xor_p.bind(high, low)
+    if bit_width == 32:
+        return mixed
+    return convert_element_type_p.bind(mixed, new_dtype=_UINTS[bit_width], weak_type=False)
+
+
+def iota_2x32(shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """The numbers 0, 1, ... of 64 bits in an array of a shape, row by row: their upper and their lower words.
+
+    The upper ones are a scalar where all of them are 0.
+    """
+    size = prod(shape)
+    if not shape:
+        return np.uint32(0), np.uint32(0)
+    if size <= 2**32:
+        return np.uint32(0), _reshape(iota_p.bind(dtype=_UINT32, shape=(size,), dimension=0), shape)
+    with config.enable_x64(True):
+        counts = _reshape(iota_p.bind(dtype=_UINTS[64], shape=(size,), dimension=0), shape)
+        high = shift_right_logical_p.bind(counts, np.uint64(32))
+        return tuple(convert_element_type_p.bind(x, new_dtype=_UINT32, weak_type=False) for x in (high, counts))  # type: ignore[return-value]
+
+
+def _reshape(x: Any, shape: tuple[int, ...]) -> Any:
+    return x if len(shape) == 1 else reshape_p.bind(x, new_sizes=shape, dimensions=None)
+
+
+def _words(key: Any) -> list[Any]:
+    """The two words of a key."""
+    halves = (slice_p.bind(key, start_indices=(i,), limit_indices=(i + 1,), strides=None) for i in (0, 1))
+    return [squeeze_p.bind(half, dimensions=(0,)) for half in halves]
+
+
+def _pair(high: Any, low: Any) -> Any:
+    """The key of two words."""
+    return concatenate_p.bind(_with_last_axis(high), _with_last_axis(low), dimension=0)
+
+
+def _with_last_axis(x: Any) -> Any:
+    shape = get_aval(x).shape
+    return broadcast_in_dim_p.bind(x, shape=(*shape, 1), broadcast_dimensions=tuple(range(len(shape))))
+
+
+_typed_alike = elementwise_abstract_eval("threefry2x32", [_WORDS] * 4)
+
+
+def _threefry2x32_abstract_eval(*avals: ShapedArray) -> list[ShapedArray]:
+    return [_typed_alike(*avals)] * 2
+
+
+def _threefry2x32_jvp(primals: Any, tangents: Any) -> Any:
+    outs = threefry2x32_p.bind(*primals)
+    return outs, [ad.Zero.from_primal_value(out) for out in outs]
+
+
+def _threefry2x32_batch(args: Any, dims: Any) -> Any:
+    outs, dim = batching.broadcasting(threefry2x32_p)(args, dims)
+    return outs, [dim, dim]
+
+
+def _rounds(key0: Any, key1: Any, x: Any, y: Any) -> list[Any]:
+    """The words that two counts are mixed to, under two words of a key."""
+    schedule = (key0, key1, xor_p.bind(xor_p.bind(key0, key1), _PARITY))
+    x, y = add_p.bind(x, key0), add_p.bind(y, key1)
+    for i in range(5):
+        for distance in _ROTATIONS[i % 2]:
+            x = add_p.bind(x, y)
+            left = shift_left_p.bind(y, np.uint32(distance))
+            y = xor_p.bind(or_p.bind(left, shift_right_logical_p.bind(y, np.uint32(32 - distance))), x)
+        x = add_p.bind(x, schedule[(i + 1) % 3])
+        y = add_p.bind(y, add_p.bind(schedule[(i + 2) % 3], np.uint32(i + 1)))
+    return [x, y]
+
+
+@lru_cache(maxsize=64)
+def _program(avals: tuple[ShapedArray, ...]) -> core.ClosedJaxpr:
+    return core.trace_to_jaxpr(_rounds, avals, "threefry2x32")
+
+
+def _threefry2x32_lowering(ctx: mlir.LoweringRuleContext, *args: Any) -> list[Any]:
+    # One function of the module for each signature, however often a program draws.
+    return mlir.call_jaxpr(ctx, "threefry2x32", _program(tuple(ctx.avals_in)), args)
+
+
+def _threefry2x32_reference(*args: Any) -> list[Any]:
+    key0, key1, x, y = np.broadcast_arrays(*args)
+    schedule = (key0, key1, key0 ^ key1 ^ _PARITY)
+    x, y = x + key0, y + key1
+    for i in range(5):
+        for distance in _ROTATIONS[i % 2]:
+            x = x + y
+            y = (y << np.uint32(distance) | y >> np.uint32(32 - distance)) ^ x
+        x, y = x + schedule[(i + 1) % 3], y + schedule[(i + 2) % 3] + np.uint32(i + 1)
+    return [x, y]
+
+
+RULES = {
+    threefry2x32_p: {
+        "abstract_eval": _threefry2x32_abstract_eval,
+        "jvp": _threefry2x32_jvp,
+        "batch": _threefry2x32_batch,
+        "lowering": _threefry2x32_lowering,
+        "samples": [
+            samples([(3,)] * 4, {}, dtype=np.uint32, reference=_threefry2x32_reference),
+            samples([(), (), (2, 3), (2, 3)], {}, dtype=np.uint32, reference=_threefry2x32_reference),
+        ],
+    },
+}
