@@ -20,10 +20,13 @@ __all__ = ["Array"]
 
 
 class _ArrayType(type):
-    """Makes tracers of arrays instances of `Array` too, so that annotations and checks hold while tracing."""
+    """Makes tracers of arrays, and arrays of extended dtypes, instances of `Array` too, for annotations and checks."""
 
     def __instancecheck__(cls, x: object) -> bool:
-        return type(x) is cls or (isinstance(x, Tracer) and isinstance(x.aval, ShapedArray))
+        return type(x) in array_classes or (isinstance(x, Tracer) and isinstance(x.aval, ShapedArray))
+
+
+array_classes: set[type] = set()
 
 
 class Array(Operand, metaclass=_ArrayType):
@@ -324,6 +327,7 @@ def _buffer_aval(b: Any) -> ShapedArray:
     return ShapedArray(aval.shape, aval.dtype, bool(aval.weak_type))
 
 
+array_classes.add(Array)
 register_aval(Array, attrgetter("_b.aval"))
 register_aval(ArrayImpl, _buffer_aval)
 tree.dispatch_registry.register_dataclass_node(Array, ["_b"], [])

@@ -92,8 +92,14 @@ class extended(np.generic):
 class ExtendedDType(abc.ABC):
     """The base of dtypes that numpy does not have; instances are hashable and compare by value.
 
-    A subclass may override `tangent_dtype`, which is `float0` otherwise.
+    A subclass may override `tangent_dtype`, which is `float0` otherwise. Arrays of the dtype exist at run time if it
+    says what an element consists of, in `element_shape` and `element_dtype`.
+
+    Attributes:
+        how_to_read: ends the message when such an array is taken for one of NumPy's.
     """
+
+    how_to_read = "its elements are not numbers"
 
     @property
     @abc.abstractmethod
@@ -109,6 +115,16 @@ class ExtendedDType(abc.ABC):
     def tangent_dtype(self) -> DType:
         """The dtype of tangents of arrays of this dtype."""
         return float0
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """The shape of the array that an element is."""
+        raise TypeError(f"dtype {self} has no representation: it defines no element_shape and element_dtype")
+
+    @property
+    def element_dtype(self) -> np.dtype[Any]:
+        """The dtype of the array that an element is."""
+        raise TypeError(f"dtype {self} has no representation: it defines no element_shape and element_dtype")
 
     def __str__(self) -> str:
         return self.name

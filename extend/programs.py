@@ -35,7 +35,9 @@ class Program:
     def fast_tree(self) -> Any:
         """`out_tree` for jaxlib's dispatcher, to which an `Array` is a node."""
         if self._fast_tree is None:
-            filled = tree.unflatten(self.out_tree, [core.Array(0)] * self.out_tree.num_leaves)
+            filled = tree.unflatten(
+                self.out_tree, [core.logical(core.Array(0), v.aval) for v in self.closed.jaxpr.outvars]
+            )
             self._fast_tree = tree.dispatch_registry.flatten(filled)[1]
         return self._fast_tree
 

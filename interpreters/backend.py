@@ -17,6 +17,7 @@ from primax.core.avals import ShapedArray, get_aval
 from primax.core.dlpack import capsule_dtype, capsule_view
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
+from primax.core.extended import ExtendedArray, physical
 from primax.core.trace import Tracer, escaped
 
 __all__ = [
@@ -273,6 +274,8 @@ def to_buffer(x: Any, device: Any) -> Any:
         return move(b, device, b._committed)
     if isinstance(x, Tracer):
         raise escaped(x)
+    if type(x) is ExtendedArray:
+        return to_buffer(x.base, device)
     return put_host(np.asarray(x), get_aval(x), device)
 
 
@@ -299,7 +302,7 @@ def choose_device(args: Sequence[Any]) -> Any:
       ValueError: arguments are committed to different devices.
     """
     chosen = None
-    for x in args:
+    for x in map(physical, args):
         if type(x) is Array and x._b._committed:
             (device, *_) = x._b._sharding._internal_device_list
             if chosen is None:
@@ -312,12 +315,14 @@ def choose_device(args: Sequence[Any]) -> Any:
     return default_device() if chosen is None else chosen
 
 
-def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Array:
+def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
     """A host value as an array; committed if a device is named."""
     if type(x) is Array:
         if device is None:
             return x
         return Array(move(x._b, device, True))
+    if type(x) is ExtendedArray:
+        return ExtendedArray(put_value(x.base, device=device), x.dtype)
     aval = get_aval(x)
     if aval.weak_type is not weak_type:
         aval = ShapedArray(aval.shape, aval.dtype, weak_type)
@@ -341,6 +346,7 @@ constructor.widen = _widen
 
 def release(x: Any, name: str) -> None:
     """Note of an argument that it was donated to a program, if its buffer was indeed taken."""
+    x = physical(x)
     if type(x) is Array:
         b = x._b
         if b.is_deleted():

@@ -10,8 +10,9 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
-from primax.interpreters import lowering
-from primax.interpreters.lowering import LoweringRuleContext, call_jaxpr, ir_constant
+from primax.interpreters import ir_types
+from primax.interpreters.ir_types import ir_constant
+from primax.interpreters.lowering import LoweringRuleContext, call_jaxpr
 
 __all__ = [
     "aval_to_ir_type",
@@ -35,7 +36,7 @@ def aval_to_ir_type(*context_and_aval: Any) -> Any:
     Args:
       context_and_aval: the type, after the module's context if one likes.
     """
-    return lowering.aval_to_ir_type(context_and_aval[-1])
+    return ir_types.aval_to_ir_type(context_and_aval[-1])
 
 
 def aval_to_ir_types(*context_and_aval: Any) -> Sequence[Any]:

@@ -10,7 +10,8 @@ import numpy as np
 from primax.core import config
 from primax.core.avals import AbstractToken, get_aval
 from primax.interpreters.foreign import TYPED, custom_call
-from primax.interpreters.lowering import LoweringRuleContext, aval_to_ir_type
+from primax.interpreters.ir_types import aval_to_ir_type
+from primax.interpreters.lowering import LoweringRuleContext
 
 __all__ = ["emit_python_callback", "host_results"]
 

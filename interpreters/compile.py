@@ -19,6 +19,7 @@ from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.array import Array
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
+from primax.core.extended import has_extended_dtype, logical, physical, physical_aval
 from primax.core.jaxpr import ClosedJaxpr, Literal, cached, dce_jaxpr
 from primax.interpreters import backend
 from primax.interpreters.lowering import Lowered, lower_to_module
@@ -36,6 +37,8 @@ class Executable:
       keepalives: what the program refers to besides.
       consts: buffers of the program's constants, passed before its inputs.
       kept: for each input whether the program takes it.
+      out_avals: the types of what it returns, those of elements where dtypes are extended.
+      extended: the types of its results, if some are of extended dtypes.
       plain: whether it neither has effects nor calls other code, and all it takes and returns is on the device.
     """
 
@@ -43,6 +46,7 @@ class Executable:
         "__weakref__",
         "consts",
         "device",
+        "extended",
         "handlers",
         "has_tokens",
         "in_avals",
@@ -64,7 +68,10 @@ class Executable:
         self.sharding = backend.sharding_of(device)
         self.kept = lowered.kept
         self.in_avals = closed.in_avals
-        self.out_avals = closed.out_avals
+        self.out_avals = [physical_aval(aval) for aval in closed.out_avals]
+        self.extended = None
+        if any(map(has_extended_dtype, closed.out_avals)):
+            self.extended = closed.out_avals
         self.consts = [backend.to_buffer(x, device) for x in closed.consts]
         self.void = any(map(_is_void, self.out_avals))
         on_device = [aval.update(dtype=np.dtype(np.bool_)) if _is_void(aval) else aval for aval in self.out_avals]
@@ -86,7 +93,7 @@ class Executable:
         Results are arrays; those of dtype float0 are NumPy's.
         """
         device = self.device
-        committed = any(type(x) is Array and x._b._committed for x in args)
+        committed = is_committed(args)
         buffers = [*self.consts]
         for x, kept in zip(args, self.kept, strict=True):
             if kept:
@@ -96,10 +103,17 @@ class Executable:
             outs = run_with_effects(self, buffers, handlers)
         else:
             outs = [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
+        if self.extended:
+            outs = list(map(logical, outs, self.extended))
         if not self.void:
             return outs
         pairs = zip(self.out_avals, outs, strict=True)
         return [np.zeros(aval.shape, float0) if _is_void(aval) else x for aval, x in pairs]
+
+
+def is_committed(args: Sequence[Any]) -> bool:
+    """Whether some of the arguments are arrays that computations must follow to their device."""
+    return any(type(x) is Array and x._b._committed for x in map(physical, args))
 
 
 def _is_void(aval: Any) -> bool:

@@ -14,11 +14,12 @@ from primax.core.array import Array
 from primax.core.avals import get_aval
 from primax.core.diagnostics import blame
 from primax.core.errors import MissingRuleError
+from primax.core.extended import ExtendedArray
 from primax.core.primitive import params_key
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, thread
 from primax.core.tree import dispatch_registry
 from primax.interpreters import backend
-from primax.interpreters.compile import Executable, compile_lowered, lower
+from primax.interpreters.compile import Executable, compile_lowered, is_committed, lower
 from primax.interpreters.nonfinite import refuse, watching
 from primax.interpreters.returned import require_list, type_of
 from primax.interpreters.staging import trace_to_jaxpr
@@ -115,7 +116,7 @@ def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any
     if "jax" in sys.modules and not _reads_alike(args):
         return None
     sharding = executable.sharding
-    committed = any(type(x) is Array and x._b._committed for x in args)
+    committed = is_committed(args)
     count = len(executable.consts) + sum(executable.kept)
     outs = len(executable.out_avals)
     return _FastPath(
@@ -136,7 +137,7 @@ def _reads_alike(args: Sequence[Any]) -> bool:
 
     The flags are part of the dispatcher's key, so that the answer holds as long as they do not change.
     """
-    if all(type(x) is Array for x in args):
+    if all(type(x) is Array or type(x) is ExtendedArray for x in args):
         return True
     theirs = getattr(getattr(sys.modules["jax"], "config", None), "jax_enable_x64", None)
     return theirs is config.enable_x64.value and not any(isinstance(x, _jaxlib.ArrayImpl) for x in args)
@@ -247,7 +248,8 @@ def _one_program(primitive: Any, params: dict[str, Any]) -> Any:
         if watching():
             refuse(primitive.name, outs, args)
         out = outs[0] if single else outs
-        fast = fast_path(executable, _leaf_tree if single else dispatch_registry.flatten(outs)[1], args)
+        out_tree = _leaf_tree if type(out) is Array else dispatch_registry.flatten(out)[1]
+        fast = fast_path(executable, out_tree, args)
         if fast is None:
             if len(slow) >= _MOST_SLOW_PROGRAMS:
                 slow.clear()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from primax.core import _jaxlib
-from primax.interpreters.lowering import LoweringRuleContext, aval_to_ir_types, dtype_to_ir_type, ir_attribute
+from primax.interpreters.ir_types import aval_to_ir_types, dtype_to_ir_type, ir_attribute
+from primax.interpreters.lowering import LoweringRuleContext
 
-__all__ = ["FrozenArray", "build_ffi_lowering_function", "custom_call", "ffi_lowering", "freeze"]
+__all__ = ["FrozenArray", "build_ffi_lowering_function", "custom_call", "ffi_lowering", "freeze", "lapack_target"]
 
 TYPED = 4  # the version of custom calls by which handlers get named attributes of known types
 
@@ -250,3 +252,22 @@ def ffi_lowering(
 
     rule.__name__ = f"ffi_lowering({call_target_name})"
     return rule
+
+
+@cache
+def _register_lapack() -> None:
+    for name, handler, api_version in _jaxlib.lapack.registrations()["cpu"]:
+        _jaxlib.xla_client.register_custom_call_target(name, handler, platform="cpu", api_version=api_version)
+
+
+def lapack_target(routine: str, dtype: Any) -> str:
+    """What the foreign function is called by which jaxlib calls a routine of LAPACK.
+
+    The functions are registered, and LAPACK is loaded from scipy, when the first one is asked for.
+
+    Args:
+      routine: such as `"getrf"`, without the letter of its dtype.
+      dtype: float32, float64, complex64 or complex128.
+    """
+    _register_lapack()
+    return str(_jaxlib.lapack.prepare_lapack_call(f"{routine}_ffi", np.dtype(dtype)))

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import threading
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
-import numpy as np
-
 from primax.core import _jaxlib, rules
-from primax.core.avals import AbstractToken, ShapedArray
+from primax.core.avals import ShapedArray
 from primax.core.diagnostics import blame, shorten, wrong
-from primax.core.dtypes import float0
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, MissingRuleError, RuleError, XlaError
-from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+from primax.core.extended import has_extended_dtype
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, subjaxprs
 from primax.core.recursion import deeper
 from primax.core.source_info import is_internal, summarize
+from primax.interpreters.contexts import SharedContext, shared_context
+from primax.interpreters.elements import holds_extended, over_elements
+from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tokens import TokenSet, no_tokens
 
 __all__ = [
     "LoweringRuleContext",
     "ModuleContext",
-    "aval_to_ir_type",
-    "dtype_to_ir_type",
-    "ir_constant",
     "lower_fun",
     "lower_jaxpr_to_fun",
     "lower_to_module",
@@ -61,85 +57,6 @@ def register_lowering(
     return rule
 
 
-class _SharedContext:
-    """An MLIR context with what is derived from it; renewed now and then, since contexts never forget.
-
-    Every thread has its own: XLA's compiler loads dialects into the context of the module it is given, without the GIL,
-    and a context takes no second user meanwhile. In a `with` statement the context is the current one and no other
-    thread's, so a module may also be compiled by a thread that did not build it.
-    """
-
-    def __init__(self) -> None:
-        self._in_use = threading.RLock()
-        ir = _jaxlib.ir
-        registry = ir.DialectRegistry()
-        _jaxlib.mlir_ext.register_dialects(registry)
-        context = _slim_context_class()()
-        context.append_dialect_registry(registry)
-        context.set_thread_pool(_thread_pool())
-        # The extension modules register the dialects; the Python classes of their operations take long to import.
-        _jaxlib.hlo_ext.register_dialect(context)
-        _jaxlib.chlo_ext.register_dialect(context)
-        _jaxlib.sdy_ext.register_dialect(context)
-        _ = context.dialects["func"]
-        self.context = context
-        self.types: dict[Any, Any] = {}
-        self.modules = 0
-        with context:
-            self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(code_to_filename=_user_file, frame_limit=10)
-            self.unknown = ir.Location.unknown()
-
-    def __enter__(self) -> _SharedContext:
-        self._in_use.acquire()
-        self.context.__enter__()
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self.context.__exit__(*exc)
-        self._in_use.release()
-
-
-def _user_file(code: Any) -> str | None:
-    """The file of a code object, None for primax's own."""
-    return None if is_internal(code.co_filename) else code.co_filename
-
-
-_MODULES_PER_CONTEXT = 256
-_thread = threading.local()
-_once: dict[str, Any] = {}
-
-
-def _slim_context_class() -> Any:
-    found = _once.get("class")
-    if found is None:
-        context_class: Any = _jaxlib.ir.Context
-
-        class SlimContext(context_class):  # type: ignore[misc]
-            """A context that does not load every dialect there is, which takes milliseconds."""
-
-            def __init__(self) -> None:
-                super(context_class, self).__init__()
-
-        found = _once["class"] = SlimContext
-    return found
-
-
-def _thread_pool() -> Any:
-    found = _once.get("pool")
-    if found is None:
-        found = _once["pool"] = _jaxlib.ir.ThreadPool()
-    return found
-
-
-def shared_context() -> _SharedContext:
-    """The MLIR context to build this thread's next module in."""
-    shared: _SharedContext | None = getattr(_thread, "shared", None)
-    if shared is None or shared.modules >= _MODULES_PER_CONTEXT:
-        shared = _thread.shared = _SharedContext()
-    shared.modules += 1
-    return shared
-
-
 class ModuleContext:
     """One StableHLO module being built.
 
@@ -152,7 +69,7 @@ class ModuleContext:
       source: where the equation that is being lowered was made.
     """
 
-    def __init__(self, shared: _SharedContext, module: Any, platform: str, root: Jaxpr) -> None:
+    def __init__(self, shared: SharedContext, module: Any, platform: str, root: Jaxpr) -> None:
         self.shared = shared
         self.root = root
         self.depth = 0
@@ -262,98 +179,9 @@ class LoweringRuleContext:
         self.tokens_out = tokens
 
 
-def _ir_type_makers() -> dict[str, Callable[[], Any]]:
-    ir = _jaxlib.ir
-    signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
-    makers: dict[str, Callable[[], Any]] = {
-        "bool": lambda: signless(1),
-        "float0": lambda: signless(1),
-        "float16": ir.F16Type.get,
-        "bfloat16": ir.BF16Type.get,
-        "float32": ir.F32Type.get,
-        "float64": ir.F64Type.get,
-        "complex64": lambda: ir.ComplexType.get(ir.F32Type.get()),
-        "complex128": lambda: ir.ComplexType.get(ir.F64Type.get()),
-        "float8_e3m4": ir.Float8E3M4Type.get,
-        "float8_e4m3": ir.Float8E4M3Type.get,
-        "float8_e4m3fn": ir.Float8E4M3FNType.get,
-        "float8_e4m3fnuz": ir.Float8E4M3FNUZType.get,
-        "float8_e4m3b11fnuz": ir.Float8E4M3B11FNUZType.get,
-        "float8_e5m2": ir.Float8E5M2Type.get,
-        "float8_e5m2fnuz": ir.Float8E5M2FNUZType.get,
-        "float8_e8m0fnu": ir.Float8E8M0FNUType.get,
-        "float4_e2m1fn": ir.Float4E2M1FNType.get,
-    }
-    for bits in (2, 4, 8, 16, 32, 64):
-        makers[f"int{bits}"] = partial(signless, bits)
-        makers[f"uint{bits}"] = partial(unsigned, bits)
-    return makers
-
-
-def dtype_to_ir_type(dtype: Any) -> Any:
-    """The MLIR element type of a dtype, in the current MLIR context."""
-    makers = _once.get("makers")
-    if makers is None:
-        makers = _once["makers"] = _ir_type_makers()
-    name = "float0" if dtype == float0 else np.dtype(dtype).name
-    try:
-        return makers[name]()
-    except KeyError:
-        raise TypeError(f"dtype {dtype} has no MLIR type") from None
-
-
-def aval_to_ir_type(aval: Any) -> Any:
-    """The MLIR type of values of a type, in the current MLIR context."""
-    if isinstance(aval, AbstractToken):
-        return _jaxlib.hlo_ext.TokenType.get()
-    return _jaxlib.ir.RankedTensorType.get(aval.shape, dtype_to_ir_type(aval.dtype))
-
-
-def aval_to_ir_types(aval: Any) -> Sequence[Any]:
-    """The MLIR types that a value of this type occupies: one."""
-    return (aval_to_ir_type(aval),)
-
-
-def cached_ir_type(shared: _SharedContext, aval: Any) -> Any:
-    """`aval_to_ir_type`, kept per context."""
-    found = shared.types.get(aval)
-    if found is None:
-        found = shared.types[aval] = aval_to_ir_type(aval)
-    return found
-
-
-def ir_attribute(value: Any) -> Any:
-    """A NumPy array or scalar as a dense elements attribute."""
-    ir = _jaxlib.ir
-    array = np.asarray(value)
-    if array.dtype == float0:
-        array = np.zeros(array.shape, np.bool_)
-    element = dtype_to_ir_type(array.dtype)
-    if array.size and array.ndim and array.strides.count(0) == array.ndim:
-        one = np.asarray(array[(0,) * array.ndim]).reshape(1)
-        return ir.DenseElementsAttr.get(one, type=element, shape=array.shape)
-    if not array.flags.c_contiguous:
-        array = array.copy()
-    return ir.DenseElementsAttr.get(array, type=element, shape=array.shape)
-
-
-def ir_constant(value: Any, aval: Any = None) -> Any:
-    """A NumPy array or a scalar as an IR value; `aval` gives the dtype of Python scalars."""
-    array = np.asarray(value) if aval is None else np.asarray(value, aval.dtype)
-    attribute = ir_attribute(array)
-    create = _jaxlib.ir.Operation.create
-    return create("stablehlo.constant", [attribute.type], (), {"value": attribute}).results[0]
-
-
 def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """The IR values of one application of a primitive."""
-    key: Any = (ctx.primitive, ctx.module_context.platform)
-    rule = _functions.get(key)
-    if rule is None:
-        key = ctx.primitive
-        rule = _functions.get(key)
-        if rule is None:
-            key, rule = find_lowering(ctx)
+    key, rule = _rule_of(ctx)
     try:
         out = rule(ctx, *args, **params)
     except Exception as error:
@@ -381,6 +209,18 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
             if x.type != aval_to_ir_type(aval):
                 raise _wrong(ctx, key, f"returned {x.type} for a result of type {aval.str_short()}")
     return outs
+
+
+def _rule_of(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
+    """`find_lowering`, quickly where the plugins are active already."""
+    key: Any = (ctx.primitive, ctx.module_context.platform)
+    rule = _functions.get(key)
+    if rule is None:
+        key = ctx.primitive
+        rule = _functions.get(key)
+        if rule is None:
+            return find_lowering(ctx)
+    return key, rule
 
 
 def _wrong(ctx: LoweringRuleContext, key: Any, text: str) -> RuleError:
@@ -429,6 +269,7 @@ def jaxpr_subcomp(
     unknown = module.shared.unknown
     source = None
     location = unknown
+    extended = holds_extended(jaxpr)
     for eqn in jaxpr.eqns:
         if eqn.source_info is not source:
             source = eqn.source_info
@@ -448,7 +289,10 @@ def jaxpr_subcomp(
             if ordered:
                 ctx.tokens_in = TokenSet({effect: tokens[effect] for effect in ordered})
             module.source = source
-            outs = lower_eqn(ctx, values, eqn.params)
+            if extended and _is_by_elements(ctx, eqn.params):
+                outs = inline_jaxpr(ctx, over_elements(eqn.primitive, eqn.params, ctx.avals_in, ctx.avals_out), values)
+            else:
+                outs = lower_eqn(ctx, values, eqn.params)
             if ordered:
                 if ctx.tokens_out is None:
                     raise _wrong(ctx, eqn.primitive, "has ordered effects and must call ctx.set_tokens_out")
@@ -456,6 +300,22 @@ def jaxpr_subcomp(
         env.update(zip(eqn.outvars, outs, strict=True))
     results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
     return results, tokens
+
+
+def physical_lowering(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a lowering rule that itself takes arrays of extended dtypes as the arrays of their elements.
+
+    Other primitives, except those that hold programs, are lowered by their batching rules where such arrays occur.
+    """
+    rule.physical = True  # type: ignore[attr-defined]
+    return rule
+
+
+def _is_by_elements(ctx: LoweringRuleContext, params: dict[str, Any]) -> bool:
+    """Whether an equation deals with arrays of extended dtypes and knows nothing of their elements."""
+    if not any(map(has_extended_dtype, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
+        return False
+    return not getattr(_rule_of(ctx)[1], "physical", False)
 
 
 def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) -> Any:
@@ -478,7 +338,7 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
     with deeper(), ir.InsertionPoint(function.add_entry_block()):
         arguments = list(function.arguments)
         tokens = dict(zip(ordered, arguments, strict=False))
-        consts = [ir_constant(np.asarray(value)) for value in closed.consts]
+        consts = list(map(ir_constant, closed.consts))
         outs, tokens = jaxpr_subcomp(module, closed.jaxpr, tokens, consts, arguments[len(ordered) :])
         _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
     module.depth -= 1
@@ -508,7 +368,7 @@ def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: S
 
 def inline_jaxpr(ctx: LoweringRuleContext, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Build the IR of a closed jaxpr in place."""
-    consts = [ir_constant(np.asarray(value)) for value in closed.consts]
+    consts = list(map(ir_constant, closed.consts))
     outs, tokens = jaxpr_subcomp(ctx.module_context, closed.jaxpr, ctx.tokens_in, consts, args)
     if ctx.tokens_in:
         ctx.set_tokens_out({effect: tokens[effect] for effect in ctx.tokens_in})
@@ -608,9 +468,7 @@ def lower_to_module(
             values = arguments[len(ordered) :]
             consts, given = values[: len(constvars)], iter(values[len(constvars) :])
             if embed:
-                consts = [
-                    ir_constant(np.asarray(x), v.aval) for v, x in zip(jaxpr.constvars, closed.consts, strict=True)
-                ]
+                consts = [ir_constant(x, v.aval) for v, x in zip(jaxpr.constvars, closed.consts, strict=True)]
             args = [next(given) if k else None for k in kept]
             outs, tokens = jaxpr_subcomp(module, jaxpr, tokens, consts, args)
             _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])

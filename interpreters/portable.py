@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from primax.core import _jaxlib
-from primax.interpreters.lowering import Lowered, ModuleContext, shared_context
+from primax.interpreters.contexts import shared_context
+from primax.interpreters.lowering import Lowered, ModuleContext
 
 __all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "to_artifact"]
 

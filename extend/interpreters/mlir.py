@@ -21,20 +21,18 @@ from primax.interpreters.builders import (
     shape_tensor,
     token_type,
 )
+from primax.interpreters.ir_types import cached_ir_type, dtype_to_ir_type, ir_attribute, ir_constant
 from primax.interpreters.lowering import (
     LoweringRuleContext,
     ModuleContext,
     broadcast_scalar,
-    cached_ir_type,
     call_jaxpr,
-    dtype_to_ir_type,
     inline_jaxpr,
-    ir_attribute,
-    ir_constant,
     jaxpr_subcomp,
     lower_fun,
     lower_jaxpr_to_fun,
     nary,
+    physical_lowering,
     register_lowering,
 )
 from primax.interpreters.portable import call_artifact
@@ -42,7 +40,7 @@ from primax.interpreters.tokens import TokenSet
 
 if TYPE_CHECKING:
     from primax.interpreters.callbacks import emit_python_callback, host_results
-    from primax.interpreters.foreign import custom_call
+    from primax.interpreters.foreign import custom_call, lapack_target
 
 __all__ = [
     "LoweringRuleContext",
@@ -68,12 +66,14 @@ __all__ = [
     "ir_constant",
     "ir_constants",
     "jaxpr_subcomp",
+    "lapack_target",
     "lower_fun",
     "lower_jaxpr_to_fun",
     "lowering_rules",
     "module_to_bytecode",
     "module_to_string",
     "nary",
+    "physical_lowering",
     "register_lowering",
     "shape_tensor",
     "token_type",
@@ -84,6 +84,7 @@ _FUNCTIONS = {
     "custom_call": "primax.interpreters.foreign",
     "emit_python_callback": "primax.interpreters.callbacks",
     "host_results": "primax.interpreters.callbacks",
+    "lapack_target": "primax.interpreters.foreign",
 }
 
 

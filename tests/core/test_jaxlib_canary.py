@@ -100,9 +100,9 @@ def test_a_traceback_knows_its_frames_and_a_scope_cuts_it(jaxlib):
 
 
 def test_tracebacks_become_locations(jaxlib):
-    lowering = importlib.import_module("primax.interpreters.lowering")
+    lowering = importlib.import_module("primax.interpreters.contexts")
     shared = lowering.shared_context()
-    with shared.context:
+    with shared:
         assert Path(__file__).name in str(shared.locations.get(jaxlib.Traceback.get_traceback()))
 
 

@@ -1,0 +1,148 @@
+"""Arrays of dtypes that numpy does not have: each element is a small array of another dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.core import tree
+from primax.core.array import array_classes
+from primax.core.avals import ShapedArray, register_aval
+from primax.core.dtypes import ExtendedDType
+from primax.core.operand import Operand
+
+__all__ = ["ExtendedArray", "has_extended_dtype", "physical_aval"]
+
+
+def has_extended_dtype(aval: Any) -> bool:
+    """Whether values of a type are arrays of an extended dtype."""
+    return isinstance(getattr(aval, "dtype", None), ExtendedDType)
+
+
+def physical_aval(aval: Any) -> Any:
+    """The type of the array that holds the elements of an array of an extended dtype; other types as they are.
+
+    Its leading axes are those of the array, its last ones those of an element.
+    """
+    if not has_extended_dtype(aval):
+        return aval
+    dtype = aval.dtype
+    return ShapedArray((*aval.shape, *dtype.element_shape), dtype.element_dtype, vma=aval.vma)
+
+
+class ExtendedArray(Operand):
+    """An immutable array of an extended dtype.
+
+    Args:
+      base: the array of its elements, whose last axes are those of an element.
+      dtype: the extended dtype.
+
+    Its operators and methods are those of `Array` as far as they say nothing about the numbers in an element.
+    """
+
+    __slots__ = ("__weakref__", "base", "dtype")
+
+    base: Any
+    dtype: Any
+
+    def __init__(self, base: Any, dtype: Any) -> None:
+        self.base = base
+        self.dtype = dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.base.shape
+        return shape[: len(shape) - len(self.dtype.element_shape)]
+
+    @property
+    def aval(self) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return False
+
+    @property
+    def sharding(self) -> Any:
+        return self.base.sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether computations must follow this array to its device."""
+        return self.base.committed  # type: ignore[no-any-return]
+
+    def devices(self) -> set[Any]:
+        """The devices that hold this array."""
+        return self.base.devices()  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> Any:
+        """The device that holds this array, or its sharding if there are several."""
+        return self.base.device
+
+    def block_until_ready(self) -> ExtendedArray:
+        """Wait until the value has been computed; returns this array."""
+        self.base.block_until_ready()
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the value has been computed."""
+        return self.base.is_ready()  # type: ignore[no-any-return]
+
+    def copy_to_host_async(self) -> None:
+        """Start bringing the elements to the host."""
+        self.base.copy_to_host_async()
+
+    def platform(self) -> str:
+        """The platform of the array's device, such as `cpu`."""
+        return self.base.platform()  # type: ignore[no-any-return]
+
+    def delete(self) -> None:
+        """Free the buffer now; reading the array afterwards raises."""
+        self.base.delete()
+
+    def is_deleted(self) -> bool:
+        """Whether the buffer was donated or deleted."""
+        return self.base.is_deleted()  # type: ignore[no-any-return]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise TypeError(f"an array of dtype {self.dtype} has no value as a NumPy array; {self.dtype.how_to_read}")
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"an array of dtype {self.dtype} is neither true nor false")
+
+    def __repr__(self) -> str:
+        if self.is_deleted():
+            return f"<deleted Array {self.aval.str_short()}>"
+        return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.base}"
+
+    def __copy__(self) -> ExtendedArray:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ExtendedArray:
+        return ExtendedArray(self.base.__deepcopy__(memo), self.dtype)
+
+    def __reduce__(self) -> Any:
+        return ExtendedArray, (self.base, self.dtype)
+
+
+def physical(x: Any) -> Any:
+    """The array of the elements of an array of an extended dtype; other values as they are."""
+    return x.base if type(x) is ExtendedArray else x
+
+
+def logical(base: Any, aval: Any) -> Any:
+    """The inverse of `physical` for a value of a given type."""
+    return ExtendedArray(base, aval.dtype) if has_extended_dtype(aval) else base
+
+
+register_aval(ExtendedArray, lambda x: x.aval)
+array_classes.add(ExtendedArray)
+tree.dispatch_registry.register_dataclass_node(ExtendedArray, ["base"], ["dtype"])

@@ -1,0 +1,90 @@
+"""The MLIR contexts that modules are built in: one at a time for each thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from primax.core import _jaxlib
+from primax.core.source_info import is_internal
+
+__all__ = ["SharedContext", "shared_context"]
+
+
+class SharedContext:
+    """An MLIR context with what is derived from it; renewed now and then, since contexts never forget.
+
+    Every thread has its own: XLA's compiler loads dialects into the context of the module it is given, without the GIL,
+    and a context takes no second user meanwhile. In a `with` statement the context is the current one and no other
+    thread's, so a module may also be compiled by a thread that did not build it.
+    """
+
+    def __init__(self) -> None:
+        self._in_use = threading.RLock()
+        ir = _jaxlib.ir
+        registry = ir.DialectRegistry()
+        _jaxlib.mlir_ext.register_dialects(registry)
+        context = _slim_context_class()()
+        context.append_dialect_registry(registry)
+        context.set_thread_pool(_thread_pool())
+        # The extension modules register the dialects; the Python classes of their operations take long to import.
+        _jaxlib.hlo_ext.register_dialect(context)
+        _jaxlib.chlo_ext.register_dialect(context)
+        _jaxlib.sdy_ext.register_dialect(context)
+        _ = context.dialects["func"]
+        self.context = context
+        self.types: dict[Any, Any] = {}
+        self.modules = 0
+        with context:
+            self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(code_to_filename=_user_file, frame_limit=10)
+            self.unknown = ir.Location.unknown()
+
+    def __enter__(self) -> SharedContext:
+        self._in_use.acquire()
+        self.context.__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.context.__exit__(*exc)
+        self._in_use.release()
+
+
+def _user_file(code: Any) -> str | None:
+    """The file of a code object, None for primax's own."""
+    return None if is_internal(code.co_filename) else code.co_filename
+
+
+_MODULES_PER_CONTEXT = 256
+_thread = threading.local()
+_once: dict[str, Any] = {}
+
+
+def _slim_context_class() -> Any:
+    found = _once.get("class")
+    if found is None:
+        context_class: Any = _jaxlib.ir.Context
+
+        class SlimContext(context_class):  # type: ignore[misc]
+            """A context that does not load every dialect there is, which takes milliseconds."""
+
+            def __init__(self) -> None:
+                super(context_class, self).__init__()
+
+        found = _once["class"] = SlimContext
+    return found
+
+
+def _thread_pool() -> Any:
+    found = _once.get("pool")
+    if found is None:
+        found = _once["pool"] = _jaxlib.ir.ThreadPool()
+    return found
+
+
+def shared_context() -> SharedContext:
+    """The MLIR context to build this thread's next module in."""
+    shared: SharedContext | None = getattr(_thread, "shared", None)
+    if shared is None or shared.modules >= _MODULES_PER_CONTEXT:
+        shared = _thread.shared = SharedContext()
+    shared.modules += 1
+    return shared

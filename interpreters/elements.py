@@ -1,0 +1,66 @@
+"""How a primitive that treats elements alike, whatever they are, is lowered where they are small arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.core.extended import has_extended_dtype, physical_aval
+from primax.core.jaxpr import ClosedJaxpr
+from primax.interpreters.batching import AxisData, batch_flat, to_dim
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["holds_extended", "over_elements"]
+
+
+def over_elements(
+    primitive: Any, params: dict[str, Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
+) -> ClosedJaxpr:
+    """The program by which a primitive is computed on the arrays of the elements of extended dtypes.
+
+    An array of such a dtype is a batch of arrays, one for each number in an element: the mapped axes are the last.
+
+    Args:
+      primitive: moves elements about, or selects some, without looking into them.
+      params: its parameters.
+      in_avals: the types of its arguments.
+      out_avals: the types of its results.
+    """
+    (sizes,) = {aval.dtype.element_shape for aval in (*in_avals, *out_avals) if has_extended_dtype(aval)}
+
+    def bind(*xs: Any) -> Sequence[Any]:
+        out = primitive.bind(*xs, **params)
+        return out if primitive.multiple_results else [out]  # type: ignore[no-any-return]
+
+    fun: Callable[..., Sequence[Any]] = bind
+    for size in reversed(sizes):
+        fun = _mapped(fun, AxisData(None, size), in_avals, out_avals)
+    return trace_to_jaxpr(fun, list(map(physical_aval, in_avals)), primitive.name)
+
+
+def _mapped(
+    fun: Callable[..., Sequence[Any]],
+    axis: AxisData,
+    in_avals: Sequence[Any],
+    out_avals: Sequence[Any],
+) -> Callable[..., Sequence[Any]]:
+    """A function over the first of the axes of elements, from one that lacks it."""
+    dims = list(map(_axis_of_elements, in_avals))
+    wanted = list(map(_axis_of_elements, out_avals))
+
+    def over(*xs: Any) -> list[Any]:
+        outs, found = batch_flat(fun, axis, xs, dims)
+        return [to_dim(x, axis.size, dim, to) for x, dim, to in zip(outs, found, wanted, strict=True)]
+
+    return over
+
+
+def _axis_of_elements(aval: Any) -> int | None:
+    return len(aval.shape) if has_extended_dtype(aval) else None
+
+
+def holds_extended(jaxpr: Any) -> bool:
+    """Whether a program has values of extended dtypes, those of the programs it holds left aside."""
+    if any(has_extended_dtype(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)):
+        return True
+    return any(has_extended_dtype(v.aval) for eqn in jaxpr.eqns for v in eqn.outvars)
