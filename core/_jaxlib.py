@@ -54,6 +54,7 @@ _LAZY = {
     "sdy_ext": "jaxlib.mlir._mlir_libs._sdy",
     "mlir_ext": "jaxlib.mlir._mlir_libs._jax_mlir_ext",
     "xla_client": "jaxlib.xla_client",
+    "lapack": "jaxlib.lapack",
     "weakref_lru_cache": "jaxlib.weakref_lru_cache",
     "version": "jaxlib.version",
 }

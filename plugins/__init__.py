@@ -18,6 +18,7 @@ BUILTIN_FAMILIES = (
     "sorting",
     "dot",
     "fft",
+    "linalg",
     "random",
     "calls",
     "control_flow",

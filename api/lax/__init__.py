@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from primax.plugins.accuracy import AccuracyMode, Tolerance
 from primax.plugins.arithmetic import (
     abs,
@@ -589,3 +592,10 @@ __all__ = [
     "zeta",
     "zeta_p",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `linalg` when it is first used."""
+    if name == "linalg":
+        return import_module("primax.lax.linalg")
+    raise AttributeError(f"module 'primax.lax' has no attribute {name!r}")

@@ -1,0 +1,7 @@
+"""Factorizations of matrices and systems of equations under jax.lax.linalg's names."""
+
+from __future__ import annotations
+
+from primax.plugins.linalg import cholesky, cholesky_p, triangular_solve, triangular_solve_p
+
+__all__ = ["cholesky", "cholesky_p", "triangular_solve", "triangular_solve_p"]

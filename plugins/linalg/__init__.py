@@ -1,0 +1,20 @@
+"""Linear algebra: factorizations of matrices, and systems of equations, by LAPACK on CPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import hookimpl
+from primax.plugins.linalg import positive as _positive
+from primax.plugins.linalg import triangular as _triangular
+from primax.plugins.linalg.positive import cholesky, cholesky_p
+from primax.plugins.linalg.triangular import triangular_solve, triangular_solve_p
+
+__all__ = ["cholesky", "cholesky_p", "triangular_solve", "triangular_solve_p"]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for part in (_positive, _triangular):
+        for primitive, rules in part.RULES.items():
+            registry.define(primitive, **rules)

@@ -1,0 +1,105 @@
+"""Calls of LAPACK for stacks of matrices, and what their lowering rules have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import ShapedArray
+from primax.extend.interpreters import mlir
+from primax.plugins.elementwise import ir_full
+
+__all__ = ["flag", "ir_empty", "ir_tril", "lapack_call", "letter", "unless_failed"]
+
+
+def letter(character: str) -> Any:
+    """A letter by which LAPACK's routines are told what to do."""
+    return np.uint8(ord(character))
+
+
+def flag(condition: bool, yes: str, no: str) -> Any:
+    """One of two letters."""
+    return letter(yes if condition else no)
+
+
+def _layout(rank: int, batch: int) -> tuple[int, ...]:
+    """Axes, the fastest first: matrices by columns, and otherwise rows, as in NumPy."""
+    rows = range(rank - 1, -1, -1)
+    return (rank - 2, rank - 1, *rows[2:]) if rank - batch == 2 else tuple(rows)
+
+
+def lapack_call(
+    routine: str,
+    batch: Sequence[int],
+    operands: Sequence[tuple[Any, ShapedArray]],
+    results: Sequence[ShapedArray],
+    attributes: Mapping[str, Any] | None = None,
+    aliases: Mapping[int, int] | None = None,
+) -> list[Any]:
+    """The results of a routine of LAPACK, applied to each element of a stack.
+
+    Args:
+      routine: its name without the letter of the dtype.
+      batch: the shape of the stack.
+      operands: IR values with their types: matrices, vectors or numbers, behind the axes of the stack. The dtype
+        of the first decides on the routine.
+      results: likewise the types of what it returns.
+      attributes: how it is called.
+      aliases: for positions of operands, the results that take over their memory.
+    """
+    count = len(batch)
+    return list(
+        mlir.custom_call(
+            mlir.lapack_target(routine, operands[0][1].dtype),
+            operands=[x for x, _ in operands],
+            result_types=[mlir.aval_to_ir_type(aval) for aval in results],
+            backend_config=attributes or {},
+            api_version=4,
+            operand_output_aliases=aliases,
+            operand_layouts=[_layout(aval.ndim, count) for _, aval in operands],
+            result_layouts=[_layout(aval.ndim, count) for aval in results],
+        ).results
+    )
+
+
+def unless_failed(
+    info: Any, batch: Sequence[int], results: Sequence[tuple[Any, ShapedArray]], direction: str = "EQ"
+) -> list[Any]:
+    """Results of a routine, NaN where its code is not as `direction` says in comparison with 0.
+
+    Args:
+      info: the codes, an int32 for each element of the stack.
+      batch: the shape of the stack.
+      results: IR values with their types.
+      direction: `"EQ"`, or `"GE"` where positive codes are no failures.
+    """
+    hlo, ir = mlir.hlo, mlir.ir
+    zero = ir_full(0, ShapedArray(tuple(batch), np.dtype(np.int32)))
+    fine = hlo.compare(
+        info, zero, hlo.ComparisonDirectionAttr.get(direction), compare_type=hlo.ComparisonTypeAttr.get("SIGNED")
+    )
+    dims = ir.DenseI64ArrayAttr.get(list(range(len(batch))))
+    found = []
+    for x, aval in results:
+        truths = mlir.aval_to_ir_type(ShapedArray(aval.shape, np.dtype(np.bool_)))
+        found.append(hlo.select(hlo.broadcast_in_dim(truths, fine, dims), x, ir_full(np.nan, aval)))
+    return found
+
+
+def ir_empty(avals: Sequence[ShapedArray]) -> list[Any]:
+    """Results that have no elements."""
+    return [mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in avals]
+
+
+def ir_tril(x: Any, aval: ShapedArray) -> Any:
+    """Matrices with zeros above the diagonal."""
+    hlo, ir = mlir.hlo, mlir.ir
+    kind = mlir.aval_to_ir_type(ShapedArray(aval.shape, np.dtype(np.int32)))
+    int64 = ir.IntegerType.get_signless(64)
+    rows, columns = (hlo.iota(kind, ir.IntegerAttr.get(int64, axis)) for axis in (aval.ndim - 2, aval.ndim - 1))
+    below = hlo.compare(
+        rows, columns, hlo.ComparisonDirectionAttr.get("GE"), compare_type=hlo.ComparisonTypeAttr.get("SIGNED")
+    )
+    return hlo.select(below, x, ir_full(0, aval))

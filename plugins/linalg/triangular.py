@@ -1,0 +1,207 @@
+"""Systems of linear equations with triangular matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins import arithmetic
+from primax.plugins.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
+from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call
+from primax.plugins.linalg.matrices import conj, matmul, mt, require_matrix, require_square, tril, triu
+from primax.plugins.linalg.sampling import dominant, vary_diagonal
+from primax.plugins.sampling import numbers
+from primax.plugins.structural import expand_dims, reshape_p, squeeze_p
+
+__all__ = ["RULES", "triangular_solve", "triangular_solve_p"]
+
+triangular_solve_p = core.Primitive("triangular_solve")
+
+
+def triangular_solve(
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """The solutions X of op(a) X = b, or of X op(a) = b, where `a` is triangular.
+
+    Args:
+      a: matrices of shape (..., n, n); one triangle is read.
+      b: matrices of the dtype of `a` and of shape (..., n, k) if `left_side`, else (..., k, n); or vectors (..., n).
+      left_side: whether op(a) stands to the left of X.
+      lower: whether `a` is lower triangular rather than upper.
+      transpose_a: whether op transposes.
+      conjugate_a: whether op conjugates.
+      unit_diagonal: whether the diagonal of `a` is taken to be ones, and not read.
+
+    Returns:
+      An array of the shape and dtype of `b`. Where a matrix is singular there are infinities or NaN.
+
+    Raises:
+      TypeError: dtypes differ or are not floating or complex, or shapes do not fit.
+      ValueError: `a` is not square.
+
+    >>> import primax as px
+    >>> a, b = px.numpy.array([[2.0, 0.0], [1.0, 4.0]]), px.numpy.array([2.0, 9.0])
+    >>> px.lax.linalg.triangular_solve(a, b, left_side=True, lower=True)
+    Array([1., 2.], dtype=float32)
+    """
+    a_aval, rank = get_aval(a), len(get_aval(b).shape)
+    vectors = rank == a_aval.ndim - 1
+    if vectors:
+        b = expand_dims(b, (rank if left_side else rank - 1,))
+    out = triangular_solve_p.bind(
+        a,
+        b,
+        left_side=bool(left_side),
+        lower=bool(lower),
+        transpose_a=bool(transpose_a),
+        conjugate_a=bool(conjugate_a) and dtypes.is_complex(a_aval.dtype),
+        unit_diagonal=bool(unit_diagonal),
+    )
+    return squeeze_p.bind(out, dimensions=(rank if left_side else rank - 1,)) if vectors else out
+
+
+def _abstract_eval(a: ShapedArray, b: ShapedArray, *, left_side: bool, **params: Any) -> ShapedArray:
+    require_square("triangular_solve", a, "a", INEXACT)
+    require_matrix("triangular_solve", b, "b", INEXACT)
+    if a.dtype != b.dtype:
+        raise TypeError(f"triangular_solve: a and b must have one dtype, got {a.str_short()} and {b.str_short()}")
+    if a.shape[:-2] != b.shape[:-2]:
+        raise TypeError(
+            f"triangular_solve: a and b must have the same leading axes, got {a.shape[:-2]} and {b.shape[:-2]} for "
+            f"{a.str_short()} and {b.str_short()}"
+        )
+    which, size = ("rows", b.shape[-2]) if left_side else ("columns", b.shape[-1])
+    if size != a.shape[-1]:
+        raise TypeError(
+            f"triangular_solve: b must have as many {which} as a, {a.shape[-1]}, got {size} for {a.str_short()} and "
+            f"{b.str_short()}"
+        )
+    return ShapedArray(b.shape, b.dtype)
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    """op(a) dX = db - op(da) X; likewise from the right."""
+    (a, b), (ta, tb) = primals, tangents
+    x = triangular_solve_p.bind(a, b, **params)
+    if type(ta) is ad.Zero:
+        if type(tb) is ad.Zero:
+            return x, ad.Zero.from_primal_value(x)
+        return x, triangular_solve_p.bind(a, tb, **params)
+    inner = int(params["unit_diagonal"])
+    moved = tril(ta, -inner) if params["lower"] else triu(ta, inner)
+    if params["transpose_a"]:
+        moved = mt(moved)
+    if params["conjugate_a"]:
+        moved = conj(moved)
+    change = arithmetic.neg_p.bind(matmul(moved, x) if params["left_side"] else matmul(x, moved))
+    return x, triangular_solve_p.bind(a, ad.add_tangents(change, tb), **params)
+
+
+def _transpose(ct: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> Any:
+    if type(a) is ad.UndefinedPrimal:
+        raise TypeError("triangular_solve is linear in b, but not in a")
+    if type(ct) is ad.Zero:
+        return None, ad.Zero(b.aval)
+    return None, triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **params)
+
+
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, left_side: bool, **params: Any) -> Any:
+    (a, b), (a_dim, b_dim) = args, dims
+    if a_dim is None and b_dim is None:
+        return triangular_solve_p.bind(a, b, left_side=left_side, **params), None
+    if a_dim is not None:
+        a, b = batching.to_dim(a, axis.size, a_dim, 0), batching.to_dim(b, axis.size, b_dim, 0)
+        return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
+    # The matrix is the same for all: the mapped axis becomes more columns, or rows, of one right-hand side.
+    rank = len(get_aval(b).shape)
+    free = rank - 2 if left_side else rank - 3
+    b = batching.moveaxis(b, b_dim, free)
+    shape = get_aval(b).shape
+    merged = (*shape[:free], shape[free] * shape[free + 1], *shape[free + 2 :])
+    b = reshape_p.bind(b, new_sizes=merged, dimensions=None)
+    out = triangular_solve_p.bind(a, b, left_side=left_side, **params)
+    return reshape_p.bind(out, new_sizes=shape, dimensions=None), free
+
+
+def _lowering(
+    ctx: mlir.LoweringRuleContext, a: Any, b: Any, *, transpose_a: bool, conjugate_a: bool, **params: Any
+) -> Any:
+    hlo = mlir.hlo
+    if conjugate_a and not transpose_a:
+        a = mlir.chlo.conj(a)
+    transpose = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
+    flags = {name: mlir.ir.BoolAttr.get(value) for name, value in params.items()}
+    return [hlo.triangular_solve(a, b, transpose_a=hlo.TransposeAttr.get(transpose), **flags)]
+
+
+def _cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, **params: Any) -> Any:
+    a_aval, b_aval = ctx.avals_in
+    if not b_aval.size:
+        return ir_empty([b_aval])
+    if a_aval.dtype not in FLOAT32_64_OR_COMPLEX:
+        return _lowering(ctx, a, b, **params)
+    transpose_a, conjugate_a = params["transpose_a"], params["conjugate_a"]
+    if conjugate_a and not transpose_a:
+        a = mlir.chlo.conj(a)
+    attributes = {
+        "side": flag(params["left_side"], "L", "R"),
+        "uplo": flag(params["lower"], "L", "U"),
+        "trans_x": flag(transpose_a, "C" if conjugate_a else "T", "N"),
+        "diag": flag(params["unit_diagonal"], "U", "N"),
+    }
+    return lapack_call("trsm", b_aval.shape[:-2], [(a, a_aval), (b, b_aval)], [b_aval], attributes, {1: 0})
+
+
+def _solved(
+    a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
+) -> Any:
+    a = np.tril(a) if lower else np.triu(a)
+    if unit_diagonal:
+        a = a * (1 - np.eye(a.shape[-1])) + np.eye(a.shape[-1])
+    a = a.swapaxes(-1, -2) if transpose_a else a
+    a = a.conj() if conjugate_a else a
+    inverse = np.linalg.inv(a)
+    return inverse @ b if left_side else b @ inverse
+
+
+def _samples() -> list[core.Sample]:
+    names = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
+    made: list[tuple[Any, Any, Any, tuple[int, ...]]] = [
+        ((3, 3), (3, 2), np.float32, (1, 1, 0, 0, 0)),
+        ((3, 3), (2, 3), np.float32, (0, 0, 1, 0, 1)),
+        ((2, 2, 2), (2, 2, 3), np.float32, (1, 0, 0, 0, 0)),
+        ((2, 2), (2, 3), np.complex64, (1, 1, 1, 1, 0)),
+        ((2, 2), (3, 2), np.complex64, (0, 1, 0, 1, 1)),
+    ]
+    return [
+        core.Sample(
+            [dominant(of_a, dtype), numbers(of_b, dtype, 5)],
+            dict(zip(names, map(bool, flags), strict=True)),
+            vary=vary_diagonal,
+            reference=_solved,
+        )
+        for of_a, of_b, dtype, flags in made
+    ]
+
+
+RULES = {
+    triangular_solve_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "lowering": {None: _lowering, "cpu": _cpu_lowering},
+        "samples": [_samples],
+    }
+}
