@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import threading
 import weakref
@@ -286,3 +287,54 @@ def test_clear_caches_makes_functions_trace_again_and_frees_their_programs():
     assert program() is None
     assert float(f(X)) == pytest.approx(1.4)
     assert len(traced) == 2
+
+
+def test_a_program_lowered_by_one_thread_is_compiled_by_another():
+    lowered = px.jit(lambda x: lax.sin(x) + 1).lower(X)
+    stop = threading.Event()
+
+    def lower_on():
+        i = 0
+        while not stop.is_set():
+            i += 1
+            px.jit(lambda x, i=i: lax.cos(x) * i).lower(X)
+        return i
+
+    def compile_it():
+        try:
+            return [float(lowered.compile()(X)) for _ in range(5)], lowered.as_text()
+        finally:
+            stop.set()
+
+    count, (results, text) = at_once(lower_on, compile_it)
+    assert count > 0
+    assert results == pytest.approx([np.sin(X) + 1] * 5)
+    assert "stablehlo.sine" in text
+
+
+FIRST_PROGRAMS = """
+import threading
+import numpy as np
+import primax as px
+
+barrier = threading.Barrier(6)
+
+def work(i):
+    barrier.wait()
+    for n in range(6):
+        found = float(px.jit(lambda x: px.grad(px.lax.sin)(x) * i)(np.float32(n)))
+        assert abs(found - np.cos(n) * i) < 1e-4
+
+threads = [threading.Thread(target=work, args=(i,)) for i in (0, 1, 2, 4, 8, 16)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print("done")
+"""
+
+
+@pytest.mark.slow
+def test_the_first_programs_of_a_process_are_compiled_by_many_threads():
+    """The compiler loads dialects into contexts then, which crashed where threads shared one."""
+    for _ in range(12):
+        ran = subprocess.run([sys.executable, "-c", FIRST_PROGRAMS], capture_output=True, text=True, timeout=120)
+        assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr[-2000:]
