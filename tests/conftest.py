@@ -28,9 +28,17 @@ hypothesis.settings.register_profile("primax", deadline=None, derandomize=True, 
 hypothesis.settings.load_profile("primax")
 
 
+def pytest_collection_modifyitems(config, items):
+    """Leave out of a run in 64 bits what would only repeat the run in 32 bits."""
+    if px.config.enable_x64:
+        repeated = [item for item in items if "in_32_bits" in item.fixturenames]
+        items[:] = [item for item in items if "in_32_bits" not in item.fixturenames]
+        config.hook.pytest_deselected(items=repeated)
+
+
 @pytest.fixture
 def in_32_bits():
-    """Python's scalars are of 32 bits, in jax too, whatever the environment says."""
+    """Python's scalars are of 32 bits, in jax too, and the test is not repeated in a run in 64 bits."""
     with ExitStack() as stack:
         stack.enter_context(px.enable_x64(False))
         if "jax" in sys.modules:
