@@ -382,7 +382,7 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Array:
         return made
     if copy is False:
         raise ValueError(f"from_dlpack: copy is False, but the array must be copied to {device}")
-    return put_value(made, device=device)
+    return Array(move(made._b, device, True))
 
 
 def _capsule(x: Any) -> Any:

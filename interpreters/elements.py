@@ -30,7 +30,7 @@ def over_elements(
 
     def bind(*xs: Any) -> Sequence[Any]:
         out = primitive.bind(*xs, **params)
-        return out if primitive.multiple_results else [out]  # type: ignore[no-any-return]
+        return out if primitive.multiple_results else [out]
 
     fun: Callable[..., Sequence[Any]] = bind
     for size in reversed(sizes):
