@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as _numpy
@@ -807,8 +808,13 @@ __all__ = [
 ]
 
 
+_SUBMODULES = frozenset(("fft",))
+
+
 def __getattr__(name: str) -> Any:
-    """Say of NumPy's names that no plugin supplies them yet; of others that there are none."""
+    """Import submodules when they are first used; say of NumPy's names that no plugin supplies them yet."""
+    if name in _SUBMODULES:
+        return import_module(f"primax.numpy.{name}")
     if not name.startswith("_") and hasattr(_numpy, name):
         raise AttributeError(f"primax.numpy.{name} is not supplied by any plugin yet")
     raise AttributeError(f"module 'primax.numpy' has no attribute {name!r}")
