@@ -116,6 +116,7 @@ _SUBMODULES = frozenset(
         "export",
         "extend",
         "lax",
+        "nn",
         "numpy",
         "ode",
         "stages",

@@ -110,14 +110,11 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function) -> Function:
         # Equal infinities differ by NaN, and so do their derivatives, unless they are kept out of what follows.
         undefined = comparison.ne_p.bind(difference, difference)
         difference = choose(undefined, like(difference, 0), difference)
-        if dtypes.is_complex(get_aval(x).dtype):
-            real = arithmetic.real_p.bind(difference)
-            positive = comparison.ge_p.bind(real, like(real, 0))
-            smaller = choose(positive, arithmetic.neg_p.bind(difference), difference)
-            larger = choose(positive, x, y)
-        else:
-            larger = arithmetic.max_p.bind(x, y)
-            smaller = arithmetic.neg_p.bind(arithmetic.abs_p.bind(difference))
+        real = arithmetic.real_p.bind(difference) if dtypes.is_complex(get_aval(x).dtype) else difference
+        # One of two equal numbers is the larger one, so that derivatives of every order are right there too.
+        positive = comparison.ge_p.bind(real, like(real, 0))
+        smaller = choose(positive, arithmetic.neg_p.bind(difference), difference)
+        larger = choose(positive, x, y)
         out = arithmetic.add_p.bind(larger, log1p_of_power(smaller))
         return choose(undefined, arithmetic.add_p.bind(x, y), out)
 

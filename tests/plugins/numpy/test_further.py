@@ -203,3 +203,8 @@ def test_derivatives_at_special_points_are_finite() -> None:
     }
     assert {name: bool(np.isfinite(value)) for name, value in derivatives.items()} == dict.fromkeys(derivatives, True)
     assert np.isclose(derivatives["sinc twice"], -(np.pi**2) / 3, rtol=1e-5)
+
+
+def test_derivatives_of_logaddexp_are_right_where_its_arguments_are_equal() -> None:
+    assert px.grad(pnp.logaddexp, argnums=(0, 1))(0.0, 0.0) == (0.5, 0.5)
+    assert px.grad(px.grad(pnp.logaddexp))(0.0, 0.0) == 0.25

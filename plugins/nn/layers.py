@@ -1,0 +1,93 @@
+"""Layers without parameters."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins.arithmetic import square_p
+from primax.plugins.comparison import eq_p
+from primax.plugins.exponential import rsqrt
+from primax.plugins.nn.arguments import inexact, number
+from primax.plugins.numpy import rounding, statistics
+from primax.plugins.numpy.creation import read_dtype
+from primax.plugins.numpy.promotion import broadcast_to_shape, cast
+from primax.plugins.numpy.reductions import read_axes
+from primax.plugins.numpy.shaping import expand_dims
+from primax.plugins.structural import iota_p
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = ["one_hot", "standardize"]
+
+_ALGORITHMS = ("fast", "stable")
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+    """Vectors that are 1 at a position and 0 elsewhere.
+
+    Args:
+      x: positions; for one that is not in range, the vector is 0 everywhere.
+      num_classes: the length of the vectors.
+      dtype: the dtype of the result, the default floating dtype if None.
+      axis: where the axis of the vectors is in the result.
+
+    Raises:
+      ValueError: `axis` is out of range.
+
+    >>> import primax as px
+    >>> px.nn.one_hot(px.numpy.array([0, 2, 3]), 3)
+    Array([[1., 0., 0.],
+           [0., 0., 1.],
+           [0., 0., 0.]], dtype=float32)
+    """
+    x = number("one_hot", x)
+    rank = x.ndim + 1
+    axis = canonical_axis(axis, rank, "one_hot")
+    dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, "one_hot")
+    x = expand_dims(x, axis)
+    shape = (*x.shape[:axis], index(num_classes), *x.shape[axis + 1 :])
+    classes = cast(iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=axis), x.dtype)
+    return cast(eq_p.bind(broadcast_to_shape(x, shape), classes), dtype)
+
+
+def standardize(
+    x: Any,
+    axis: Any = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
+) -> Any:
+    """(x - mean) / sqrt(variance + epsilon), with mean 0 and variance 1 along axes.
+
+    Args:
+      x: an array; integers are converted to a floating dtype.
+      axis: an axis, a sequence of axes, or None for all.
+      mean: the mean, with the axes kept, if it is known already.
+      variance: the variance, with the axes kept, if it is known already.
+      epsilon: a small number, for arrays that hardly vary.
+      where: a boolean array that broadcasts with x; elements where it is false do not count for mean and variance.
+      algorithm: how to find the variance: "fast" as mean(x**2) - mean(x)**2, or "stable" as mean((x - mean)**2).
+
+    Raises:
+      ValueError: an axis is out of range or repeated, or there is no such algorithm.
+    """
+    if algorithm not in _ALGORITHMS:
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
+    x = inexact("standardize", x)
+    read_axes(axis, get_aval(x).ndim, "standardize")
+    if mean is None:
+        mean = statistics.mean(x, axis, keepdims=True, where=where)
+    if variance is None:
+        if algorithm == "stable":
+            variance = statistics.mean(square_p.bind(x - mean), axis, keepdims=True, where=where)
+        else:
+            squares = statistics.mean(square_p.bind(x), axis, keepdims=True, where=where)
+            # Rounding errors must not make it negative.
+            variance = rounding.clip(squares - square_p.bind(inexact("standardize", mean)), 0)
+    return (x - mean) * rsqrt(variance + epsilon)

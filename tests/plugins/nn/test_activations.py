@@ -1,0 +1,87 @@
+"""Activations have jax's values and derivatives, at their corners too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primax as px
+
+jax = pytest.importorskip("jax")
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+ELEMENTWISE = """celu elu gelu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu log1mexp log_sigmoid mish
+relu relu6 selu sigmoid silu soft_sign softplus sparse_plus sparse_sigmoid squareplus swish tanh""".split()
+POINTS = np.float32([-100, -6, -3, -1, -0.5, -0.0, 0, 0.5, 1, 3, 6, 100, np.inf, -np.inf])
+
+
+def values_and_derivatives(module: Any, points: Any) -> Any:
+    """For each activation its values, first and second derivatives, by one program."""
+
+    def program(points: Any) -> Any:
+        def each(function: Any) -> Any:
+            slope = module.grad(function)
+            return [module.vmap(f)(points) for f in (function, slope, module.grad(slope))]
+
+        exact = lambda x: module.nn.gelu(x, approximate=False)  # noqa: E731
+        return [each(getattr(module.nn, name)) for name in ELEMENTWISE] + [each(exact)]
+
+    return module.jit(program)(points)
+
+
+def test_values_and_two_derivatives_are_those_of_jax() -> None:
+    ours, theirs = values_and_derivatives(px, POINTS), values_and_derivatives(jax, POINTS)
+    for name, found, wanted in zip([*ELEMENTWISE, "exact gelu"], ours, theirs, strict=True):
+        for order, (x, y) in enumerate(zip(found, wanted, strict=True)):
+            np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5, err_msg=f"derivative {order} of {name}")
+
+
+@pytest.mark.parametrize("x", [1.0, 2, np.int8(2), np.ones(2, np.float16), np.ones(2, np.complex64)], ids=repr)
+def test_types_are_those_of_jax(x: Any) -> None:
+    def types(module: Any) -> Any:
+        found = {}
+        for name in ELEMENTWISE:
+            try:
+                (aval,) = module.make_jaxpr(getattr(module.nn, name))(x).out_avals
+            except (TypeError, ValueError):
+                continue
+            found[name] = (aval.shape, aval.dtype, aval.weak_type)
+        return found
+
+    assert types(px) == types(jax)
+
+
+def test_relu_of_nan_is_nan_with_derivative_zero() -> None:
+    assert np.isnan(px.nn.relu(np.nan))
+    assert np.isnan(px.nn.relu6(np.nan))
+    assert px.grad(px.nn.relu)(np.nan) == px.grad(px.nn.relu6)(np.nan) == 0
+
+
+def test_shape_parameters_broadcast() -> None:
+    x, slopes = np.float32([[-1.0, 2.0], [-3.0, -4.0]]), np.float32([[0.1], [0.5]])
+    np.testing.assert_allclose(px.nn.leaky_relu(x, slopes), np.where(x >= 0, x, slopes * x))
+    np.testing.assert_allclose(px.nn.elu(x, slopes), np.where(x > 0, x, slopes * np.expm1(x)), rtol=1e-6)
+    np.testing.assert_allclose(
+        px.nn.celu(x, slopes), np.maximum(x, 0) + slopes * np.expm1(np.minimum(x, 0) / slopes), rtol=1e-6
+    )
+    np.testing.assert_allclose(px.nn.squareplus(x, slopes), (x + np.sqrt(x * x + slopes)) / 2, rtol=1e-6)
+
+
+def test_glu_gates_one_half_by_the_other() -> None:
+    x = np.arange(12, dtype=np.float32).reshape(2, 6) / 6
+    np.testing.assert_allclose(px.nn.glu(x), x[:, :3] / (1 + np.exp(-x[:, 3:])), rtol=1e-6)
+    np.testing.assert_allclose(px.nn.glu(x, axis=0), x[:1] / (1 + np.exp(-x[1:])), rtol=1e-6)
+    with pytest.raises(
+        ValueError, match=r"glu: x must be of even length along the axis, got 5 for axis 1 of f32\[2,5\]"
+    ):
+        px.nn.glu(x[:, :5])
+    with pytest.raises(ValueError, match=r"glu: axis must be"):
+        px.nn.glu(x, axis=2)
+
+
+def test_what_is_no_number_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"relu: argument 0 must be an array or a number, got str"):
+        px.nn.relu("one")
