@@ -1,0 +1,7 @@
+"""The swish activation, with a slope that is learned, as a primitive of primax."""
+
+from __future__ import annotations
+
+from primax_swish.activation import primax_register, swish, swish_p, swish_slope_p
+
+__all__ = ["primax_register", "swish", "swish_p", "swish_slope_p"]
