@@ -1,0 +1,77 @@
+"""How functions that draw read the key that they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import ExtendedArray, get_aval
+from primax.extend.random import KeyDType, PRNGImpl, find_prng_impl
+from primax.plugins.random.keys import random_wrap_p
+
+__all__ = ["as_keys", "check_key", "is_keys", "one_key"]
+
+
+def check_key(key: Any, function: str) -> Any:
+    """The one key that a function was given, raw or not, as one of rank 0.
+
+    Args:
+      key: what the user passed.
+      function: what the user called, for messages.
+
+    Raises:
+      TypeError: it is no key.
+      ValueError: it is an array of keys.
+    """
+    return one_key(key, function)[0]
+
+
+def one_key(key: Any, function: str) -> tuple[Any, bool]:
+    """What `check_key` returns, and whether the key was raw."""
+    keys, raw = as_keys(key, function)
+    shape = keys.shape
+    if shape:
+        given = f"an array of keys of shape {shape}" + (f", which {get_aval(key).str_short()} holds" if raw else "")
+        raise ValueError(
+            f"{function}: key must be one key, got {given}; take one of them, or map over them with primax.vmap"
+        )
+    return keys, raw
+
+
+def as_keys(keys: Any, function: str, argument: str = "key", impl: PRNGImpl | None = None) -> tuple[Any, bool]:
+    """An array of keys, and whether they were raw: words of keys of the default generator.
+
+    Args:
+      keys: what the user passed.
+      function: what the user called, for messages.
+      argument: the argument's name, for messages.
+      impl: whose the words are; the default generator's if None.
+
+    Raises:
+      TypeError: these are no keys.
+    """
+    if type(keys) is ExtendedArray and type(keys.dtype) is KeyDType:
+        return keys, False
+    if isinstance(keys, list | tuple):
+        raise TypeError(
+            f"{function}: {argument} must be an array of keys, got a {type(keys).__name__}; "
+            "primax.numpy.stack makes an array of a list of keys"
+        )
+    aval = get_aval(keys)
+    if isinstance(aval.dtype, KeyDType):
+        return keys, False
+    if impl is None:
+        impl = find_prng_impl(None, function)
+    rank = len(aval.shape) - len(impl.key_shape)
+    if aval.dtype != np.uint32 or rank < 0 or aval.shape[rank:] != impl.key_shape:
+        raise TypeError(
+            f"{function}: {argument} must be a key made by primax.random.key, or the words of one of generator "
+            f"{impl.name!r}, uint32 in a shape that ends with {impl.key_shape}; got {aval.str_short()}"
+        )
+    return random_wrap_p.bind(keys, impl=impl), True
+
+
+def is_keys(x: Any) -> bool:
+    """Whether a value is an array of keys."""
+    return isinstance(getattr(x, "dtype", None), KeyDType)

@@ -1,0 +1,68 @@
+"""Numbers drawn uniformly from an interval, which all other distributions begin with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes
+from primax.plugins.arithmetic import max_p
+from primax.plugins.bitwise import or_p, shift_right_logical_p
+from primax.plugins.numpy.creation import read_shape
+from primax.plugins.numpy.promotion import broadcast, cast
+from primax.plugins.random.arguments import broadcast_to, float_dtype, parameter_shape, sampler
+from primax.plugins.random.keys import check_key, random_bits
+from primax.plugins.structural import bitcast_convert_type_p, convert_element_type_p
+
+__all__ = ["between", "uniform", "unit"]
+
+
+@sampler
+def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers in [0, 1): random bits as the mantissa of a number in [1, 2), from which 1 is taken."""
+    info = dtypes.finfo(dtype)
+    width = 8 if info.nmant < 8 else info.bits
+    bits = random_bits(key, width, shape)
+    one = np.ones((), dtype).view(f"uint{info.bits}")[()]
+    if width != info.bits:
+        bits = convert_element_type_p.bind(bits, new_dtype=one.dtype, weak_type=False)
+    bits = or_p.bind(shift_right_logical_p.bind(bits, one.dtype.type(width - info.nmant)), one)
+    return bitcast_convert_type_p.bind(bits, new_dtype=dtype) - 1.0
+
+
+def between(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers from `low` up to `high`, numbers or arrays of that dtype; rounding does not take them below `low`."""
+    numbers = unit(key, shape, dtype) * (high - low) + low
+    return max_p.bind(*broadcast("uniform", [low, numbers]))
+
+
+@sampler
+def _uniform(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return between(key, cast(minval, dtype), cast(maxval, dtype), shape, dtype)
+
+
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
+    """Draws numbers uniformly from `minval` up to `maxval`.
+
+    Args:
+      key: a random key.
+      shape: the shape of the result.
+      dtype: its dtype, a float dtype; the default one if None.
+      minval: the least number, which may be drawn; broadcast to `shape`.
+      maxval: the upper end, which is not drawn but for rounding; broadcast to `shape`.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or an end is not a real array or number.
+      ValueError: `key` is several keys, `dtype` is not a float dtype, or an end does not broadcast to `shape`.
+
+    >>> import primax as px
+    >>> px.random.uniform(px.random.key(0), (2,), minval=-1.0)
+    Array([0.89533424, 0.95733505], dtype=float32)
+    """
+    key, shape, dtype = check_key(key, "uniform"), read_shape(shape, "uniform"), float_dtype("uniform", dtype)
+    if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
+        return unit(key, shape, dtype)
+    ends = {name: parameter_shape("uniform", x, name) for name, x in (("minval", minval), ("maxval", maxval))}
+    broadcast_to("uniform", shape, ends)
+    return _uniform(key, minval, maxval, shape, dtype)
