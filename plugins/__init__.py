@@ -17,6 +17,7 @@ BUILTIN_FAMILIES = (
     "cumulative",
     "sorting",
     "dot",
+    "convolution",
     "fft",
     "linalg",
     "random",

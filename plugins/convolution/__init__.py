@@ -1,0 +1,70 @@
+"""Convolutions in any number of dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import hookimpl
+from primax.extend.interpreters import ad
+from primax.plugins.convolution.dimension_numbers import (
+    ConvDimensionNumbers,
+    conv_dimension_numbers,
+    conv_general_permutations,
+)
+from primax.plugins.convolution.functions import (
+    conv,
+    conv_general_dilated_local,
+    conv_general_dilated_patches,
+    conv_transpose,
+    conv_with_general_padding,
+)
+from primax.plugins.convolution.lowering import conv_general_dilated_cpu_lowering, conv_general_dilated_lowering
+from primax.plugins.convolution.padding import padtype_to_pads
+from primax.plugins.convolution.primitive import (
+    conv_general_dilated,
+    conv_general_dilated_abstract_eval,
+    conv_general_dilated_p,
+)
+from primax.plugins.convolution.rules import (
+    conv_general_dilated_batch,
+    conv_general_dilated_transpose_lhs,
+    conv_general_dilated_transpose_rhs,
+)
+from primax.plugins.convolution.samples import conv_general_dilated_samples
+from primax.plugins.convolution.shapes import (
+    conv_general_shape_tuple,
+    conv_shape_tuple,
+    conv_transpose_shape_tuple,
+)
+
+__all__ = [
+    "ConvDimensionNumbers",
+    "conv",
+    "conv_dimension_numbers",
+    "conv_general_dilated",
+    "conv_general_dilated_local",
+    "conv_general_dilated_p",
+    "conv_general_dilated_patches",
+    "conv_general_permutations",
+    "conv_general_shape_tuple",
+    "conv_shape_tuple",
+    "conv_transpose",
+    "conv_transpose_shape_tuple",
+    "conv_with_general_padding",
+    "padtype_to_pads",
+]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.define(
+        conv_general_dilated_p,
+        abstract_eval=conv_general_dilated_abstract_eval,
+        jvp=ad.bilinear_jvp(conv_general_dilated_p),
+        transpose=ad.bilinear_transpose(
+            conv_general_dilated_p, conv_general_dilated_transpose_lhs, conv_general_dilated_transpose_rhs
+        ),
+        batch=conv_general_dilated_batch,
+        lowering={None: conv_general_dilated_lowering, "cpu": conv_general_dilated_cpu_lowering},
+        samples=[conv_general_dilated_samples],
+    )

@@ -1,0 +1,117 @@
+"""Which dimension of each array of a convolution is what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["ConvDimensionNumbers", "conv_dimension_numbers", "conv_general_permutations"]
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """The dimensions of the arrays of a convolution.
+
+    Attributes:
+      lhs_spec: the dimensions of batch and features of the image, then its spatial dimensions.
+      rhs_spec: the dimensions of output and input features of the kernel, then its spatial dimensions.
+      out_spec: the dimensions of batch and features of the result, then its spatial dimensions.
+    """
+
+    lhs_spec: Sequence[int]
+    rhs_spec: Sequence[int]
+    out_spec: Sequence[int]
+
+
+_ARGUMENTS = (("NC", "lhs"), ("OI", "rhs"), ("NC", "the result"))
+_known: dict[Any, ConvDimensionNumbers] = {}
+
+
+def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any) -> ConvDimensionNumbers:
+    """The dimensions of a convolution, whichever way they are given.
+
+    Args:
+      lhs_shape: the shape of the image.
+      rhs_shape: the shape of the kernel.
+      dimension_numbers: three strings such as `("NHWC", "HWIO", "NHWC")`, for the image, the kernel and the result.
+        N stands for batch, C for features, O and I for output and input features; all other letters are spatial,
+        in the order that they have in the kernel. None stands for batch, features, spatial dimensions, and for
+        output features, input features, spatial dimensions. A `ConvDimensionNumbers` is returned as it is.
+
+    Raises:
+      TypeError: the ranks differ or are below 2; the strings are not three, not as long as the rank, repeat a letter,
+        lack one, or differ in their spatial letters.
+
+    >>> import primax as px
+    >>> px.lax.conv_dimension_numbers((1, 200, 198, 3), (3, 3, 3, 3), ("NHWC", "HWIO", "NHWC"))
+    ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
+    """
+    rank = len(lhs_shape)
+    if rank != len(rhs_shape):
+        raise TypeError(
+            "conv_general_dilated: lhs and rhs must have one rank, "
+            f"got {rank} and {len(rhs_shape)} for shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}"
+        )
+    if rank < 2:
+        raise TypeError(
+            "conv_general_dilated: lhs must have a batch and a feature dimension, and rhs two feature dimensions, "
+            f"got rank {rank} for shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}"
+        )
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    if isinstance(dimension_numbers, list):
+        dimension_numbers = tuple(dimension_numbers)
+    try:
+        return _known[rank, dimension_numbers]
+    except (KeyError, TypeError):
+        pass
+    if dimension_numbers is None:
+        found = ConvDimensionNumbers(*[tuple(range(rank))] * 3)
+    else:
+        found = ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
+        for n, (layout, (_, argument)) in enumerate(zip(dimension_numbers, _ARGUMENTS, strict=True)):
+            if len(layout) != rank:
+                raise TypeError(
+                    f"conv_general_dilated: dimension_numbers[{n}] must have one letter for each dimension of "
+                    f"{argument}, got {len(layout)} in {layout!r} for rank {rank}"
+                )
+    if len(_known) < 1024:
+        _known[rank, dimension_numbers] = found
+    return found
+
+
+def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
+    """The dimensions of image, kernel and result that three strings name: batch or output features, features, spatial.
+
+    Args:
+      dimension_numbers: see `conv_dimension_numbers`.
+
+    Raises:
+      TypeError: they are not three strings, a string repeats a letter or lacks one, or spatial letters differ.
+
+    >>> import primax as px
+    >>> px.lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+    ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    """
+    three = isinstance(dimension_numbers, tuple | list) and len(dimension_numbers) == 3
+    if not three or not all(isinstance(layout, str) for layout in dimension_numbers):
+        raise TypeError(
+            "conv_general_dilated: dimension_numbers must be None, a ConvDimensionNumbers or three strings, such as "
+            f"('NHWC', 'HWIO', 'NHWC'), got {dimension_numbers!r}"
+        )
+    spatial = [letter for letter in dimension_numbers[1] if letter not in "OI"]
+    found = []
+    for n, (layout, (channels, argument)) in enumerate(zip(dimension_numbers, _ARGUMENTS, strict=True)):
+        if len(set(layout)) != len(layout):
+            raise TypeError(f"conv_general_dilated: dimension_numbers[{n}] must not repeat a letter, got {layout!r}")
+        if any(letter not in layout for letter in channels):
+            raise TypeError(
+                f"conv_general_dilated: dimension_numbers[{n}], of {argument}, must have the letters "
+                f"{channels[0]} and {channels[1]}, got {layout!r}"
+            )
+        if sorted(layout) != sorted((*channels, *spatial)):
+            raise TypeError(
+                f"conv_general_dilated: dimension_numbers[{n}] must have the spatial letters of dimension_numbers[1], "
+                f"{''.join(spatial)!r}, got {layout!r} for {dimension_numbers[1]!r}"
+            )
+        found.append(tuple([layout.index(letter) for letter in (*channels, *spatial)]))
+    return tuple(found)

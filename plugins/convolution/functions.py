@@ -1,0 +1,269 @@
+"""Convolutions with fewer options, or other ones, than the general one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import get_aval
+from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
+from primax.plugins.convolution.padding import dilated, explicit_padding, transposed_padding
+from primax.plugins.convolution.primitive import conv_general_dilated, shape_of
+from primax.plugins.dot import dot_general
+from primax.plugins.structural import rev, transpose
+from primax.plugins.structural.arguments import integers
+
+__all__ = [
+    "conv",
+    "conv_general_dilated_local",
+    "conv_general_dilated_patches",
+    "conv_transpose",
+    "conv_with_general_padding",
+]
+
+
+def conv(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """A convolution of an image of shape (N, C, spatial...) with a kernel of shape (O, C, spatial...).
+
+    Args:
+      lhs: the image.
+      rhs: the kernel.
+      window_strides: see `conv_general_dilated`.
+      padding: see `conv_general_dilated`.
+      precision: see `conv_general_dilated`.
+      preferred_element_type: see `conv_general_dilated`.
+
+    Raises:
+      TypeError, ValueError: as `conv_general_dilated` does.
+
+    >>> import primax as px, numpy as np
+    >>> px.lax.conv(np.ones((1, 1, 2, 3)), np.ones((1, 1, 1, 2)), (1, 1), "VALID")
+    Array([[[[2., 2.],
+             [2., 2.]]]], dtype=float32)
+    """
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def conv_with_general_padding(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """Like `conv`, with dilation of the image and of the kernel; see `conv_general_dilated`."""
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def conv_transpose(
+    lhs: Any,
+    rhs: Any,
+    strides: Sequence[int],
+    padding: Any,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    transpose_kernel: bool = False,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
+) -> Any:
+    """A convolution that enlarges an image by putting zeros between its elements.
+
+    With `transpose_kernel` and a string for `padding` this is the derivative of a convolution with the same kernel,
+    strides and padding, with respect to its image.
+
+    Args:
+      lhs: the image.
+      rhs: the kernel.
+      strides: for each spatial dimension the step between elements of the image.
+      padding: 'SAME' for a result of `size * stride` elements, 'VALID' for all that the kernel touches, or explicit
+        pairs: what is put before and after the image once it is dilated.
+      rhs_dilation: see `conv_general_dilated`.
+      dimension_numbers: see `conv_dimension_numbers`; None stands for features last, in the kernel input features
+        before output features: ("NHWC", "HWIO", "NHWC") in two dimensions.
+      transpose_kernel: whether the kernel is reversed in its spatial dimensions, and its input and output features
+        exchanged.
+      precision: see `conv_general_dilated`.
+      preferred_element_type: see `conv_general_dilated`.
+      use_consistent_padding: whether explicit pairs are the padding of the convolution that this one is the transpose
+        of, so that larger ones make the result smaller.
+
+    Raises:
+      TypeError, ValueError: as `conv_general_dilated` does.
+
+    >>> import primax as px, numpy as np
+    >>> px.lax.conv_transpose(np.ones((1, 2, 1)), np.ones((3, 1, 1)), (2,), "VALID").ravel()
+    Array([1., 1., 2., 1., 1.], dtype=float32)
+    """
+    lhs_shape, rhs_shape = shape_of(lhs), shape_of(rhs)
+    rank = len(lhs_shape)
+    if dimension_numbers is None:
+        spatial = tuple(range(1, rank - 1))
+        image = (0, rank - 1, *spatial)
+        dimension_numbers = ConvDimensionNumbers(image, (rank - 1, rank - 2, *range(rank - 2)), image)
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    kernel = tuple(numbers.rhs_spec)
+    steps = integers(strides, "conv_transpose", "strides")
+    holes = (1,) * (rank - 2) if rhs_dilation is None else integers(rhs_dilation, "conv_transpose", "rhs_dilation")
+    if len(steps) != rank - 2 or len(holes) != rank - 2:
+        raise ValueError(
+            "conv_transpose: strides and rhs_dilation must have one entry for each spatial dimension, "
+            f"got {steps} and {holes} for {rank - 2}"
+        )
+    window = [dilated(rhs_shape[d], step) for d, step in zip(kernel[2:], holes, strict=True)]
+    if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
+        kind = padding.upper()
+        padding = [transposed_padding(size, step, kind) for size, step in zip(window, steps, strict=True)]
+    elif use_consistent_padding:
+        padding = explicit_padding(padding, "conv_transpose")
+        padding = [(size - 1 - low, size - 1 - high) for size, (low, high) in zip(window, padding, strict=True)]
+    if transpose_kernel:
+        rhs = rev(rhs, kernel[2:])
+        kernel = (kernel[1], kernel[0], *kernel[2:])
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        (1,) * (rank - 2),
+        padding,
+        steps,
+        holes,
+        ConvDimensionNumbers(numbers.lhs_spec, kernel, numbers.out_spec),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def conv_general_dilated_patches(
+    lhs: Any,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The parts of an image that a kernel would cover, each laid out along the features.
+
+    Args:
+      lhs: the image.
+      filter_shape: the lengths of a part in the spatial dimensions.
+      window_strides: see `conv_general_dilated`.
+      padding: see `conv_general_dilated`.
+      lhs_dilation: see `conv_general_dilated`.
+      rhs_dilation: see `conv_general_dilated`.
+      dimension_numbers: see `conv_dimension_numbers`; of the kernel's, only the order of spatial letters matters.
+      precision: see `conv_general_dilated`.
+      preferred_element_type: see `conv_general_dilated`.
+
+    Returns:
+      An array whose features are all elements of a part of the first feature of the image, then of the second, ...
+
+    Raises:
+      TypeError, ValueError: as `conv_general_dilated` does.
+
+    >>> import primax as px, numpy as np
+    >>> px.lax.conv_general_dilated_patches(np.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID")
+    Array([[[0., 1., 2.],
+            [1., 2., 3.]]], dtype=float32)
+    """
+    window = integers(filter_shape, "conv_general_dilated_patches", "filter_shape")
+    shape = shape_of(lhs)
+    count = math.prod(window)
+    lhs_spec, _, out_spec = conv_dimension_numbers(shape, (1, 1, *window), dimension_numbers)
+    features = shape[lhs_spec[1]]
+    dtype = get_aval(lhs).dtype
+    # Each output feature takes one element of a part as it is.
+    kernel = np.broadcast_to(np.eye(count, dtype=dtype), (features, count, count)).reshape(-1, 1, *window)
+    return conv_general_dilated(
+        lhs,
+        kernel,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        ConvDimensionNumbers(lhs_spec, tuple(range(len(shape))), out_spec),
+        max(features, 1),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def conv_general_dilated_local(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+) -> Any:
+    """A convolution with a kernel of its own at each place.
+
+    Args:
+      lhs: the image.
+      rhs: the kernels. Along input features are all elements of a kernel for the first feature of the image, then for
+        the second, ...; the spatial dimensions are those of the result.
+      window_strides: see `conv_general_dilated`.
+      padding: see `conv_general_dilated`.
+      filter_shape: the lengths of a kernel in the spatial dimensions.
+      lhs_dilation: see `conv_general_dilated`.
+      rhs_dilation: see `conv_general_dilated`.
+      dimension_numbers: see `conv_dimension_numbers`.
+      precision: see `conv_general_dilated`.
+
+    Raises:
+      TypeError, ValueError: as `conv_general_dilated` does.
+
+    >>> import primax as px, numpy as np
+    >>> kernels = np.arange(6.0).reshape(1, 2, 3)
+    >>> px.lax.conv_general_dilated_local(np.ones((1, 1, 4)), kernels, (1,), "VALID", (2,))
+    Array([[[3., 5., 7.]]], dtype=float32)
+    """
+    lhs_spec, rhs_spec, out_spec = conv_dimension_numbers(shape_of(lhs), shape_of(rhs), dimension_numbers)
+    rank = len(lhs_spec)
+    places = tuple(range(rank))
+    patches = conv_general_dilated_patches(
+        lhs,
+        filter_shape,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        ConvDimensionNumbers(lhs_spec, places, places),
+        precision,
+    )
+    contracted, spatial = ((1,), (rhs_spec[1],)), (places[2:], tuple(rhs_spec[2:]))
+    found = dot_general(patches, rhs, (contracted, spatial), precision)
+    # The product has the spatial dimensions first, then the batch, then features.
+    order = [0] * rank
+    for position, dim in enumerate(out_spec):
+        order[dim] = rank - 2 + position if position < 2 else position - 2
+    return transpose(found, order)

@@ -1,0 +1,88 @@
+"""How much a convolution pads its image, and how large its result is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+from primax.extend.core import ConcretizationTypeError
+
+__all__ = ["dilated", "explicit_padding", "padtype_to_pads", "result_size", "transposed_padding"]
+
+Pads = tuple[tuple[int, int], ...]
+
+
+def dilated(size: int, dilation: int) -> int:
+    """The length of an axis with `dilation - 1` holes between any two elements."""
+    return (size - 1) * dilation + 1 if size else 0
+
+
+def result_size(size: int, window: int, stride: int) -> int:
+    """At how many places a window fits into an axis; sizes are those after padding and dilation."""
+    return (size - window) // stride + 1 if size >= window else 0
+
+
+def padtype_to_pads(
+    in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
+) -> list[tuple[int, int]]:
+    """How much a kind of padding puts before and after each axis.
+
+    Args:
+      in_shape: the lengths of the axes.
+      window_shape: the lengths of the window.
+      window_strides: the steps of the window.
+      padding: 'VALID' for none; 'SAME' for so much that the result has length `ceil(size / stride)`, the odd element
+        after the axis; 'SAME_LOWER' for the same with the odd element before it. Case does not matter.
+
+    Raises:
+      TypeError: `padding` is not a string.
+      ValueError: it is another string.
+
+    >>> import primax as px
+    >>> px.lax.padtype_to_pads((8, 9), (3, 4), (2, 2), "SAME")
+    [(0, 1), (1, 2)]
+    """
+    if not isinstance(padding, str):
+        raise TypeError(f"padtype_to_pads: padding must be a string, got {padding!r}")
+    kind = padding.upper()
+    if kind == "VALID":
+        return [(0, 0)] * len(in_shape)
+    if kind not in ("SAME", "SAME_LOWER"):
+        raise ValueError(f"padding must be 'SAME', 'SAME_LOWER', 'VALID' or explicit pairs, got {padding!r}")
+    pads = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
+        size, window, stride = int(size), int(window), int(stride)
+        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        less, more = total // 2, total - total // 2
+        pads.append((less, more) if kind == "SAME" else (more, less))
+    return pads
+
+
+def explicit_padding(padding: Any, function: str) -> Pads:
+    """Pairs of ints.
+
+    Raises:
+      TypeError: `padding` is not a sequence of pairs of ints.
+    """
+    try:
+        return tuple([(index(low), index(high)) for low, high in padding])
+    except ConcretizationTypeError:
+        raise
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{function}: padding must be 'SAME', 'SAME_LOWER', 'VALID' or a sequence of pairs (low, high) of "
+            f"integers, got {padding!r}"
+        ) from None
+
+
+def transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int]:
+    """What a transposed convolution pads along one axis, between whose elements lie `stride - 1` holes.
+
+    'SAME' gives a result of length `size * stride`; 'VALID' one that holds every place that the window touches.
+    """
+    if padding == "VALID":
+        return window - 1, max(window, stride) - 1
+    total = window + stride - 2
+    low = window - 1 if stride >= window else -(-total // 2)
+    return low, total - low

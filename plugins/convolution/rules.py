@@ -1,0 +1,217 @@
+"""Derivatives and batches of convolutions, which are convolutions with other options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend.core import dtypes, get_aval
+from primax.extend.interpreters import ad
+from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers
+from primax.plugins.convolution.padding import dilated
+from primax.plugins.convolution.primitive import conv_general_dilated_abstract_eval, conv_general_dilated_p
+from primax.plugins.structural import convert_element_type_p, reshape_p, rev_p, transpose_p, zeros_of
+
+__all__ = ["conv_general_dilated_batch", "conv_general_dilated_transpose_lhs", "conv_general_dilated_transpose_rhs"]
+
+
+def conv_general_dilated_transpose_lhs(
+    ct: Any,
+    lhs: Any,
+    rhs: Any,
+    *,
+    window_strides: Any,
+    padding: Any,
+    lhs_dilation: Any,
+    rhs_dilation: Any,
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: Any,
+    preferred_element_type: Any,
+) -> Any:
+    """The cotangent of the image: the result's, dilated by the strides, convolved with the reversed kernel.
+
+    In one dimension the result is `out[o] = sum of lhs[i] * rhs[j]` where `i * lhs_dilation + low = o * stride + j *
+    rhs_dilation`, so element i collects from `o * stride = i * lhs_dilation + low - j * rhs_dilation`.
+    """
+    aval = lhs.aval
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    rhs_shape, out_shape = get_aval(rhs).shape, get_aval(ct).shape
+    pads = []
+    for n, (low, _) in enumerate(padding):
+        window = dilated(rhs_shape[rhs_spec[2 + n]], rhs_dilation[n])
+        length = dilated(aval.shape[lhs_spec[2 + n]], lhs_dilation[n])
+        places = dilated(out_shape[out_spec[2 + n]], window_strides[n])
+        pads.append((window - 1 - low, length - places + low))
+    groups = feature_group_count * batch_group_count
+    if groups > 1:
+        # Output features of a group become its input features, and input features of all groups the output features.
+        out_features, in_features, *_ = rhs_spec
+        rhs = _merge(_split(rhs, out_features, groups), out_features, in_features)
+    if len(rhs_spec) > 2:
+        rhs = rev_p.bind(rhs, dimensions=tuple(rhs_spec[2:]))
+    ct, rhs = _in_one_dtype(ct, rhs)
+    bar = conv_general_dilated_p.bind(
+        ct,
+        rhs,
+        window_strides=lhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=window_strides,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
+        feature_group_count=groups,
+        batch_group_count=1,
+        precision=precision,
+        preferred_element_type=None,
+    )
+    if batch_group_count > 1:
+        batch, features, *_ = lhs_spec
+        bar = _merge(_split(bar, features, batch_group_count), features, batch)
+    return _converted(bar, aval.dtype)
+
+
+def conv_general_dilated_transpose_rhs(
+    ct: Any,
+    lhs: Any,
+    rhs: Any,
+    *,
+    window_strides: Any,
+    padding: Any,
+    lhs_dilation: Any,
+    rhs_dilation: Any,
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: Any,
+    preferred_element_type: Any,
+) -> Any:
+    """The cotangent of the kernel: the image convolved with the result's cotangent, over the batch.
+
+    What were features is the batch, and the other way round; so are groups of them.
+    """
+    aval = rhs.aval
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    lhs_shape, out_shape = get_aval(lhs).shape, get_aval(ct).shape
+    if 0 in out_shape:
+        return ad.Zero(aval)  # an empty array is no kernel
+    pads = []
+    for n, (low, _) in enumerate(padding):
+        window = dilated(aval.shape[rhs_spec[2 + n]], rhs_dilation[n])
+        length = dilated(lhs_shape[lhs_spec[2 + n]], lhs_dilation[n])
+        places = dilated(out_shape[out_spec[2 + n]], window_strides[n])
+        pads.append((low, window - 1 + places - length - low))
+    ct, lhs = _in_one_dtype(ct, lhs)
+    bar = conv_general_dilated_p.bind(
+        lhs,
+        ct,
+        window_strides=rhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=window_strides,
+        dimension_numbers=ConvDimensionNumbers(_swapped(lhs_spec), _swapped(out_spec), _swapped(rhs_spec)),
+        feature_group_count=batch_group_count,
+        batch_group_count=feature_group_count,
+        precision=precision[::-1] if type(precision) is tuple else precision,
+        preferred_element_type=None,
+    )
+    return _converted(bar, aval.dtype)
+
+
+def _swapped(spec: Any) -> tuple[int, ...]:
+    """Dimensions with the first two exchanged."""
+    return (spec[1], spec[0], *spec[2:])
+
+
+def _in_one_dtype(x: Any, y: Any) -> tuple[Any, Any]:
+    """Operands in their common dtype; they differ where a wider one was preferred for the result."""
+    one, other = get_aval(x).dtype, get_aval(y).dtype
+    if one == other:
+        return x, y
+    dtype = dtypes.promote_types(one, other)
+    return _converted(x, dtype), _converted(y, dtype)
+
+
+def _converted(x: Any, dtype: Any) -> Any:
+    return x if get_aval(x).dtype == dtype else convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
+
+
+def conv_general_dilated_batch(
+    args: Any,
+    dims: Any,
+    *,
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> Any:
+    """The mapped axis joins the batch of the image, or the output features of the kernel, or both as more groups."""
+    lhs, rhs = args
+    lhs_dim, rhs_dim = dims
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    size = get_aval(rhs).shape[rhs_dim] if lhs_dim is None else get_aval(lhs).shape[lhs_dim]
+    if size == 0:
+        return _nothing(args, dims, dimension_numbers, feature_group_count, batch_group_count, params), 0
+    # The inner place is right whatever groups there are, but at the outer one the axis need not be moved as often.
+    inner = feature_group_count > 1 or batch_group_count > 1
+    if rhs_dim is None:
+        inner = batch_group_count > 1
+        lhs = _merge(lhs, lhs_dim, lhs_spec[0], inner)
+        out_axis = out_spec[0]
+    elif lhs_dim is None:
+        rhs = _merge(rhs, rhs_dim, rhs_spec[0], inner)
+        out_axis = out_spec[1]
+    else:
+        grouped = batch_group_count > 1
+        lhs = _merge(lhs, lhs_dim, lhs_spec[0 if grouped else 1])
+        rhs = _merge(rhs, rhs_dim, rhs_spec[0])
+        if grouped:
+            batch_group_count *= size
+        else:
+            feature_group_count *= size
+        inner = False
+        out_axis = out_spec[1]
+    out = conv_general_dilated_p.bind(
+        lhs,
+        rhs,
+        dimension_numbers=dimension_numbers,
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+        **params,
+    )
+    return _split(out, out_axis, size, inner), out_axis + inner
+
+
+def _nothing(args: Any, dims: Any, numbers: Any, feature_groups: int, batch_groups: int, params: Any) -> Any:
+    """The results of no convolutions, which could not be groups of one."""
+    avals = [get_aval(x).mapped(0, dim) for x, dim in zip(args, dims, strict=True)]
+    out = conv_general_dilated_abstract_eval(
+        *avals,
+        dimension_numbers=numbers,
+        feature_group_count=feature_groups,
+        batch_group_count=batch_groups,
+        **params,
+    )
+    return zeros_of(out.unmapped(0, 0))
+
+
+def _merge(x: Any, axis: int, into: int, inner: bool = False) -> Any:
+    """An array with an axis merged into another as the outer or the inner of the two.
+
+    `into` is counted without the axis.
+    """
+    shape = list(get_aval(x).shape)
+    order = list(range(len(shape)))
+    order.insert(into + inner, order.pop(axis))
+    size = shape.pop(axis)
+    shape[into] *= size
+    if order != sorted(order):
+        x = transpose_p.bind(x, permutation=tuple(order))
+    return reshape_p.bind(x, new_sizes=tuple(shape), dimensions=None)
+
+
+def _split(x: Any, axis: int, size: int, inner: bool = False) -> Any:
+    """An array with an axis split in two, the outer or the inner of which has the given size."""
+    shape = get_aval(x).shape
+    rest = shape[axis] // size
+    sizes = (rest, size) if inner else (size, rest)
+    return reshape_p.bind(x, new_sizes=(*shape[:axis], *sizes, *shape[axis + 1 :]), dimensions=None)

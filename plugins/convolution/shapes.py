@@ -1,0 +1,97 @@
+"""The shapes of convolutions of which only shapes are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import ShapedArray
+from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
+from primax.plugins.convolution.padding import explicit_padding, padtype_to_pads, transposed_padding
+from primax.plugins.convolution.primitive import conv_general_dilated_abstract_eval
+from primax.plugins.structural.arguments import canonical_shape, integers
+
+__all__ = ["conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose_shape_tuple"]
+
+_FLOAT = np.dtype(np.float32)
+
+
+def conv_shape_tuple(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: Any, batch_group_count: int = 1
+) -> tuple[int, ...]:
+    """The shape that `conv` gives.
+
+    Args:
+      lhs_shape: the shape of the image.
+      rhs_shape: the shape of the kernel.
+      strides: see `conv_general_dilated`.
+      pads: its padding.
+      batch_group_count: see `conv_general_dilated`.
+
+    >>> import primax as px
+    >>> px.lax.conv_shape_tuple((1, 2, 8, 8), (4, 2, 3, 3), (2, 2), "SAME")
+    (1, 4, 4, 4)
+    """
+    return _shape(lhs_shape, rhs_shape, strides, pads, None, batch_groups=batch_group_count)
+
+
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
+    """The shape that `conv_general_dilated` gives without dilation and groups; see there."""
+    return _shape(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers)
+
+
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
+    """The shape that `conv_transpose` gives without dilation of the kernel; see there."""
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    steps = integers(window_strides, "conv_transpose_shape_tuple", "window_strides")
+    if isinstance(padding, str):
+        window = [rhs_shape[d] for d in numbers.rhs_spec[2:]]
+        padding = [transposed_padding(size, step, padding.upper()) for size, step in zip(window, steps, strict=True)]
+    return _shape(lhs_shape, rhs_shape, (1,) * len(steps), padding, numbers, steps)
+
+
+def _shape(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    padding: Any,
+    dimension_numbers: Any,
+    lhs_dilation: tuple[int, ...] | None = None,
+    batch_groups: int = 1,
+) -> tuple[int, ...]:
+    lhs_shape = canonical_shape(lhs_shape, "conv_general_dilated", "lhs_shape")
+    rhs_shape = canonical_shape(rhs_shape, "conv_general_dilated", "rhs_shape")
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    ones = (1,) * (len(lhs_shape) - 2)
+    steps = integers(strides, "conv_general_dilated", "window_strides")
+    if isinstance(padding, str):
+        image = [lhs_shape[d] for d in numbers.lhs_spec[2:]]
+        window = [rhs_shape[d] for d in numbers.rhs_spec[2:]]
+        padding = padtype_to_pads(image, window, steps, padding)
+    return conv_general_dilated_abstract_eval(
+        ShapedArray(lhs_shape, _FLOAT),
+        ShapedArray(rhs_shape, _FLOAT),
+        window_strides=steps,
+        padding=explicit_padding(padding, "conv_general_dilated"),
+        lhs_dilation=ones if lhs_dilation is None else lhs_dilation,
+        rhs_dilation=ones,
+        dimension_numbers=numbers,
+        feature_group_count=1,
+        batch_group_count=batch_groups,
+        precision=None,
+        preferred_element_type=None,
+    ).shape
