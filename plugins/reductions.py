@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,13 +13,13 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import add, div_p, max, min, mul, mul_p
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
 from primax.plugins.comparison import eq_p, lt_p, ne_p
+from primax.plugins.computations import elementwise, interpreted, read_operands, stage
 from primax.plugins.elementwise import ORDERED
 from primax.plugins.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
 from primax.plugins.sampling import array_samples, bound_by, numbers
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcasted_iota,
-    convert_element_type,
     convert_element_type_p,
     reduce_sum,
     reduce_sum_p,
@@ -172,79 +171,15 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     >>> px.lax.reduce(px.numpy.array([1., 2., 3.]), 0., lambda x, y: x + y, (0,))
     Array(6., dtype=float32)
     """
-    leaves, tree = core.tree.tree_flatten(operands)
-    inits, init_tree = core.tree.tree_flatten(init_values)
-    if tree != init_tree:
-        raise TypeError(f"reduce: init_values must be a tree like operands, {tree}, got {init_tree}")
-    if not leaves:
-        raise ValueError("reduce: operands must hold an array, got none")
-    avals = [get_aval(x) for x in leaves]
-    inits = [_like(x, aval) for x, aval in zip(inits, avals, strict=True)]
-    init_avals = [get_aval(x) for x in inits]
-    for aval, init in zip(avals, init_avals, strict=True):
-        if aval.shape != avals[0].shape:
-            raise TypeError(f"reduce: operands must have one shape, got {avals[0].str_short()} and {aval.str_short()}")
-        if init.shape or init.dtype != aval.dtype:
-            raise TypeError(
-                f"reduce: init_values must be scalars of the dtypes of operands, got {init.str_short()} "
-                f"for {aval.str_short()}"
-            )
-    axes = canonical_axes(dimensions, len(avals[0].shape), "reduce", "dimensions")
+    leaves, inits, tree = read_operands("reduce", operands, init_values)
+    axes = canonical_axes(dimensions, len(get_aval(leaves[0]).shape), "reduce", "dimensions")
     if len(leaves) == 1:
-        special = _special(computation, inits[0], avals[0].dtype)
+        special = _special(computation, inits[0], get_aval(leaves[0]).dtype)
         if special is not None:
             return core.tree.tree_unflatten(tree, [special.bind(leaves[0], axes=axes)])
-    scalars = tuple(
-        [ShapedArray((), aval.dtype, aval.weak_type and i.weak_type) for aval, i in zip(avals, init_avals, strict=True)]
-    )
-    jaxpr = _stage(computation, tree, scalars)
+    jaxpr = stage("reduce", computation, leaves, inits, tree)
     outs = reduce_p.bind(*leaves, *inits, computation=jaxpr, dimensions=axes)
     return core.tree.tree_unflatten(tree, outs)
-
-
-def _like(init: Any, aval: ShapedArray) -> Any:
-    """A weakly typed scalar in the dtype of an operand, where promotion would give it that."""
-    own = get_aval(init)
-    if own.dtype == aval.dtype or not own.weak_type or dtypes.result_type(aval, own) != aval.dtype:
-        return init
-    if isinstance(init, core.Tracer):
-        return convert_element_type(init, aval.dtype)
-    return np.asarray(init).astype(aval.dtype)[()]
-
-
-_staged: WeakKeyDictionary[Any, dict[Any, core.ClosedJaxpr]] = WeakKeyDictionary()
-
-
-def _stage(computation: Any, tree: Any, scalars: tuple[ShapedArray, ...]) -> core.ClosedJaxpr:
-    """The program of a computation on scalars; one for each function and type, so that it compiles once."""
-    key = (tree, scalars, core.config.enable_x64.value, core.rules_epoch.value)
-    try:
-        found = _staged.setdefault(computation, {})
-    except TypeError:
-        found = {}
-    if key in found:
-        return found[key]
-    count = len(scalars)
-
-    def run(*xs: Any) -> list[Any]:
-        x = core.tree.tree_unflatten(tree, xs[:count])
-        y = core.tree.tree_unflatten(tree, xs[count:])
-        outs, out_tree = core.tree.tree_flatten(computation(x, y))
-        if out_tree != tree:
-            raise TypeError(f"reduce: computation must return a tree like operands, {tree}, got {out_tree}")
-        return outs
-
-    jaxpr = core.trace_to_jaxpr(run, [*scalars, *scalars], "the computation of reduce")
-    for aval, wanted in zip(jaxpr.out_avals, scalars, strict=True):
-        if aval.shape or aval.dtype != wanted.dtype:
-            raise TypeError(
-                f"reduce: computation must return scalars of the types it is given, got {aval.str_short()} "
-                f"for {wanted.str_short()}"
-            )
-    if any(isinstance(value, core.Tracer) for value in jaxpr.consts):
-        raise TypeError("reduce: computation must not close over traced values; pass them as operands")
-    found[key] = jaxpr
-    return jaxpr
 
 
 def _special(computation: Any, init: Any, dtype: Any) -> core.Primitive | None:
@@ -406,37 +341,11 @@ def _reduce_abstract_eval(
     ]
 
 
-def _elementwise(computation: core.ClosedJaxpr) -> Callable[[Any, Any], list[Any]]:
-    """A program on scalars as a function of lists of arrays of one shape."""
-
-    def run(*xs: Any) -> Any:
-        return core.eval_jaxpr(computation.jaxpr, computation.consts, *xs)
-
-    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        shape = get_aval(a[0]).shape
-        function = run
-        for size in reversed(shape):
-            function = _mapped(function, size)
-        return list(function(*a, *b))
-
-    return combine
-
-
-def _mapped(function: Callable[..., Any], size: int) -> Callable[..., Any]:
-    axis = batching.AxisData(None, size)
-
-    def run(*xs: Any) -> Any:
-        outs, dims = batching.batch_flat(function, axis, xs, [0] * len(xs))
-        return [batching.to_dim(out, size, dim, 0) for out, dim in zip(outs, dims, strict=True)]
-
-    return run
-
-
-def _folded(values: Any, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> Any:
+def _folded(values: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> Any:
     """A reduction as a tree of elementwise operations, which have all rules."""
     count = len(values) // 2
     operands, inits = values[:count], values[count:]
-    combine = _elementwise(computation)
+    combine = elementwise(computation)
     shape = _without(get_aval(operands[0]).shape, dimensions)
     starts = [broadcast_in_dim_p.bind(x, shape=tuple(shape), broadcast_dimensions=()) for x in inits]
     if any(get_aval(operands[0]).shape[axis] == 0 for axis in dimensions):
@@ -448,7 +357,7 @@ def _reduce_jvp(primals: Any, tangents: Any, *, computation: core.ClosedJaxpr, d
     if all(type(t) is ad.Zero for t in tangents):
         outs = reduce_p.bind(*primals, computation=computation, dimensions=dimensions)
         return outs, [ad.Zero.from_primal_value(out) for out in outs]
-    return ad.jvp_flat(lambda *xs: _folded(xs, computation, dimensions), primals, tangents)
+    return ad.jvp_flat(lambda *xs: _folded(xs, computation=computation, dimensions=dimensions), primals, tangents)
 
 
 def _reduce_batch(
@@ -461,7 +370,9 @@ def _reduce_batch(
 ) -> Any:
     count = len(args) // 2
     if any(dim is not None for dim in dims[count:]):
-        return batching.batch_flat(lambda *xs: _folded(xs, computation, dimensions), axis, args, dims)
+        return batching.batch_flat(
+            lambda *xs: _folded(xs, computation=computation, dimensions=dimensions), axis, args, dims
+        )
     if all(dim is None for dim in dims):
         outs = reduce_p.bind(*args, computation=computation, dimensions=dimensions)
         return outs, [None] * count
@@ -543,5 +454,6 @@ def primax_register(registry: Any) -> None:
         jvp=_reduce_jvp,
         axis_batch=_reduce_batch,
         lowering=_reduce_lowering,
+        interpret=interpreted(_folded),
         samples=[_reduce_samples],
     )

@@ -12,7 +12,7 @@ from primax.plugins.arithmetic import add
 from primax.plugins.bitwise import bitwise_or
 from primax.plugins.structural import concatenate, pad, reshape, rev, slice_in_dim, transpose
 
-__all__ = ["fold", "scan"]
+__all__ = ["Combine", "fold", "scan"]
 
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 

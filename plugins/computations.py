@@ -1,0 +1,146 @@
+"""Functions of two elements, given by users: as programs on scalars, and on arrays of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import batching
+from primax.plugins.structural import convert_element_type
+
+__all__ = ["elementwise", "interpreted", "read_operands", "stage"]
+
+
+def read_operands(function: str, operands: Any, init_values: Any) -> tuple[list[Any], list[Any], Any]:
+    """The leaves of trees of arrays and of their initial values, and the structure.
+
+    Raises:
+      TypeError: the trees, shapes or dtypes do not match.
+      ValueError: there is no array.
+    """
+    leaves, tree = core.tree.tree_flatten(operands)
+    inits, init_tree = core.tree.tree_flatten(init_values)
+    if tree != init_tree:
+        raise TypeError(f"{function}: init_values must be a tree like operands, {tree}, got {init_tree}")
+    if not leaves:
+        raise ValueError(f"{function}: operands must hold an array, got none")
+    avals = [get_aval(x) for x in leaves]
+    inits = [_like(x, aval) for x, aval in zip(inits, avals, strict=True)]
+    for aval, init in zip(avals, map(get_aval, inits), strict=True):
+        if aval.shape != avals[0].shape:
+            raise TypeError(
+                f"{function}: operands must have one shape, got {avals[0].str_short()} and {aval.str_short()}"
+            )
+        if init.shape or init.dtype != aval.dtype:
+            raise TypeError(
+                f"{function}: init_values must be scalars of the dtypes of operands, got {init.str_short()} "
+                f"for {aval.str_short()}"
+            )
+    return leaves, inits, tree
+
+
+def _like(init: Any, aval: ShapedArray) -> Any:
+    """A weakly typed scalar in the dtype of an operand, where promotion would give it that."""
+    own = get_aval(init)
+    if own.dtype == aval.dtype or not own.weak_type or dtypes.result_type(aval, own) != aval.dtype:
+        return init
+    if isinstance(init, core.Tracer):
+        return convert_element_type(init, aval.dtype)
+    return np.asarray(init).astype(aval.dtype)[()]
+
+
+_staged: WeakKeyDictionary[Any, dict[Any, core.ClosedJaxpr]] = WeakKeyDictionary()
+
+
+def stage(function: str, computation: Any, operands: Sequence[Any], inits: Sequence[Any], tree: Any) -> Any:
+    """The program of a computation on scalars; one for each function and type, so that it compiles once.
+
+    Args:
+      function: the public function, for messages.
+      computation: `(x, y) -> z` on trees of scalars.
+      operands: arrays.
+      inits: a scalar for each of them.
+      tree: the structure of both.
+
+    Raises:
+      TypeError: the computation returns something else, or closes over traced values.
+    """
+    scalars = tuple(
+        [
+            ShapedArray((), x.dtype, x.weak_type and init.weak_type)
+            for x, init in zip(map(get_aval, operands), map(get_aval, inits), strict=True)
+        ]
+    )
+    key = (tree, scalars, core.config.enable_x64.value, core.rules_epoch.value)
+    try:
+        found = _staged.setdefault(computation, {})
+    except TypeError:
+        found = {}
+    if key in found:
+        return found[key]
+    count = len(scalars)
+
+    def run(*xs: Any) -> list[Any]:
+        x = core.tree.tree_unflatten(tree, xs[:count])
+        y = core.tree.tree_unflatten(tree, xs[count:])
+        outs, out_tree = core.tree.tree_flatten(computation(x, y))
+        if out_tree != tree:
+            raise TypeError(f"{function}: computation must return a tree like operands, {tree}, got {out_tree}")
+        return outs
+
+    jaxpr = core.trace_to_jaxpr(run, [*scalars, *scalars], f"the computation of {function}")
+    for aval, wanted in zip(jaxpr.out_avals, scalars, strict=True):
+        if aval.shape or aval.dtype != wanted.dtype:
+            raise TypeError(
+                f"{function}: computation must return scalars of the types it is given, got {aval.str_short()} "
+                f"for {wanted.str_short()}"
+            )
+    if any(isinstance(value, core.Tracer) for value in jaxpr.consts):
+        raise TypeError(f"{function}: computation must not close over traced values; pass them as operands")
+    found[key] = jaxpr
+    return jaxpr
+
+
+def elementwise(program: core.ClosedJaxpr) -> Callable[..., list[Any]]:
+    """A program on `2 n` scalars as a function of two lists of `n` arrays of one shape."""
+
+    def run(*xs: Any) -> Any:
+        return core.eval_jaxpr(program.jaxpr, program.consts, *xs)
+
+    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+        function = run
+        for size in reversed(get_aval(a[0]).shape):
+            function = _mapped(function, size)
+        return list(function(*a, *b))
+
+    return combine
+
+
+def _mapped(function: Callable[..., Any], size: int) -> Callable[..., Any]:
+    axis = batching.AxisData(None, size)
+
+    def run(*xs: Any) -> Any:
+        outs, dims = batching.batch_flat(function, axis, xs, [0] * len(xs))
+        return [batching.to_dim(out, size, dim, 0) for out, dim in zip(outs, dims, strict=True)]
+
+    return run
+
+
+def interpreted(meaning: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
+    """The `interpret` rule of a primitive by what it does in terms of others: interpreters go through that.
+
+    Args:
+      meaning: `(values, **params) -> results`.
+    """
+
+    def interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
+        avals = [x.aval for x in eqn.invars]
+        program = core.trace_to_jaxpr(lambda *xs: meaning(xs, **eqn.params), avals, eqn.primitive.name)
+        return interpreter.interpret(program, *values)
+
+    return interpret

@@ -1,0 +1,232 @@
+"""Windows that slide over an array: where they lie, and how many there are.
+
+Along each axis, window `i` holds at its place `k` the element at `i * stride + k * window_dilation` of the array whose
+elements have been moved `base_dilation` apart, and then padded or, where padding is negative, cropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import ShapedArray, get_aval
+from primax.plugins.convolution.padding import dilated, explicit_padding, padtype_to_pads, result_size
+from primax.plugins.structural import pad_p, slice_p
+from primax.plugins.structural.arguments import inserted, integers
+
+__all__ = [
+    "DILATED",
+    "PLAIN",
+    "batched",
+    "check_window",
+    "inside",
+    "padded",
+    "placed",
+    "places",
+    "read_window",
+    "reduce_window_shape_tuple",
+    "shape_of_windows",
+    "unpadded",
+    "views",
+]
+
+Params = dict[str, Any]
+
+# What each parameter is along an axis over which no window slides.
+PLAIN: Params = {"window_dimensions": 1, "window_strides": 1, "padding": (0, 0)}
+DILATED: Params = {**PLAIN, "base_dilation": 1, "window_dilation": 1}
+
+
+def batched(params: Params, dim: int) -> Params:
+    """The parameters of windows over an array that has another axis, at `dim`."""
+    return {name: inserted(value, dim, DILATED[name]) for name, value in params.items()}
+
+
+def read_window(
+    function: str,
+    shape: tuple[int, ...],
+    window_dimensions: Any,
+    window_strides: Any,
+    padding: Any,
+    base_dilation: Any = None,
+    window_dilation: Any = None,
+) -> Params:
+    """What a user says about windows, as parameters of primitives.
+
+    Raises:
+      TypeError: something is not a sequence of integers, or has not one entry per axis.
+      ValueError: there is no such kind of padding.
+    """
+    ones = (1,) * len(shape)
+    params = {
+        "window_dimensions": integers(window_dimensions, function, "window_dimensions"),
+        "window_strides": ones if window_strides is None else integers(window_strides, function, "window_strides"),
+        "padding": (),
+        "base_dilation": ones if base_dilation is None else integers(base_dilation, function, "base_dilation"),
+        "window_dilation": ones if window_dilation is None else integers(window_dilation, function, "window_dilation"),
+    }
+    if isinstance(padding, str):
+        _check_sizes(function, shape, params)
+        # As in jax: the lengths of axes are those before elements are moved apart.
+        window = list(map(dilated, params["window_dimensions"], params["window_dilation"]))
+        params["padding"] = tuple(padtype_to_pads(shape, window, params["window_strides"], padding))
+    else:
+        params["padding"] = explicit_padding(padding, function)
+    return params
+
+
+def _check_sizes(function: str, shape: tuple[int, ...], params: Params) -> None:
+    rank = len(shape)
+    for name, values in params.items():
+        if name == "padding":
+            continue
+        if len(values) != rank:
+            raise TypeError(f"{function}: {name} must have one entry per axis, {rank}, got {values} for shape {shape}")
+        if any(value < 1 for value in values):
+            raise TypeError(f"{function}: {name} must be positive, got {values} for shape {shape}")
+
+
+def check_window(function: str, operand: ShapedArray, params: Params) -> tuple[int, ...]:
+    """How many windows there are along each axis.
+
+    Raises:
+      TypeError: a parameter has not one entry per axis, or a size, stride or dilation is not positive.
+    """
+    shape = operand.shape
+    _check_sizes(function, shape, params)
+    if len(params["padding"]) != len(shape):
+        raise TypeError(
+            f"{function}: padding must have one pair per axis, {len(shape)}, got {params['padding']} for shape {shape}"
+        )
+    return shape_of_windows(shape, **params)
+
+
+def shape_of_windows(
+    shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """How many windows there are along each axis, for parameters that are right."""
+    ones = (1,) * len(shape)
+    sizes = []
+    for size, length, stride, (low, high), base, step in zip(
+        shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation or ones,
+        window_dilation or ones,
+        strict=True,
+    ):
+        sizes.append(result_size(dilated(size, base) + low + high, dilated(length, step), stride))
+    return tuple(sizes)
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """The shape of what `reduce_window` returns.
+
+    Args:
+      operand_shape: the shape of the operand.
+      window_dimensions: as for `reduce_window`, as are the others.
+      window_strides: the strides.
+      padding: pairs, or a name.
+      base_dilation: how far apart elements are moved.
+      window_dilation: how far apart the elements of a window are.
+
+    Raises:
+      TypeError: an argument has not one entry per axis, or a size, stride or dilation is not positive.
+
+    >>> import primax as px
+    >>> px.lax.reduce_window_shape_tuple((5, 4), (2, 2), (1, 2), ((0, 0), (1, 1)))
+    (4, 3)
+    """
+    name = "reduce_window_shape_tuple"
+    shape = integers(operand_shape, name, "operand_shape")
+    params = read_window(name, shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    return check_window(name, ShapedArray(shape, np.dtype(np.float32)), params)
+
+
+def padded(x: Any, fill: Any, padding: Any, base_dilation: Any = None, **_: Any) -> Any:
+    """The array over which windows slide, as one without gaps and margins."""
+    steps = base_dilation or (1,) * len(padding)
+    config = tuple([(low, high, step - 1) for (low, high), step in zip(padding, steps, strict=True)])
+    return pad_p.bind(x, fill, padding_config=config) if any(map(any, config)) else x
+
+
+def unpadded(x: Any, zero: Any, shape: tuple[int, ...], padding: Any, base_dilation: Any = None, **_: Any) -> Any:
+    """What `padded` has made, back in the given shape; `zero` where elements had been cropped."""
+    config = tuple([(-low, -high, 0) for low, high in padding])
+    x = pad_p.bind(x, zero, padding_config=config) if any(map(any, config)) else x
+    if base_dilation is None or all(step == 1 for step in base_dilation):
+        return x
+    # An array of length 0 has no gaps, and needs no stride.
+    return slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=get_aval(x).shape, strides=base_dilation)
+
+
+def places(window_dimensions: Sequence[int], **_: Any) -> Iterator[tuple[int, ...]]:
+    """The places of a window, in row-major order."""
+    return product(*map(range, window_dimensions))
+
+
+def _starts(place: Sequence[int], params: Params) -> list[int]:
+    steps = params.get("window_dilation") or (1,) * len(place)
+    return [k * step for k, step in zip(place, steps, strict=True)]
+
+
+def views(x: Any, out_shape: Sequence[int], params: Params) -> list[Any]:
+    """For each place of a window what all the windows, of which there are some, hold there; `x` is `padded`."""
+    strides = params["window_strides"]
+    found = []
+    for place in places(**params):
+        starts = _starts(place, params)
+        limits = [
+            start + dilated(count, stride) for start, count, stride in zip(starts, out_shape, strides, strict=True)
+        ]
+        found.append(slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=strides))
+    return found
+
+
+def placed(x: Any, zero: Any, place: Sequence[int], padded_shape: Sequence[int], params: Params) -> Any:
+    """What windows hold at a place, put back there in an array of zeros of the shape that `padded` returns."""
+    config = []
+    for start, count, stride, size in zip(
+        _starts(place, params), get_aval(x).shape, params["window_strides"], padded_shape, strict=True
+    ):
+        config.append((start, size - start - dilated(count, stride), stride - 1))
+    return pad_p.bind(x, zero, padding_config=tuple(config))
+
+
+def inside(shape: Sequence[int], out_shape: Sequence[int], params: Params) -> list[Any]:
+    """For each place of a window, in which windows there is an element there, as NumPy booleans."""
+    ones = (1,) * len(shape)
+    along = []
+    for size, count, length, stride, (low, _), base, step in zip(
+        shape,
+        out_shape,
+        params["window_dimensions"],
+        params["window_strides"],
+        params["padding"],
+        params.get("base_dilation", ones),
+        params.get("window_dilation", ones),
+        strict=True,
+    ):
+        at = np.arange(length)[:, None] * step + np.arange(count) * stride - low
+        along.append((at >= 0) & (at < dilated(size, base)) & (at % base == 0))
+    return [
+        reduce(np.logical_and.outer, [one[k] for one, k in zip(along, place, strict=True)], np.True_)
+        for place in places(**params)
+    ]

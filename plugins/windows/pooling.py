@@ -1,0 +1,149 @@
+"""Pooling: the greatest, smallest or mean element of each window of images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import dtypes, get_aval
+from primax.plugins.arithmetic import div_p
+from primax.plugins.structural import broadcast_in_dim_p
+from primax.plugins.structural.arguments import integers
+from primax.plugins.windows.geometry import Params, inside, read_window, shape_of_windows
+from primax.plugins.windows.reductions import (
+    reduce_window,
+    reduce_window_max_p,
+    reduce_window_min_p,
+    reduce_window_sum_p,
+)
+
+__all__ = ["avg_pool", "max_pool", "min_pool", "pool"]
+
+
+def pool(
+    inputs: Any,
+    init: Any,
+    reduce_fn: Callable[[Any, Any], Any],
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+) -> Any:
+    """Folds windows of images by a function of two elements.
+
+    Args:
+      inputs: an array of shape (..., *spatial, features), with any number of leading axes.
+      init: a scalar of the dtype of `inputs`, with which every window starts, and which stands in the margins.
+      reduce_fn: `(x, y) -> z` on scalars, associative.
+      window_shape: the length of a window along each spatial axis.
+      strides: how far one window is from the next along each spatial axis; 1 if None.
+      padding: for each spatial axis a pair of how many elements are put before and after; or "VALID", "SAME" or
+        "SAME_LOWER".
+
+    Returns:
+      An array with one element per window in the place of the spatial axes.
+
+    Raises:
+      TypeError: an argument has not one entry per spatial axis, or `inputs` has too few axes.
+      ValueError: there is no such kind of padding.
+
+    >>> import primax as px
+    >>> from primax.plugins.windows import pool
+    >>> pool(px.numpy.ones((1, 4, 4, 1)), 1.0, px.lax.mul, (2, 2), (2, 2)).shape
+    (1, 2, 2, 1)
+    """
+    params = _read("pool", inputs, window_shape, strides, padding)
+    return reduce_window(inputs, init, reduce_fn, **params)
+
+
+def max_pool(
+    inputs: Any, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID"
+) -> Any:
+    """The greatest element of each window of images, margins not counted; see `pool`.
+
+    >>> import primax as px
+    >>> from primax.plugins.windows import max_pool
+    >>> max_pool(px.numpy.arange(4.0).reshape(1, 4, 1), (2,), (2,)).reshape(2)
+    Array([1., 3.], dtype=float32)
+    """
+    return reduce_window_max_p.bind(inputs, **_read("max_pool", inputs, window_shape, strides, padding))
+
+
+def min_pool(
+    inputs: Any, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID"
+) -> Any:
+    """The smallest element of each window of images, margins not counted; see `pool`."""
+    return reduce_window_min_p.bind(inputs, **_read("min_pool", inputs, window_shape, strides, padding))
+
+
+def avg_pool(
+    inputs: Any,
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    count_include_pad: bool = True,
+) -> Any:
+    """The mean of the elements of each window of images; see `pool`.
+
+    Args:
+      inputs: an array of floating or complex numbers, of shape (..., *spatial, features).
+      window_shape: the length of a window along each spatial axis.
+      strides: how far one window is from the next along each spatial axis; 1 if None.
+      padding: pairs, or the name of a kind of padding.
+      count_include_pad: whether elements in the margins, which are 0, count.
+
+    Raises:
+      TypeError: `inputs` is not floating or complex, or an argument has not one entry per spatial axis.
+      ValueError: there is no such kind of padding.
+
+    >>> import primax as px
+    >>> from primax.plugins.windows import avg_pool
+    >>> avg_pool(px.numpy.ones((1, 3, 1)), (2,), padding="SAME", count_include_pad=False).reshape(3)
+    Array([1., 1., 1.], dtype=float32)
+    """
+    params = _read("avg_pool", inputs, window_shape, strides, padding)
+    aval = get_aval(inputs)
+    if not dtypes.is_inexact(aval.dtype):
+        raise TypeError(f"avg_pool: inputs must be floating or complex, got {aval.str_short()}")
+    total = reduce_window_sum_p.bind(inputs, **params)
+    if count_include_pad or not any(map(any, params["padding"])):
+        return div_p.bind(total, np.asarray(np.prod(params["window_dimensions"]), aval.dtype)[()])
+    return div_p.bind(total, _counts(aval, params))
+
+
+def _counts(aval: core.ShapedArray, params: Params) -> Any:
+    """How many elements each window holds, as an array that is broadcast along axes without windows."""
+    shape = shape_of_windows(aval.shape, **params)
+    windows = zip(params["window_dimensions"], params["padding"], strict=True)
+    spatial = [d for d, (length, pads) in enumerate(windows) if length > 1 or any(pads)]
+    along = {name: tuple([value[d] for d in spatial]) for name, value in params.items()}
+    sizes, counts = [aval.shape[d] for d in spatial], [shape[d] for d in spatial]
+    total = np.sum(inside(sizes, counts, along), axis=0)
+    # A window in the margins is 0, and not 0 divided by 0.
+    values = np.maximum(total, 1).astype(aval.dtype)
+    return broadcast_in_dim_p.bind(values, shape=shape, broadcast_dimensions=tuple(spatial))
+
+
+def _read(function: str, inputs: Any, window_shape: Any, strides: Any, padding: Any) -> Params:
+    """Windows along spatial axes, which all but the last axis may be."""
+    shape = get_aval(inputs).shape
+    window = integers(window_shape, function, "window_shape")
+    count = len(window)
+    leading = len(shape) - count - 1
+    if leading < 0:
+        raise TypeError(
+            f"{function}: inputs must have {count} spatial axes for window_shape {window} and one of features, "
+            f"got shape {shape}"
+        )
+    strides = (1,) * count if strides is None else integers(strides, function, "strides")
+    if len(strides) != count:
+        raise TypeError(f"{function}: strides must have one entry per spatial axis, {count}, got {strides}")
+    if not isinstance(padding, str):
+        padding = tuple(padding)
+        if len(padding) != count:
+            raise TypeError(f"{function}: padding must have one pair per spatial axis, {count}, got {padding}")
+        padding = ((0, 0),) * leading + padding + ((0, 0),)
+    ones = (1,) * leading
+    return read_window(function, shape, (*ones, *window, 1), (*ones, *strides, 1), padding)
