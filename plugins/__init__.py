@@ -18,6 +18,7 @@ BUILTIN_FAMILIES = (
     "sorting",
     "dot",
     "convolution",
+    "windows",
     "fft",
     "linalg",
     "random",

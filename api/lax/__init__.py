@@ -325,6 +325,17 @@ from primax.plugins.trigonometry import (
     tanh,
     tanh_p,
 )
+from primax.plugins.windows import (
+    reduce_window,
+    reduce_window_max_p,
+    reduce_window_min_p,
+    reduce_window_p,
+    reduce_window_shape_tuple,
+    reduce_window_sum_p,
+    select_and_gather_add_p,
+    select_and_scatter_add_p,
+    select_and_scatter_p,
+)
 
 __all__ = [
     "AccuracyMode",
@@ -556,6 +567,12 @@ __all__ = [
     "reduce_scatter_p",
     "reduce_sum",
     "reduce_sum_p",
+    "reduce_window",
+    "reduce_window_max_p",
+    "reduce_window_min_p",
+    "reduce_window_p",
+    "reduce_window_shape_tuple",
+    "reduce_window_sum_p",
     "reduce_xor",
     "reduce_xor_p",
     "regularized_incomplete_beta_p",
@@ -572,6 +589,9 @@ __all__ = [
     "scan",
     "scan_p",
     "select",
+    "select_and_gather_add_p",
+    "select_and_scatter_add_p",
+    "select_and_scatter_p",
     "select_n",
     "select_n_p",
     "shift_left",
