@@ -28,6 +28,7 @@ __all__ = [
     "debug_infs",
     "debug_nans",
     "default_matmul_precision",
+    "default_prng_impl",
     "disable_jit",
     "enable_x64",
     "log_compiles",
@@ -108,6 +109,12 @@ def _check_choice(choices: tuple[str | None, ...], value: Any) -> Any:
     raise ValueError
 
 
+def _check_name(value: Any) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise ValueError
+
+
 def _choice(*choices: str | None) -> Kind:
     check = functools.partial(_check_choice, choices)
     return Kind(f"one of {', '.join(repr(c) for c in choices)}", check, lambda text: check(text or None))
@@ -115,6 +122,7 @@ def _choice(*choices: str | None) -> Kind:
 
 BOOL = Kind("True or False", _check_bool, _parse_bool)
 SECONDS = Kind("a number of seconds, zero or more", _check_seconds, lambda text: _check_seconds(float(text)))
+NAME = Kind("a name", _check_name, _check_name)
 PATH = Kind("a path or None", _check_path, lambda text: text or None)
 
 
@@ -294,6 +302,14 @@ default_matmul_precision = Option(
     jit_key=True,
     tracing=True,
 )
+default_prng_impl = Option(
+    "default_prng_impl",
+    "threefry2x32",
+    NAME,
+    "The generator of keys that do not name one.",
+    jit_key=True,
+    tracing=True,
+)
 log_compiles = Option(
     "log_compiles",
     False,
@@ -377,5 +393,6 @@ config = Config(
     persistent_cache_min_compile_time_secs,
     numpy_dtype_promotion,
     default_matmul_precision,
+    default_prng_impl,
     log_compiles,
 )

@@ -76,7 +76,7 @@ class PluginRecord:
         """The record as plain data, fit for JSON."""
         others: dict[str, list[str]] = {}
         for entry in self.entries:
-            if entry.what in ("operator", "protocol", "effect", "aval"):
+            if entry.what not in ("primitive", "rule", "unsupported", "samples"):
                 others.setdefault(entry.what + "s", []).append(entry.name)
         return {
             "name": self.name,

@@ -34,8 +34,8 @@ class Entry:
     """One thing that a plugin has entered.
 
     Attributes:
-      what: `"primitive"`, `"rule"`, `"unsupported"`, `"samples"`, `"operator"`, `"protocol"`, `"effect"`
-        or `"aval"`.
+      what: `"primitive"`, `"rule"`, `"unsupported"`, `"samples"`, `"operator"`, `"protocol"`, `"effect"`, `"aval"`,
+        or what `Registry.enter` was told.
       name: what it is called, such as the primitive's name.
       kind: the kind of rule; empty for other things.
       provenance: where the rule comes from; None for other things.
@@ -227,6 +227,23 @@ class Registry:
         undo = _restore(aval_handlers, python_type)
         register_aval(python_type, handler)
         self._log_owned("aval", python_type, python_type.__name__, undo)
+
+    def enter(self, what: str, table: dict[str, Any], name: str, value: Any, *, override: bool = False) -> None:
+        """Enter something else by name, in a table that other plugins may enter theirs in too.
+
+        Args:
+          what: what the table holds, in one word, such as `"generator"`.
+          table: the table.
+          name: by what name it is found there.
+          value: what is entered.
+          override: whether to replace what is there by that name.
+
+        Raises:
+          PluginError: the name is taken and `override` is False.
+        """
+        self._require_open("enter")
+        self._refuse_taken(what, name, name, name in table, override)
+        self._log_owned(what, name, name, _put(table, name, value))
 
     def roll_back(self) -> None:
         """Undo every entry, latest first. What was overridden comes back."""

@@ -82,8 +82,8 @@ def _portrait(record: PluginRecord) -> str:
     width = terminal_width()
     others: dict[str, list[str]] = {what: [] for what in ("primitive", "operator", "protocol", "effect", "aval")}
     for entry in record.entries:
-        if entry.what in others:
-            others[entry.what].append(entry.name)
+        if entry.what not in ("rule", "unsupported", "samples"):
+            others.setdefault(entry.what, []).append(entry.name)
     parts = [
         f"{record.name}: {record.state}",
         facts(

@@ -1,8 +1,10 @@
 """Random numbers: keys, bits, and what is drawn from them.
 
-- `threefry`: the generator threefry2x32, on its raw keys uint32[2].
-- `keys`: `check_key` makes a key of what a user passes; `random_bits` and `random_split` are what programs draw and
-  derive from it.
+- `threefry`: the generator threefry2x32.
+- `keys`: arrays of keys and the primitives that make, split and use them, whatever the generator; `random_bits` and
+  `random_split` are what programs draw and derive from a key.
+- `arguments`: `check_key` makes a key of what a user passes.
+- `functions`: what users call to make, split and read keys, and to draw bits.
 
 A public function checks its arguments and calls a program that is compiled for their shapes, once:
 
@@ -20,13 +22,57 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import hookimpl
+from primax.extend.random import register_prng_impl
+from primax.plugins.random import keys as _keys
 from primax.plugins.random import threefry as _threefry
-from primax.plugins.random.threefry import threefry2x32_p
+from primax.plugins.random.functions import (
+    PRNGKey,
+    bits,
+    clone,
+    fold_in,
+    key,
+    key_data,
+    key_dtype,
+    key_impl,
+    split,
+    wrap_key_data,
+)
+from primax.plugins.random.keys import (
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+from primax.plugins.random.threefry import threefry2x32_p, threefry_prng_impl
 
-__all__ = ["threefry2x32_p"]
+__all__ = [
+    "PRNGKey",
+    "bits",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "random_bits_p",
+    "random_clone_p",
+    "random_fold_in_p",
+    "random_seed_p",
+    "random_split_p",
+    "random_unwrap_p",
+    "random_wrap_p",
+    "split",
+    "threefry2x32_p",
+    "threefry_prng_impl",
+    "wrap_key_data",
+]
 
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for primitive, rules in _threefry.RULES.items():
+    for primitive, rules in (*_threefry.RULES.items(), *_keys.RULES.items()):
         registry.define(primitive, **rules)
+    register_prng_impl(threefry_prng_impl, registry)

@@ -1,50 +1,244 @@
-"""Keys: what functions that draw are given, and what is asked of them."""
+"""Arrays of keys, each of a dtype of its own: how they are made, split and drawn from, whatever the generator.
+
+A primitive here is computed by a function of the generator, `PRNGImpl`, which sees the words of one key; arrays of keys
+are mapped over when the primitive is lowered.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from primax.extend.core import get_aval
-from primax.plugins.random.threefry import threefry_random_bits, threefry_split
+from primax.extend import backend, core
+from primax.extend.core import ExtendedArray, ShapedArray, config, dtypes, get_aval, physical_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.random import KeyDType, PRNGImpl
 
-__all__ = ["check_key", "random_bits", "random_split"]
+__all__ = [
+    "RULES",
+    "random_bits",
+    "random_bits_p",
+    "random_clone_p",
+    "random_fold_in_p",
+    "random_seed_p",
+    "random_split",
+    "random_split_p",
+    "random_unwrap_p",
+    "random_wrap_p",
+]
 
-
-def check_key(key: Any, function: str) -> Any:
-    """The one key that a function was given.
-
-    Args:
-      key: what the user passed.
-      function: what the user called, for messages.
-
-    Raises:
-      TypeError: it is no key.
-      ValueError: it is an array of several keys.
-    """
-    aval = get_aval(key)
-    if aval.dtype != np.uint32 or aval.shape != (2,):
-        raise TypeError(f"{function}: key must be a key, got {aval.str_short()}")
-    return key
+random_bits_p = core.Primitive("random_bits")
+random_clone_p = core.Primitive("random_clone")
+random_fold_in_p = core.Primitive("random_fold_in")
+random_seed_p = core.Primitive("random_seed")
+random_split_p = core.Primitive("random_split")
+random_unwrap_p = core.Primitive("random_unwrap")
+random_wrap_p = core.Primitive("random_wrap")
 
 
 def random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
-    """Unsigned integers of 8, 16, 32 or 64 random bits.
+    """Unsigned integers of random bits.
 
     Args:
-      key: what `check_key` returned.
-      bit_width: the number of bits.
-      shape: of the result.
+      key: a key, or an array of keys, whose axes come first in the result.
+      bit_width: 8, 16, 32 or 64.
+      shape: of what is drawn from one key.
     """
-    return threefry_random_bits(key, bit_width, shape)
+    return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
 
 
 def random_split(key: Any, shape: tuple[int, ...]) -> Any:
-    """An array of that shape of new keys.
+    """New keys.
 
     Args:
-      key: what `check_key` returned.
-      shape: of the result.
+      key: a key, or an array of keys, whose axes come first in the result.
+      shape: of what is made of one key.
     """
-    return threefry_split(key, shape)
+    return random_split_p.bind(key, shape=shape)
+
+
+def _impl_of(aval: ShapedArray, name: str) -> PRNGImpl:
+    """The generator of an array of keys."""
+    if not isinstance(aval.dtype, KeyDType):
+        raise TypeError(f"{name}: its argument must be an array of keys, got {aval.str_short()}")
+    return aval.dtype.impl
+
+
+@lru_cache(maxsize=512)
+def _program(step: str, impl: PRNGImpl, avals: tuple[ShapedArray, ...], params: Any, x64: bool) -> core.ClosedJaxpr:
+    """What a function of a generator computes on the words of keys, mapped over the axes of arrays of them."""
+    mapped = [bool(aval.shape) for aval in avals]
+    function = getattr(impl, step)
+
+    def one(*xs: Any) -> Sequence[Any]:
+        return [function(*xs, *params)]
+
+    fun: Callable[..., Sequence[Any]] = one
+    for size in reversed(max((aval.shape for aval in avals), key=len)):
+        fun = _over(fun, size, mapped)
+    closed = core.trace_to_jaxpr(fun, [physical_aval(aval) for aval in avals], f"{step} of generator {impl.name}")
+    return closed
+
+
+def _over(fun: Callable[..., Sequence[Any]], size: int, mapped: Sequence[bool]) -> Callable[..., Sequence[Any]]:
+    """A function of arguments with one more axis in front, but for those that are not mapped."""
+    axis = batching.AxisData(None, size)
+
+    def over(*xs: Any) -> Sequence[Any]:
+        outs, dims = batching.batch_flat(fun, axis, xs, [0 if each else None for each in mapped])
+        return [batching.to_dim(x, size, dim, 0) for x, dim in zip(outs, dims, strict=True)]
+
+    return over
+
+
+def _by_generator(step: str, *names: str) -> Callable[..., Any]:
+    """The lowering to a function of the generator.
+
+    Args:
+      step: the function.
+      names: the parameters that it takes after its arguments.
+    """
+
+    def lowering(ctx: mlir.LoweringRuleContext, *args: Any, **params: Any) -> list[Any]:
+        (out,) = ctx.avals_out
+        keys = ctx.avals_in[0] if isinstance(ctx.avals_in[0].dtype, KeyDType) else out
+        given = tuple(params[name] for name in names)
+        closed = _program(step, keys.dtype.impl, tuple(ctx.avals_in), given, config.enable_x64.value)
+        (found,) = closed.out_avals
+        wanted = physical_aval(out)
+        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+            raise TypeError(
+                f"{step} of generator {keys.dtype.impl.name!r} must return {wanted.str_short()} "
+                f"for {', '.join(aval.str_short() for aval in ctx.avals_in)}, got {found.str_short()}"
+            )
+        return mlir.inline_jaxpr(ctx, closed, args)
+
+    lowering.__name__ = f"lower_to({step})"
+    return mlir.physical_lowering(lowering)
+
+
+@mlir.physical_lowering
+def _same(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> list[Any]:
+    return [x]
+
+
+def _random_seed_abstract_eval(seeds: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
+    if not dtypes.is_integer(seeds.dtype):
+        raise TypeError(f"random_seed: seeds must be integers, got {seeds.str_short()}")
+    return ShapedArray(seeds.shape, impl.dtype)
+
+
+def _random_split_abstract_eval(keys: ShapedArray, *, shape: tuple[int, ...]) -> ShapedArray:
+    _impl_of(keys, "random_split")
+    return ShapedArray((*keys.shape, *shape), keys.dtype)
+
+
+def _random_fold_in_abstract_eval(keys: ShapedArray, data: ShapedArray) -> ShapedArray:
+    _impl_of(keys, "random_fold_in")
+    if data.dtype != np.uint32:
+        raise TypeError(f"random_fold_in: data must be uint32, got {data.str_short()}")
+    if keys.shape and data.shape and keys.shape != data.shape:
+        raise TypeError(
+            f"random_fold_in: keys and data must have one shape, or none, got {keys.str_short()} and {data.str_short()}"
+        )
+    return ShapedArray(keys.shape or data.shape, keys.dtype)
+
+
+def _random_bits_abstract_eval(keys: ShapedArray, *, bit_width: int, shape: tuple[int, ...]) -> ShapedArray:
+    _impl_of(keys, "random_bits")
+    if bit_width not in (8, 16, 32, 64):
+        raise TypeError(f"random_bits: bit_width must be 8, 16, 32 or 64, got {bit_width}")
+    if prod(shape) > 2**64:
+        raise ValueError(f"random_bits: shape must have at most 2**64 elements, got {shape}")
+    return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
+
+
+def _random_wrap_abstract_eval(base: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
+    rank = base.ndim - len(impl.key_shape)
+    if base.dtype != np.uint32 or base.shape[max(rank, 0) :] != impl.key_shape:
+        raise TypeError(
+            f"random_wrap: the words of keys of generator {impl.name!r} must be uint32 in a shape that ends with "
+            f"{impl.key_shape}, got {base.str_short()}"
+        )
+    return ShapedArray(base.shape[:rank], impl.dtype)
+
+
+def _random_unwrap_abstract_eval(keys: ShapedArray) -> ShapedArray:
+    _impl_of(keys, "random_unwrap")
+    return physical_aval(keys)  # type: ignore[no-any-return]
+
+
+def _random_clone_abstract_eval(keys: ShapedArray) -> ShapedArray:
+    _impl_of(keys, "random_clone")
+    return keys
+
+
+def _random_wrap_impl(base: Any, *, impl: PRNGImpl) -> ExtendedArray:
+    _random_wrap_abstract_eval(get_aval(base), impl=impl)
+    return ExtendedArray(backend.put_value(base), impl.dtype)
+
+
+def _random_unwrap_impl(keys: Any) -> Any:
+    _impl_of(get_aval(keys), "random_unwrap")
+    return keys.base
+
+
+def _random_clone_impl(keys: Any) -> Any:
+    _impl_of(get_aval(keys), "random_clone")
+    return keys
+
+
+def _random_wrap_batch(axis: batching.AxisData, args: Any, dims: Any, *, impl: PRNGImpl) -> Any:
+    (base,), (dim,) = args, dims
+    if dim is None:
+        return random_wrap_p.bind(base, impl=impl), None
+    return random_wrap_p.bind(batching.moveaxis(base, dim, 0), impl=impl), 0
+
+
+# What is made of a key has the axes of the array of keys in front, so a mapped axis stays where it is.
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    random_seed_p: {
+        "abstract_eval": _random_seed_abstract_eval,
+        "batch": batching.vectorized(random_seed_p),
+        "lowering": _by_generator("seed"),
+    },
+    random_split_p: {
+        "abstract_eval": _random_split_abstract_eval,
+        "batch": batching.vectorized(random_split_p),
+        "lowering": _by_generator("split", "shape"),
+    },
+    random_fold_in_p: {
+        "abstract_eval": _random_fold_in_abstract_eval,
+        "batch": batching.broadcasting(random_fold_in_p),
+        "lowering": _by_generator("fold_in"),
+    },
+    random_bits_p: {
+        "abstract_eval": _random_bits_abstract_eval,
+        "batch": batching.vectorized(random_bits_p),
+        "lowering": _by_generator("random_bits", "bit_width", "shape"),
+    },
+    random_wrap_p: {
+        "impl": _random_wrap_impl,
+        "abstract_eval": _random_wrap_abstract_eval,
+        "axis_batch": _random_wrap_batch,
+        "lowering": _same,
+    },
+    random_unwrap_p: {
+        "impl": _random_unwrap_impl,
+        "abstract_eval": _random_unwrap_abstract_eval,
+        "batch": batching.vectorized(random_unwrap_p),
+        "lowering": _same,
+    },
+    random_clone_p: {
+        "impl": _random_clone_impl,
+        "abstract_eval": _random_clone_abstract_eval,
+        "batch": batching.vectorized(random_clone_p),
+        "lowering": _same,
+    },
+}
+for _primitive, _rules in RULES.items():
+    _rules["jvp"] = ad.zero_jvp(_primitive)

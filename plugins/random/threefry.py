@@ -15,6 +15,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, config, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.random import define_prng_impl
 from primax.plugins.arithmetic import add_p
 from primax.plugins.bitwise import or_p, shift_left_p, shift_right_logical_p, xor_p
 from primax.plugins.elementwise import Accepts, elementwise_abstract_eval
@@ -34,6 +35,7 @@ __all__ = [
     "iota_2x32",
     "threefry2x32_p",
     "threefry_fold_in",
+    "threefry_prng_impl",
     "threefry_random_bits",
     "threefry_seed",
     "threefry_split",
@@ -170,6 +172,16 @@ def _threefry2x32_reference(*args: Any) -> list[Any]:
         x, y = x + schedule[(i + 1) % 3], y + schedule[(i + 2) % 3] + np.uint32(i + 1)
     return [x, y]
 
+
+threefry_prng_impl = define_prng_impl(
+    key_shape=(2,),
+    seed=threefry_seed,
+    split=threefry_split,
+    random_bits=threefry_random_bits,
+    fold_in=threefry_fold_in,
+    name="threefry2x32",
+    tag="fry",
+)
 
 RULES = {
     threefry2x32_p: {

@@ -1,0 +1,312 @@
+"""Generators of random bits: what makes one, by what name users ask for it, and the dtype of its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from primax.core.avals import get_aval
+from primax.core.config import default_prng_impl
+from primax.core.dtypes import ExtendedDType, extended, is_integer
+from primax.core.errors import PluginError
+from primax.core.primitive import Primitive
+from primax.core.registry import Registry, nearest
+from primax.core.rules import load_plugins
+from primax.extend.core import primitives
+
+__all__ = [
+    "KeyDType",
+    "PRNGImpl",
+    "define_prng_impl",
+    "find_prng_impl",
+    "prng_key",
+    "random_seed",
+    "rbg_prng_impl",
+    "register_prng_impl",
+    "seed_with_impl",
+    "threefry2x32_p",
+    "threefry_2x32",
+    "threefry_prng_impl",
+    "unsafe_rbg_prng_impl",
+]
+
+# What plugins define; see __getattr__.
+rbg_prng_impl: PRNGImpl
+threefry2x32_p: Primitive
+threefry_prng_impl: PRNGImpl
+unsafe_rbg_prng_impl: PRNGImpl
+
+_BUILT_IN = {
+    "rbg_prng_impl": "rbg",
+    "threefry_prng_impl": "threefry2x32",
+    "unsafe_rbg_prng_impl": "unsafe_rbg",
+}
+
+
+class prng_key(extended):
+    """The scalar type of the keys of all generators; an abstract class for `issubdtype`."""
+
+
+@dataclass(frozen=True, eq=False)
+class PRNGImpl:
+    """A generator of random bits, as functions of the data of one key: an array of 32-bit words.
+
+    Attributes:
+      key_shape: the shape of that array, of uint32.
+      seed: `(integer) -> key`.
+      split: `(key, shape) -> keys`, uint32[*shape, *key_shape].
+      random_bits: `(key, bit_width, shape) -> bits`, unsigned integers of 8, 16, 32 or 64 bits.
+      fold_in: `(key, data) -> key`, for a uint32 of rank 0.
+      name: what users ask for it by.
+      tag: a few letters for the name of its dtype.
+    """
+
+    key_shape: tuple[int, ...]
+    seed: Callable[[Any], Any]
+    split: Callable[[Any, tuple[int, ...]], Any]
+    random_bits: Callable[[Any, int, tuple[int, ...]], Any]
+    fold_in: Callable[[Any, Any], Any]
+    name: str = "<unnamed>"
+    tag: str = "?"
+
+    @cached_property
+    def dtype(self) -> KeyDType:
+        """The dtype of arrays of its keys."""
+        return KeyDType(self)
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether users find it by its name."""
+        return _named.get(self.name) is self
+
+    def __str__(self) -> str:
+        return self.tag
+
+    def __repr__(self) -> str:
+        return f"<generator {self.name}>"
+
+    def __reduce__(self) -> Any:
+        if not self.is_registered:
+            raise TypeError(f"keys of generator {self.name!r} cannot be pickled, since it is not registered by name")
+        return find_prng_impl, (self.name,)
+
+
+class KeyDType(ExtendedDType):
+    """The dtype of the keys of a generator, which is `impl.dtype`; no two generators have an equal one."""
+
+    type = prng_key
+    element_dtype = np.dtype(np.uint32)
+    how_to_read = "primax.random.key_data gives the words of its keys"
+
+    def __init__(self, impl: PRNGImpl) -> None:
+        self.impl = impl
+
+    @property
+    def name(self) -> str:
+        return f"key<{self.impl.tag}>"
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        return self.impl.key_shape
+
+    @property
+    def itemsize(self) -> int:
+        return 4 * prod(self.impl.key_shape)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.impl, "dtype")
+
+
+def define_prng_impl(
+    *,
+    key_shape: Sequence[int],
+    seed: Callable[[Any], Any],
+    split: Callable[[Any, tuple[int, ...]], Any],
+    random_bits: Callable[[Any, int, tuple[int, ...]], Any],
+    fold_in: Callable[[Any, Any], Any],
+    name: str = "<unnamed>",
+    tag: str = "?",
+) -> PRNGImpl:
+    """A generator of random bits, from functions that are written in primax operations.
+
+    They see one key at a time, as an array uint32[*key_shape]; batches of keys are mapped over. What is returned can
+    be passed as `impl` to `primax.random.key`. `register_prng_impl` lets users ask for it by name instead.
+
+    Args:
+      key_shape: the shape of the words that a key consists of.
+      seed: `(integer) -> key`.
+      split: `(key, shape) -> keys`, uint32[*shape, *key_shape].
+      random_bits: `(key, bit_width, shape) -> bits`, unsigned integers of 8, 16, 32 or 64 bits.
+      fold_in: `(key, data) -> key`, for a uint32 of rank 0.
+      name: what messages and users call it.
+      tag: a few letters, which programs print: `key<tag>[]`.
+
+    Raises:
+      TypeError: an argument is not as above; the message names it.
+    """
+    try:
+        shape = tuple(size.__index__() for size in key_shape)
+    except (AttributeError, TypeError):
+        raise TypeError(f"define_prng_impl: key_shape must be a sequence of integers, got {key_shape!r}") from None
+    functions = {"seed": seed, "split": split, "random_bits": random_bits, "fold_in": fold_in}
+    for argument, function in functions.items():
+        if not callable(function):
+            raise TypeError(f"define_prng_impl: {argument} must be a function, got {function!r}")
+    for argument, text in (("name", name), ("tag", tag)):
+        if not isinstance(text, str) or not text:
+            raise TypeError(f"define_prng_impl: {argument} must be a non-empty string, got {text!r}")
+    return PRNGImpl(shape, name=name, tag=tag, **functions)
+
+
+_named: dict[str, PRNGImpl] = {}
+_loose: set[str] = set()  # names that belong to no plugin
+
+
+def register_prng_impl(impl: PRNGImpl, registry: Registry | None = None) -> None:
+    """Let users ask for a generator by its name.
+
+    Args:
+      impl: what `define_prng_impl` returned.
+      registry: what `primax_register` was given. With None the generator belongs to no plugin, and replaces another
+        one of its name that belongs to none: for scripts and notebooks.
+
+    Raises:
+      TypeError: an argument is not as above.
+      PluginError: the name belongs to a plugin's generator.
+    """
+    if not isinstance(impl, PRNGImpl):
+        raise TypeError(f"register_prng_impl: impl must be what define_prng_impl returned, got {impl!r}")
+    if registry is not None:
+        registry.enter("generator", _named, impl.name, impl)
+        return
+    load_plugins()
+    if impl.name in _named and impl.name not in _loose:
+        raise PluginError(f"register_prng_impl: the name of impl must be new, got {impl.name!r}, which is a plugin's")
+    _loose.add(impl.name)
+    _named[impl.name] = impl
+
+
+def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGImpl:
+    """The generator that a user asks for.
+
+    Args:
+      impl: its name, or itself, or the dtype of its keys; None is the default, `config.default_prng_impl`.
+      function: what the user called, for messages.
+
+    Raises:
+      ValueError: no active plugin has a generator of that name.
+      TypeError: `impl` is nothing of the kind.
+    """
+    if impl is None:
+        impl = default_prng_impl.value
+    if isinstance(impl, str):
+        found = _named.get(impl)
+        if found is None:
+            load_plugins()
+            found = _named.get(impl)
+            if found is None:
+                known = ", ".join(sorted(_named))
+                raise ValueError(
+                    f"{function}: impl must be a generator of an active plugin, one of {known}, "
+                    f"got {impl!r}{nearest(impl, _named)}"
+                )
+        return found
+    if isinstance(impl, KeyDType):
+        return impl.impl
+    if isinstance(impl, PRNGImpl):
+        return impl
+    raise TypeError(f"{function}: impl must be a generator, its name or the dtype of its keys, got {impl!r}")
+
+
+def random_seed(seeds: Any, impl: Any = None) -> Any:
+    """Keys of a generator, one for each integer.
+
+    Args:
+      seeds: an integer, or an array of integers.
+      impl: the generator.
+
+    Raises:
+      TypeError: `seeds` are not integers.
+      OverflowError: a Python int does not fit 64 bits.
+    """
+    return primitives["random_seed"].bind(canonical_seeds(seeds, "random_seed"), impl=find_prng_impl(impl))
+
+
+def seed_with_impl(impl: Any, seed: Any) -> Any:
+    """A key of a generator, of an integer."""
+    return random_seed(seed, impl)
+
+
+def canonical_seeds(seeds: Any, function: str) -> Any:
+    """Seeds as integers of a dtype: those of Python lose their upper half unless `enable_x64` is set.
+
+    Raises:
+      TypeError: they are not integers.
+      OverflowError: a Python int does not fit 64 bits.
+    """
+    if isinstance(seeds, int):
+        try:
+            return np.int64(seeds)
+        except OverflowError:
+            raise OverflowError(f"{function}: a seed must fit an integer of 64 bits, got {seeds}") from None
+    aval = get_aval(seeds)
+    if not is_integer(getattr(aval, "dtype", None)):
+        raise TypeError(f"{function}: a seed must be an integer, got {aval.str_short()}")
+    return seeds
+
+
+def threefry_2x32(keypair: Any, count: Any) -> Any:
+    """Bits of threefry2x32 at counts, the first half of which are the first words, the second half the second ones.
+
+    Args:
+      keypair: a key, uint32[2].
+      count: counts, an array of uint32.
+
+    Returns:
+      As many words, in the shape of `count`.
+
+    Raises:
+      TypeError: the arguments are not arrays of uint32.
+    """
+    avals = [get_aval(x) for x in (keypair, count)]
+    if any(aval.dtype != np.uint32 for aval in avals):
+        shown = " and ".join(aval.str_short() for aval in avals)
+        raise TypeError(f"threefry_2x32: keypair and count must be uint32, got {shown}")
+    if avals[0].shape != (2,):
+        raise TypeError(f"threefry_2x32: keypair must have shape (2,), got {avals[0].str_short()}")
+    size = avals[1].size
+    half = -(-size // 2)
+    bind = _bind
+    words = [
+        bind(
+            "squeeze", bind("slice", keypair, start_indices=(i,), limit_indices=(i + 1,), strides=None), dimensions=(0,)
+        )
+        for i in (0, 1)
+    ]
+    flat = bind("reshape", count, new_sizes=(size,), dimensions=None)
+    flat = bind("pad", flat, np.uint32(0), padding_config=((0, 2 * half - size, 0),))
+    halves = [bind("slice", flat, start_indices=(i,), limit_indices=(i + half,), strides=None) for i in (0, half)]
+    mixed = bind("concatenate", *bind("threefry2x32", *words, *halves), dimension=0)
+    kept = bind("slice", mixed, start_indices=(0,), limit_indices=(size,), strides=None)
+    return bind("reshape", kept, new_sizes=avals[1].shape, dimensions=None)
+
+
+def _bind(name: str, *args: Any, **params: Any) -> Any:
+    return primitives[name].bind(*args, **params)
+
+
+def __getattr__(name: str) -> Any:
+    """What plugins define: the primitive of threefry2x32, and the generators that primax has."""
+    if name == "threefry2x32_p":
+        return primitives["threefry2x32"]
+    if name in _BUILT_IN:
+        return find_prng_impl(_BUILT_IN[name])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,258 @@
+"""What users call to make keys, to make more of them, to read them, and to draw bits."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.extend.random import KeyDType, PRNGImpl, canonical_seeds, find_prng_impl
+from primax.plugins.random.arguments import as_keys, check_key, is_keys, one_key
+from primax.plugins.random.keys import (
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+)
+from primax.plugins.structural import convert_element_type_p
+from primax.plugins.structural.arguments import canonical_shape
+
+__all__ = [
+    "PRNGKey",
+    "bits",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "split",
+    "wrap_key_data",
+]
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """A key, from which everything random follows.
+
+    Args:
+      seed: an integer.
+      impl: the generator, by name such as `"threefry2x32"`, `"rbg"` or `"unsafe_rbg"`, or what
+        `primax.extend.random.define_prng_impl` returned; `config.default_prng_impl` if None.
+      dtype: the dtype of keys of the generator, in place of `impl`.
+
+    Returns:
+      An array of rank 0 and of dtype `key<...>`.
+
+    Raises:
+      TypeError: `seed` is not an integer, or an array of several; `map` over them with `primax.vmap`.
+      ValueError: there is no such generator, or both `impl` and `dtype` are given.
+
+    >>> import primax as px
+    >>> px.random.key(0)
+    Array((), dtype=key<fry>) overlaying:
+    [0 0]
+    """
+    return random_seed_p.bind(_one_seed(seed, "key"), impl=_chosen(impl, dtype, "key"))
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+    """A raw key: the words of `key(seed, impl=impl)`, an array of uint32.
+
+    Raw keys are accepted wherever keys are, and taken to be of the default generator.
+
+    >>> import primax as px
+    >>> px.random.PRNGKey(7)
+    Array([0, 7], dtype=uint32)
+    """
+    made = random_seed_p.bind(_one_seed(seed, "PRNGKey"), impl=find_prng_impl(impl, "PRNGKey"))
+    return random_unwrap_p.bind(made)
+
+
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+    """New keys, as good as independent of each other and of what is drawn from the old one.
+
+    Args:
+      key: a key, not to be used any more.
+      num: how many, or the shape of the array of them.
+
+    Raises:
+      TypeError: `key` is no key, or `num` neither a number nor a shape.
+      ValueError: `key` is an array of keys.
+
+    >>> import primax as px
+    >>> first, second = px.random.split(px.random.key(0))
+    """
+    one, raw = one_key(key, "split")
+    shape = canonical_shape(num if isinstance(num, tuple | list) else (_count(num),), "split", "num")
+    keys = random_split_p.bind(one, shape=shape)
+    return random_unwrap_p.bind(keys) if raw else keys
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key, of a key and a number.
+
+    Args:
+      key: a key.
+      data: an integer of 32 bits, such as the number of a step.
+
+    Raises:
+      TypeError: `key` is no key, or `data` not of rank 0.
+      ValueError: `key` is an array of keys.
+      OverflowError: `data` is a Python int that does not fit uint32.
+
+    >>> import primax as px
+    >>> key = px.random.key(0)
+    >>> keys = [px.random.fold_in(key, step) for step in range(3)]
+    """
+    one, raw = one_key(key, "fold_in")
+    made = random_fold_in_p.bind(one, _as_uint32(data))
+    return random_unwrap_p.bind(made) if raw else made
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Unsigned integers, all of whose bits are random.
+
+    Args:
+      key: a key.
+      shape: of the result.
+      dtype: uint8, uint16, uint32 or uint64; uint64 if None and `enable_x64` is set, else uint32.
+
+    Raises:
+      TypeError: `key` is no key, or `shape` not a shape.
+      ValueError: `key` is an array of keys, or `dtype` none of these.
+
+    >>> import primax as px
+    >>> px.random.bits(px.random.key(0), (2,), "uint8")
+    Array([ 39, 104], dtype=uint8)
+    """
+    one = check_key(key, "bits")
+    dtype = dtypes.default_uint_dtype() if dtype is None else dtypes.check_user_dtype(dtype, "dtype", "bits")
+    if dtype not in _UINTS:
+        raise ValueError(f"bits: dtype must be uint8, uint16, uint32 or uint64, got {dtype}")
+    return random_bits_p.bind(one, bit_width=8 * dtype.itemsize, shape=_shape(shape, "bits"))
+
+
+def clone(key: Any) -> Any:
+    """The same key once more: says to a reader that it is used again on purpose.
+
+    Raises:
+      TypeError: `key` is no key.
+    """
+    keys, raw = as_keys(key, "clone")
+    made = random_clone_p.bind(keys)
+    return random_unwrap_p.bind(made) if raw else made
+
+
+def key_data(keys: Any) -> Any:
+    """The words of keys: an array of uint32 with the axes of the words of one key last.
+
+    Args:
+      keys: an array of keys; raw ones are returned as they are.
+
+    Raises:
+      TypeError: these are no keys.
+
+    >>> import primax as px
+    >>> px.random.key_data(px.random.key(7))
+    Array([0, 7], dtype=uint32)
+    """
+    return random_unwrap_p.bind(as_keys(keys, "key_data", "keys")[0])
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """Keys that consist of these words; the inverse of `key_data`.
+
+    Args:
+      key_bits_array: an array of uint32 with the axes of the words of one key last.
+      impl: the generator, as for `key`.
+      dtype: the dtype of keys of the generator, in place of `impl`.
+
+    Raises:
+      TypeError: these are no words of keys of the generator.
+      ValueError: there is no such generator.
+    """
+    generator = _chosen(impl, dtype, "wrap_key_data")
+    if is_keys(key_bits_array):
+        raise TypeError(
+            f"wrap_key_data: key_bits_array must be words, got keys already, {get_aval(key_bits_array).str_short()}"
+        )
+    return as_keys(key_bits_array, "wrap_key_data", "key_bits_array", generator)[0]
+
+
+def key_impl(keys: Any) -> Any:
+    """The generator of keys: its name, or itself if users cannot ask for it by name.
+
+    Raises:
+      TypeError: these are no keys.
+
+    >>> import primax as px
+    >>> px.random.key_impl(px.random.key(0))
+    'threefry2x32'
+    """
+    found = as_keys(keys, "key_impl", "keys")[0].dtype.impl
+    return found.name if found.is_registered else found
+
+
+def key_dtype(impl: Any = None) -> KeyDType:
+    """The dtype of keys of a generator, which `key` takes.
+
+    Raises:
+      ValueError: there is no such generator.
+
+    >>> import primax as px
+    >>> px.random.key_dtype("threefry2x32")
+    key<fry>
+    """
+    return find_prng_impl(impl, "key_dtype").dtype
+
+
+_UINTS = frozenset(np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
+_UINT32 = np.dtype(np.uint32)
+
+
+def _chosen(impl: Any, dtype: Any, function: str) -> PRNGImpl:
+    if dtype is None:
+        return find_prng_impl(impl, function)
+    if impl is not None:
+        raise ValueError(f"{function}: impl and dtype must not both be given, got {impl!r} and {dtype!r}")
+    if not isinstance(dtype, KeyDType):
+        raise TypeError(f"{function}: dtype must be that of keys, got {dtype!r}")
+    return dtype.impl
+
+
+def _one_seed(seed: Any, function: str) -> Any:
+    seed = canonical_seeds(seed, function)
+    shape = get_aval(seed).shape
+    if shape:
+        raise TypeError(f"{function}: seed must be one integer, got shape {shape}; map over several with primax.vmap")
+    return seed
+
+
+def _count(num: Any) -> int:
+    try:
+        return index(num)
+    except TypeError:
+        raise TypeError(f"split: num must be an integer or a shape, got {num!r}") from None
+
+
+def _shape(shape: Any, function: str) -> tuple[int, ...]:
+    if type(shape) is not tuple and hasattr(shape, "__index__"):
+        shape = (shape,)
+    return canonical_shape(shape, function)
+
+
+def _as_uint32(data: Any) -> Any:
+    if isinstance(data, int):
+        if not 0 <= data < 2**32:
+            raise OverflowError(f"fold_in: data must fit uint32, got {data}")
+        return np.uint32(data)
+    aval = get_aval(data)
+    if aval.shape:
+        raise TypeError(f"fold_in: data must be of rank 0, got {aval.str_short()}; map over several with primax.vmap")
+    if not dtypes.is_numeric(aval.dtype) and not dtypes.is_bool(aval.dtype):
+        raise TypeError(f"fold_in: data must be an integer, got {aval.str_short()}")
+    return data if aval.dtype == _UINT32 else convert_element_type_p.bind(data, new_dtype=_UINT32, weak_type=False)
