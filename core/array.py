@@ -183,6 +183,8 @@ class Array(Operand, metaclass=_ArrayType):
     ) -> Any:
         self._alive()
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            if tuple(dl_device) == _HOST and copy is not False:
+                return self._host().copy().__dlpack__(max_version=max_version)
             raise BufferError(f"dl_device must be {self.__dlpack_device__()}, its device, got {dl_device}")
         return _capsule(constructor.copy(self)._b if copy else self._b)
 
@@ -277,6 +279,8 @@ def _capsule(b: Any) -> Any:
     # jaxlib aborts when the only handle of a lent buffer is deleted; the capsule keeps this other one.
     return buffer_to_dlpack_managed_tensor(b.clone())
 
+
+_HOST = (1, 0)  # as DLPack has it
 
 _SUB_BYTE = frozenset(("int2", "uint2", "int4", "uint4", "float4_e2m1fn"))
 

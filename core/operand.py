@@ -27,11 +27,12 @@ _BINARY = (
 _REFLECTED = tuple("r" + name for name in (*_BINARY, "divmod"))
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _UNARY = ("neg", "pos", "abs", "invert")
+_OTHERS = ("array_namespace", "contains", "divmod", "getitem", "iter", "len", "round")
 
 _METHODS = (
-    "all any argmax argmin argsort astype clip conj conjugate copy cumprod cumsum diagonal dot flatten item max mean "
-    "min nonzero prod ptp ravel repeat reshape round searchsorted sort squeeze std sum swapaxes take trace transpose "
-    "var view"
+    "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum "
+    "diagonal dot flatten item max mean min nonzero prod ptp ravel repeat reshape round searchsorted sort squeeze std "
+    "sum swapaxes take to_device trace transpose var view"
 ).split()
 _PROPERTIES = ("T", "mT", "real", "imag", "at", "nbytes", "itemsize")
 
@@ -41,11 +42,7 @@ operator_names = frozenset(
         *_REFLECTED,
         *_COMPARISONS,
         *_UNARY,
-        "divmod",
-        "getitem",
-        "iter",
-        "len",
-        "round",
+        *_OTHERS,
         *_METHODS,
         *_PROPERTIES,
     )
@@ -116,7 +113,7 @@ def _special(name: str) -> Callable[..., Any]:
 
     if name in _UNARY or name == "iter" or name == "len":
         return unary
-    if name in _BINARY or name in _REFLECTED or name in _COMPARISONS or name in ("divmod", "getitem"):
+    if name in _BINARY or name in _REFLECTED or name in _COMPARISONS or name in ("contains", "divmod", "getitem"):
         return binary
     return method
 
@@ -128,7 +125,7 @@ def _refuse_write(self: Any, index: Any, value: Any) -> None:
     )
 
 
-for _name in (*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, "divmod", "getitem", "iter", "len", "round"):
+for _name in (*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS):
     setattr(Operand, f"__{_name}__", _special(_name))
 for _name in _METHODS:
     setattr(Operand, _name, _special(_name))

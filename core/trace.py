@@ -143,6 +143,11 @@ class Tracer(Operand):
     def weak_type(self) -> bool:
         return bool(self.aval.weak_type)
 
+    @property
+    def device(self) -> None:
+        """None, which functions with an argument `device` take too: where a program runs is not known inside it."""
+        return None
+
     def __bool__(self) -> bool:
         if self.is_concrete:
             return bool(self.concrete())

@@ -183,6 +183,8 @@ from primax.plugins.numpy.mapping import (
     apply_over_axes,
     vectorize,
 )
+from primax.plugins.numpy.namespace import ARRAY_API_VERSION as __array_api_version__
+from primax.plugins.numpy.namespace import array_namespace_info as __array_namespace_info__
 from primax.plugins.numpy.nan_reductions import (
     nanargmax,
     nanargmin,
@@ -438,6 +440,8 @@ from primax.plugins.numpy.windows import (
 dtype = _numpy.dtype
 
 __all__ = [
+    "__array_api_version__",
+    "__array_namespace_info__",
     "abs",
     "absolute",
     "acos",

@@ -14,6 +14,7 @@ from primax.plugins.numpy import (
     division,
     indexing,
     linear,
+    namespace,
     rearranging,
     reductions,
     rounding,
@@ -108,6 +109,10 @@ def _length(x: Any) -> int:
     return int(shape[0])
 
 
+def _contains(x: Any, value: Any) -> bool:
+    return bool(reductions.any(ufuncs.equal(x, value)))
+
+
 def _is_real(dtype: Any) -> bool:
     return not dtypes.is_complex(dtype)
 
@@ -154,6 +159,8 @@ OPERATORS: dict[str, Any] = {
     "pos": ufuncs.positive,
     "abs": ufuncs.absolute,
     "invert": ufuncs.invert,
+    "array_namespace": namespace.array_namespace,
+    "contains": _contains,
     "len": _length,
     "round": rounding.round_method,
     "getitem": indexing.getitem,
@@ -162,6 +169,7 @@ OPERATORS: dict[str, Any] = {
     "any": reductions.any,
     "argmax": reductions.argmax,
     "argmin": reductions.argmin,
+    "argpartition": sorting.argpartition,
     "argsort": sorting.argsort,
     "astype": shaping.astype,
     "clip": rounding.clip,
@@ -188,6 +196,7 @@ OPERATORS: dict[str, Any] = {
     "std": statistics.std,
     "sum": reductions.sum,
     "swapaxes": shaping.swapaxes,
+    "to_device": namespace.to_device,
     "trace": triangles.trace,
     "transpose": shaping.transpose_method,
     "var": statistics.var,
