@@ -12,8 +12,9 @@ from primax.plugins.comparison import gt_p
 from primax.plugins.numpy.creation import read_shape
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast
 from primax.plugins.numpy.selection import where
-from primax.plugins.random.arguments import broadcast_to, common_shape, integer_dtype, parameter_shape, sampler
-from primax.plugins.random.keys import check_key, random_bits, random_split
+from primax.plugins.random.arguments import check_key
+from primax.plugins.random.keys import random_bits, random_split
+from primax.plugins.random.parameters import broadcast_to, common_shape, integer_dtype, parameter_shape, sampler
 from primax.plugins.random.uniform import unit
 
 __all__ = ["bernoulli", "integers_between", "rademacher", "randint", "signs", "truths"]

@@ -12,8 +12,8 @@ from primax.plugins.arithmetic import abs_p, neg_p, sign_p
 from primax.plugins.exponential import exp_p, log1p_p, log_p, pow_p, sqrt_p
 from primax.plugins.numpy.promotion import broadcast, cast
 from primax.plugins.numpy.selection import where
-from primax.plugins.random.arguments import common_shape, drawn, float_dtype, integer_dtype, sampler
-from primax.plugins.random.keys import check_key
+from primax.plugins.random.arguments import check_key
+from primax.plugins.random.parameters import common_shape, drawn, float_dtype, integer_dtype, sampler
 from primax.plugins.random.uniform import between, unit
 from primax.plugins.rounding import floor_p
 from primax.plugins.trigonometry import tan_p

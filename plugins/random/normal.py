@@ -14,9 +14,10 @@ from primax.plugins.numpy.creation import read_shape
 from primax.plugins.numpy.promotion import broadcast, cast
 from primax.plugins.numpy.reductions import sum as reduce_sum
 from primax.plugins.numpy.selection import where
-from primax.plugins.random.arguments import common_shape, drawn, float_dtype, inexact_dtype, sampler
+from primax.plugins.random.arguments import check_key
 from primax.plugins.random.integers import signs
-from primax.plugins.random.keys import check_key, random_split
+from primax.plugins.random.keys import random_split
+from primax.plugins.random.parameters import common_shape, drawn, float_dtype, inexact_dtype, sampler
 from primax.plugins.random.uniform import between, unit
 from primax.plugins.rounding import nextafter_p
 from primax.plugins.special import erf_inv_p, erf_p

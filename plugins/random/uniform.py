@@ -11,8 +11,9 @@ from primax.plugins.arithmetic import max_p
 from primax.plugins.bitwise import or_p, shift_right_logical_p
 from primax.plugins.numpy.creation import read_shape
 from primax.plugins.numpy.promotion import broadcast, cast
-from primax.plugins.random.arguments import broadcast_to, float_dtype, parameter_shape, sampler
-from primax.plugins.random.keys import check_key, random_bits
+from primax.plugins.random.arguments import check_key
+from primax.plugins.random.keys import random_bits
+from primax.plugins.random.parameters import broadcast_to, float_dtype, parameter_shape, sampler
 from primax.plugins.structural import bitcast_convert_type_p, convert_element_type_p
 
 __all__ = ["between", "uniform", "unit"]
