@@ -9,7 +9,9 @@ from typing import Any
 
 from primax.core import _jaxlib, rules
 from primax.core.avals import ShapedArray
+from primax.core.config import enable_x64
 from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.dtypes import canonicalize_dtype
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, MissingRuleError, RuleError, XlaError
 from primax.core.extended import has_extended_dtype
@@ -388,7 +390,12 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
             out = fun(*xs, **params)
             return out if multiple_results else [out]
 
-        return inline_jaxpr(ctx, trace_to_jaxpr(run, ctx.avals_in, getattr(fun, "__name__", None)), args)
+        # A program may be lowered outside of the scope of enable_x64 in which it was traced.
+        avals = (*ctx.avals_in, *ctx.avals_out)
+        wide = enable_x64.value or any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in avals)
+        with enable_x64(wide):
+            closed = trace_to_jaxpr(run, ctx.avals_in, getattr(fun, "__name__", None))
+        return inline_jaxpr(ctx, closed, args)
 
     rule.__name__ = f"lower_fun({getattr(fun, '__name__', 'fun')})"
     rule.func = fun  # type: ignore[attr-defined]

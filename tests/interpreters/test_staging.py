@@ -436,3 +436,9 @@ def test_an_error_while_tracing_leaves_no_trace_behind():
             transform(fails)(X)
         assert core.current_trace() is core.eval_trace
         assert float(lax.sin(0.0)) == 0.0
+
+
+def test_a_program_of_64_bits_can_be_lowered_outside_of_the_scope_it_was_traced_in():
+    with px.enable_x64(True):
+        traced = px.jit(lambda x: lax.cumlogsumexp(x)).trace(np.arange(3.0))
+    assert "f64" in traced.lower().as_text()
