@@ -1,6 +1,7 @@
 """Random numbers: keys, bits, and what is drawn from them.
 
 - `threefry`: the generator threefry2x32.
+- `rbg`: the generators rbg and unsafe_rbg, and XLA's own that they draw from.
 - `keys`: arrays of keys and the primitives that make, split and use them, whatever the generator; `random_bits` and
   `random_split` are what programs draw and derive from a key.
 - `arguments`: `check_key` makes a key of what a user passes.
@@ -23,7 +24,9 @@ from typing import Any
 
 from primax.extend import hookimpl
 from primax.extend.random import register_prng_impl
+from primax.plugins.random import gamma as _gamma
 from primax.plugins.random import keys as _keys
+from primax.plugins.random import rbg as _rbg
 from primax.plugins.random import threefry as _threefry
 from primax.plugins.random.functions import (
     PRNGKey,
@@ -37,6 +40,7 @@ from primax.plugins.random.functions import (
     split,
     wrap_key_data,
 )
+from primax.plugins.random.gamma import random_gamma_p
 from primax.plugins.random.keys import (
     random_bits_p,
     random_clone_p,
@@ -46,10 +50,18 @@ from primax.plugins.random.keys import (
     random_unwrap_p,
     random_wrap_p,
 )
+from primax.plugins.random.rbg import (
+    RandomAlgorithm,
+    rbg_prng_impl,
+    rng_bit_generator,
+    rng_bit_generator_p,
+    unsafe_rbg_prng_impl,
+)
 from primax.plugins.random.threefry import threefry2x32_p, threefry_prng_impl
 
 __all__ = [
     "PRNGKey",
+    "RandomAlgorithm",
     "bits",
     "clone",
     "fold_in",
@@ -60,19 +72,26 @@ __all__ = [
     "random_bits_p",
     "random_clone_p",
     "random_fold_in_p",
+    "random_gamma_p",
     "random_seed_p",
     "random_split_p",
     "random_unwrap_p",
     "random_wrap_p",
+    "rbg_prng_impl",
+    "rng_bit_generator",
+    "rng_bit_generator_p",
     "split",
     "threefry2x32_p",
     "threefry_prng_impl",
+    "unsafe_rbg_prng_impl",
     "wrap_key_data",
 ]
 
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for primitive, rules in (*_threefry.RULES.items(), *_keys.RULES.items()):
-        registry.define(primitive, **rules)
-    register_prng_impl(threefry_prng_impl, registry)
+    for table in (_threefry.RULES, _rbg.RULES, _keys.RULES):
+        for primitive, rules in table.items():
+            registry.define(primitive, **rules)
+    for impl in (threefry_prng_impl, rbg_prng_impl, unsafe_rbg_prng_impl):
+        register_prng_impl(impl, registry)
