@@ -17,6 +17,7 @@ BUILTIN_FAMILIES = (
     "cumulative",
     "sorting",
     "dot",
+    "indexing",
     "convolution",
     "windows",
     "fft",

@@ -1,0 +1,75 @@
+"""Parts of arrays at positions that are computed, and arrays changed there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import hookimpl
+from primax.plugins.indexing import apply as _apply
+from primax.plugins.indexing import dynamic as _dynamic
+from primax.plugins.indexing import gather as _gather
+from primax.plugins.indexing import samples as _samples
+from primax.plugins.indexing import scatter_rules as _scatter_rules
+from primax.plugins.indexing.apply import scatter_apply
+from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from primax.plugins.indexing.dynamic import (
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+)
+from primax.plugins.indexing.gather import gather
+from primax.plugins.indexing.primitives import (
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    gather_p,
+    scatter_add_p,
+    scatter_apply_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+)
+from primax.plugins.indexing.scatter import scatter, scatter_add, scatter_max, scatter_min, scatter_mul, scatter_sub
+from primax.plugins.indexing.taking import index_take
+
+__all__ = [
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_slice_p",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "dynamic_update_slice_p",
+    "gather",
+    "gather_p",
+    "index_take",
+    "scatter",
+    "scatter_add",
+    "scatter_add_p",
+    "scatter_apply",
+    "scatter_apply_p",
+    "scatter_max",
+    "scatter_max_p",
+    "scatter_min",
+    "scatter_min_p",
+    "scatter_mul",
+    "scatter_mul_p",
+    "scatter_p",
+    "scatter_sub",
+    "scatter_sub_p",
+]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    for part in (_gather, _scatter_rules, _apply, _dynamic):
+        for primitive, rules in part.RULES.items():
+            registry.define(primitive, **rules, samples=_samples.SAMPLES[primitive])

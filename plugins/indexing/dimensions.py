@@ -1,0 +1,251 @@
+"""Which axes of an array are indexed, and where windows of it lie: the numbers of gather and scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from primax.extend.core import ShapedArray, dtypes
+from primax.plugins.structural.arguments import inserted, integers
+
+__all__ = [
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+    "as_gather",
+    "as_scatter",
+    "canonical_numbers",
+    "check_numbers",
+    "mapped_numbers",
+    "scatter_axes",
+    "window_axes",
+    "window_sizes",
+]
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """How the axes of the operand, the indices and the result of a gather belong together.
+
+    Attributes:
+      offset_dims: axes of the result that run along windows of the operand, increasing.
+      collapsed_slice_dims: axes of the operand along which windows have length 1 and which the result lacks.
+      start_index_map: for each entry of an index vector, the axis of the operand that it is a position of.
+      operand_batching_dims: axes of the operand that run along with axes of the indices.
+      start_indices_batching_dims: those axes of the indices, in the same order.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """How the axes of the operand, the indices and the updates of a scatter belong together.
+
+    Attributes:
+      update_window_dims: axes of the updates that run along windows of the operand, increasing.
+      inserted_window_dims: axes of the operand along which windows have length 1 and which the updates lack.
+      scatter_dims_to_operand_dims: for each entry of an index vector, the axis of the operand that it is a position of.
+      operand_batching_dims: axes of the operand that run along with axes of the indices.
+      scatter_indices_batching_dims: those axes of the indices, in the same order.
+    """
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+
+
+# The two are alike: what a scatter takes as updates has the shape of what a gather returns.
+Numbers: TypeAlias = GatherDimensionNumbers | ScatterDimensionNumbers
+
+
+class GatherScatterMode(Enum):
+    """What becomes of windows that are not wholly inside of the operand.
+
+    Attributes:
+      CLIP: they are moved to the nearest place inside.
+      FILL_OR_DROP: they are read as a fill value, and not written at all.
+      PROMISE_IN_BOUNDS: there are none, as the caller knows. Should there be one, it is read as with `CLIP`, and
+        not written.
+      ONE_HOT: writes are those of `FILL_OR_DROP`; there is no such gather.
+    """
+
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
+
+    @staticmethod
+    def from_any(mode: str | GatherScatterMode | None) -> GatherScatterMode:
+        """The mode of a name; `FILL_OR_DROP` for None.
+
+        Raises:
+          ValueError: there is no such mode.
+        """
+        if type(mode) is GatherScatterMode:
+            return mode
+        found = _MODES.get(cast(str, mode))
+        if found is None:
+            raise ValueError(
+                "mode must be 'clip', 'fill', 'drop', 'promise_in_bounds', 'one_hot', a GatherScatterMode or None, "
+                f"got {mode!r}"
+            )
+        return found
+
+
+_MODES = {
+    None: GatherScatterMode.FILL_OR_DROP,
+    "clip": GatherScatterMode.CLIP,
+    "fill": GatherScatterMode.FILL_OR_DROP,
+    "drop": GatherScatterMode.FILL_OR_DROP,
+    "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+    "one_hot": GatherScatterMode.ONE_HOT,
+}
+
+
+def canonical_numbers(function: str, numbers: Any, kind: type[Any]) -> Any:
+    """Dimension numbers that hold tuples of ints.
+
+    Raises:
+      TypeError: they are of another kind.
+    """
+    if type(numbers) is not kind:
+        raise TypeError(f"{function}: dimension_numbers must be {kind.__name__}, got {numbers!r}")
+    return kind(*[integers(dims, function, name) for name, dims in zip(kind._fields, numbers, strict=True)])
+
+
+def as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
+    """The gather that reads what a scatter writes."""
+    return GatherDimensionNumbers(*numbers)
+
+
+def as_scatter(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
+    """The scatter that writes what a gather reads."""
+    return ScatterDimensionNumbers(*numbers)
+
+
+def window_axes(numbers: Numbers, rank: int) -> list[int]:
+    """The axes of an operand of a given rank that windows keep."""
+    _, collapsed, _, batching, _ = numbers
+    return [d for d in range(rank) if d not in collapsed and d not in batching]
+
+
+def scatter_axes(numbers: Numbers, rank: int) -> list[int]:
+    """The axes of a result (or of updates) of a given rank that run along the axes of the indices."""
+    return [d for d in range(rank) if d not in numbers[0]]
+
+
+def window_sizes(numbers: Numbers, operand: Sequence[int], updates: Sequence[int]) -> tuple[int, ...]:
+    """The lengths of windows along all axes of an operand, from the shape of updates."""
+    sizes = [min(1, size) if d in numbers[3] else 1 for d, size in enumerate(operand)]
+    for d, offset in zip(window_axes(numbers, len(operand)), numbers[0], strict=True):
+        sizes[d] = updates[offset]
+    return tuple(sizes)
+
+
+def mapped_numbers(
+    numbers: Any, operand_rank: int, indices_rank: int, operand_dim: int | None, indices_dim: int | None
+) -> tuple[Any, int]:
+    """Dimension numbers after one more axis has been inserted, and where the result has that axis.
+
+    Args:
+      numbers: those before.
+      operand_rank: the rank of the operand before.
+      indices_rank: the rank of the indices before.
+      operand_dim: the place of the new axis in the operand, None if that has none.
+      indices_dim: the place of the new axis in the indices, before the last; None if they have none.
+    """
+    offset, collapsed, index_map, batching, indices_batching = numbers
+    if operand_dim is not None:
+        collapsed, index_map, batching = [_shifted(dims, operand_dim) for dims in (collapsed, index_map, batching)]
+    if indices_dim is None:
+        kept = window_axes(numbers, operand_rank)
+        place = sum([d < cast(int, operand_dim) for d in kept])
+        if place < len(offset):
+            out_dim = offset[place]
+        else:
+            out_dim = offset[-1] + 1 if offset else 0
+        offset = (*offset[:place], out_dim, *[d + 1 for d in offset[place:]])
+    else:
+        rank = len(offset) + indices_rank - 1
+        out_dim = [*scatter_axes(numbers, rank), rank][indices_dim]
+        offset = _shifted(offset, out_dim)
+        indices_batching = _shifted(indices_batching, indices_dim)
+        if operand_dim is not None:
+            place = sum([d < operand_dim for d in batching])
+            batching = inserted(batching, place, operand_dim)
+            indices_batching = inserted(indices_batching, place, indices_dim)
+    return type(numbers)(offset, collapsed, index_map, batching, indices_batching), out_dim
+
+
+def _shifted(dims: tuple[int, ...], place: int) -> tuple[int, ...]:
+    return tuple([d + (d >= place) for d in dims])
+
+
+def check_numbers(
+    function: str, numbers: Numbers, operand: ShapedArray, indices: ShapedArray, rank: int, what: str
+) -> None:
+    """Check dimension numbers against operand and indices.
+
+    Args:
+      function: what messages call it.
+      numbers: the dimension numbers.
+      operand: the type of what is read or written to.
+      indices: the type of the index vectors.
+      rank: of the result or of the updates.
+      what: what messages call those.
+
+    Raises:
+      TypeError: they do not fit.
+    """
+    offset, collapsed, index_map, batching, indices_batching = numbers
+    names = numbers._fields
+    if not dtypes.is_integer(indices.dtype):
+        raise TypeError(f"{function}: indices must be integers, got {indices.str_short()}")
+    if not indices.shape:
+        raise TypeError(f"{function}: indices must have an axis for index vectors, got {indices.str_short()}")
+    ndim, count = len(operand.shape), len(indices.shape) - 1
+    _check_dims(function, names[0], offset, rank, what, increasing=True)
+    _check_dims(function, names[1], collapsed, ndim, operand.str_short(), increasing=True)
+    _check_dims(function, names[2], index_map, ndim, operand.str_short())
+    _check_dims(function, names[3], batching, ndim, operand.str_short(), increasing=True)
+    _check_dims(function, names[4], indices_batching, count, f"the index vectors in {indices.str_short()}")
+    if len(offset) + len(collapsed) + len(batching) != ndim:
+        raise TypeError(
+            f"{function}: {names[0]}, {names[1]} and {names[3]} must be as many as operand has axes, {ndim}, "
+            f"got {len(offset)}, {len(collapsed)} and {len(batching)} for {operand.str_short()}"
+        )
+    if len(index_map) != indices.shape[-1]:
+        raise TypeError(
+            f"{function}: {names[2]} must have one axis per entry of an index vector, got {len(index_map)} in "
+            f"{index_map} for index vectors of length {indices.shape[-1]} in {indices.str_short()}"
+        )
+    for name, dims in ((names[1], collapsed), (names[2], index_map)):
+        common = sorted(set(dims) & set(batching))
+        if common:
+            raise TypeError(f"{function}: {name} and {names[3]} must have no axis in common, got {common}")
+    if len(batching) != len(indices_batching):
+        raise TypeError(
+            f"{function}: {names[3]} and {names[4]} must have one length, got {len(batching)} in {batching} and "
+            f"{len(indices_batching)} in {indices_batching}"
+        )
+    for d, e in zip(batching, indices_batching, strict=True):
+        if operand.shape[d] != indices.shape[e]:
+            raise TypeError(
+                f"{function}: axes of {names[3]} and {names[4]} must have one length, got {operand.shape[d]} for axis "
+                f"{d} of operand {operand.str_short()} and {indices.shape[e]} for axis {e} of indices "
+                f"{indices.str_short()}"
+            )
+
+
+def _check_dims(function: str, name: str, dims: Any, rank: int, of: str, increasing: bool = False) -> None:
+    for d in dims:
+        if not 0 <= d < rank:
+            raise TypeError(f"{function}: {name} must be in [0, {rank}), the axes of {of}, got {d} in {dims}")
+    if len(set(dims)) != len(dims) or (increasing and list(dims) != sorted(dims)):
+        raise TypeError(f"{function}: {name} must be {'increasing' if increasing else 'distinct'}, got {dims}")

@@ -1,0 +1,65 @@
+"""Positions in arrays: how they are read from arguments, and how far they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import mlir
+from primax.plugins.arithmetic import add_p
+from primax.plugins.comparison import lt_p
+from primax.plugins.structural import convert_element_type_p, select_n_p
+
+__all__ = ["bounds", "cast_indices", "from_the_end", "in_words", "index_dtype"]
+
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+
+
+def index_dtype(size: int) -> Any:
+    """The dtype of positions along an axis."""
+    return _INT32 if size < 2**31 else _INT64
+
+
+def cast_indices(function: str, argument: str, indices: Any) -> Any:
+    """Indices as an array, a NumPy array or a number.
+
+    Raises:
+      TypeError: they are not integers.
+    """
+    aval = get_aval(indices)
+    if not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"{function}: {argument} must be integers, got {aval.str_short()}")
+    return indices
+
+
+def from_the_end(index: Any, size: int) -> Any:
+    """Positions along an axis of a given length, from positions that count from the end where they are negative."""
+    if type(index) is int:
+        return index_dtype(size).type(index + size if index < 0 else index)
+    dtype = get_aval(index).dtype
+    if dtypes.is_unsigned_integer(dtype):
+        return index
+    if isinstance(index, np.ndarray | np.generic):
+        index = index.astype(dtype if dtypes.itemsize_bits(dtype) >= 32 else _INT32)
+        return np.where(index < 0, index + index.dtype.type(size), index)
+    if dtypes.itemsize_bits(dtype) < 32:
+        dtype = _INT32
+        index = convert_element_type_p.bind(index, new_dtype=dtype, weak_type=False)
+    scalar = dtype.type
+    return select_n_p.bind(lt_p.bind(index, scalar(0)), index, add_p.bind(index, scalar(size)))
+
+
+def bounds(shape: Sequence[int], sizes: Sequence[int], numbers: Any, dtype: Any) -> Any:
+    """The last positions at which windows are inside, for each entry of an index vector."""
+    most = dtypes.iinfo(dtype).max
+    return np.array([min(shape[d] - sizes[d], most) for d in numbers[2]], dtype)
+
+
+def in_words(aval: ShapedArray, x: Any) -> Any:
+    """Indices of at least 32 bits, as an IR value: narrower ones might not reach the end of an axis."""
+    if dtypes.itemsize_bits(aval.dtype) >= 32:
+        return x
+    return mlir.hlo.convert(mlir.aval_to_ir_type(aval.update(dtype=_INT32)), x)

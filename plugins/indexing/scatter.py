@@ -1,0 +1,124 @@
+"""Scatter: an array changed in windows, at positions that arrays of integers hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.extend import core
+from primax.plugins.indexing.dimensions import GatherScatterMode, ScatterDimensionNumbers, canonical_numbers
+from primax.plugins.indexing.positions import cast_indices
+from primax.plugins.indexing.primitives import (
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+)
+
+__all__ = ["scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub"]
+
+
+def scatter(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Any:
+    """An array with windows replaced at positions that are computed.
+
+    Args:
+      operand: an array.
+      scatter_indices: integers; its last axis holds index vectors, each of which says where a window begins.
+      updates: the windows, of the dtype of `operand`. Where several lie on one place, it is not said which remains.
+      dimension_numbers: how the axes belong together.
+      indices_are_sorted: a promise that the index vectors are in order.
+      unique_indices: a promise that no two windows overlap.
+      mode: what to do where a window is not wholly inside: 'clip' moves it, 'drop' (the default) leaves it out;
+        'promise_in_bounds' says that there is none.
+
+    Returns:
+      An array like `operand`. `x.at[...].set(...)` is easier to use.
+
+    Raises:
+      TypeError: the dimension numbers, shapes or dtypes do not fit.
+      ValueError: there is no such mode.
+
+    >>> import primax as px
+    >>> numbers = px.lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> px.lax.scatter(px.numpy.zeros(3), px.numpy.array([[2], [9]]), px.numpy.array([1., 5.]), numbers)
+    Array([0., 0., 1.], dtype=float32)
+    """
+    return _scatter(
+        scatter_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def _scatter(
+    primitive: core.Primitive,
+    operand: Any,
+    indices: Any,
+    updates: Any,
+    numbers: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Any,
+) -> Any:
+    return primitive.bind(
+        operand,
+        cast_indices(primitive.name, "scatter_indices", indices),
+        updates,
+        dimension_numbers=canonical_numbers(primitive.name, numbers, ScatterDimensionNumbers),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+    )
+
+
+def _combining(primitive: core.Primitive, name: str, what: str) -> Callable[..., Any]:
+    def combined(
+        operand: Any,
+        scatter_indices: Any,
+        updates: Any,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | GatherScatterMode | None = None,
+    ) -> Any:
+        return _scatter(
+            primitive,
+            operand,
+            scatter_indices,
+            updates,
+            dimension_numbers,
+            indices_are_sorted,
+            unique_indices,
+            mode,
+        )
+
+    combined.__name__ = combined.__qualname__ = name
+    combined.__doc__ = (
+        f"An array with windows {what}, at positions that are computed. The arguments are those of `scatter`; "
+        "where several windows lie on one place, all of them count."
+    )
+    return combined
+
+
+scatter_add = _combining(scatter_add_p, "scatter_add", "added to it")
+scatter_sub = _combining(scatter_sub_p, "scatter_sub", "subtracted from it")
+scatter_mul = _combining(scatter_mul_p, "scatter_mul", "multiplied by others")
+scatter_min = _combining(scatter_min_p, "scatter_min", "lowered to others")
+scatter_max = _combining(scatter_max_p, "scatter_max", "raised to others")

@@ -1,0 +1,96 @@
+"""Elements of arrays along axes, at positions that arrays of integers hold: the gathers that others need most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.plugins.arithmetic import rem_p
+from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode
+from primax.plugins.indexing.positions import from_the_end
+from primax.plugins.indexing.primitives import gather_p
+from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, convert_element_type_p, zeros_of
+from primax.plugins.structural.arguments import canonical_axes
+
+__all__ = ["along", "index_take", "take_along"]
+
+
+def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
+    """Elements of an array at positions along some of its axes.
+
+    Args:
+      src: an array.
+      idxs: for each axis the positions, arrays of integers of rank 1 and of one length. They count around the axis.
+      axes: the axes.
+
+    Returns:
+      An array with an axis for the positions in front, then those of `src` that are not among `axes`.
+
+    Raises:
+      TypeError: there is not one array of integers for each axis.
+      ValueError: an axis is out of range or repeated.
+
+    >>> import primax as px
+    >>> x = px.numpy.arange(6).reshape(2, 3)
+    >>> px.lax.index_take(x, (px.numpy.array([1, 0]), px.numpy.array([2, -1])), (0, 1))
+    Array([5, 2], dtype=int32)
+    """
+    shape = get_aval(src).shape
+    axes = canonical_axes(axes, len(shape), "index_take")
+    arrays = list(idxs) if isinstance(idxs, tuple | list) or len(get_aval(idxs).shape) > 1 else [idxs]
+    avals = [get_aval(x) for x in arrays]
+    if len(arrays) != len(axes):
+        raise TypeError(f"index_take: idxs must hold one array per axis, got {len(arrays)} for axes {axes}")
+    for aval in avals:
+        if len(aval.shape) != 1 or aval.shape != avals[0].shape or not dtypes.is_integer(aval.dtype):
+            raise TypeError(f"index_take: idxs must be integers of rank 1 and one length, got {aval.str_short()}")
+    dtype = dtypes.result_type(*avals)
+    columns = []
+    for x, d in zip(arrays, axes, strict=True):
+        if get_aval(x).dtype != dtype:
+            x = convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
+        x = from_the_end(rem_p.bind(x, dtype.type(shape[d])), shape[d])
+        columns.append(broadcast_in_dim_p.bind(x, shape=(*avals[0].shape, 1), broadcast_dimensions=(0,)))
+    kept = len(shape) - len(axes)
+    return gather_p.bind(
+        src,
+        columns[0] if len(columns) == 1 else concatenate_p.bind(*columns, dimension=1),
+        dimension_numbers=GatherDimensionNumbers(tuple(range(1, kept + 1)), tuple(sorted(axes)), axes),
+        slice_sizes=tuple([1 if d in axes else size for d, size in enumerate(shape)]),
+        indices_are_sorted=False,
+        unique_indices=False,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=None,
+    )
+
+
+def along(rank: int, axis: int) -> GatherDimensionNumbers:
+    """The dimension numbers of one element for each index along an axis, all other axes going with the indices'."""
+    others = tuple([d for d in range(rank) if d != axis])
+    return GatherDimensionNumbers((), (axis,), (axis,), others, others)
+
+
+def take_along(x: Any, positions: Any, axis: int, unique: bool = False) -> Any:
+    """`x[.., positions[.., i, ..], ..]` for positions that are known to be inside.
+
+    Args:
+      x: an array.
+      positions: integers, in an array of the shape of `x` but for the axis.
+      axis: the axis.
+      unique: whether all are different.
+    """
+    aval, shape = get_aval(x), get_aval(positions).shape
+    if 0 in shape:
+        return zeros_of(ShapedArray(shape, aval.dtype, aval.weak_type))
+    rank = len(shape)
+    return gather_p.bind(
+        x,
+        broadcast_in_dim_p.bind(positions, shape=(*shape, 1), broadcast_dimensions=tuple(range(rank))),
+        dimension_numbers=along(rank, axis),
+        slice_sizes=(1,) * rank,
+        indices_are_sorted=False,
+        unique_indices=unique,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=None,
+    )
