@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.testing.case import Case, batched, is_array_type
+from primax.core.avals import ShapedArray
+from primax.core.extended import ExtendedArray, physical
+from primax.extend.testing.case import Case, batched
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference
+from primax.interpreters import backend
 
 __all__ = ["Mapped", "check_batch", "check_batch_sizes", "choices", "said"]
 
@@ -27,7 +30,7 @@ def _mappable(case: Case) -> list[int]:
     Raises:
       NotRun: there are none, or no batch rule.
     """
-    found = [i for i, aval in enumerate(case.native.avals) if is_array_type(aval)]
+    found = [i for i, aval in enumerate(case.native.avals) if isinstance(aval, ShapedArray)]
     if not found:
         raise NotRun("it has no arrays as arguments")
     case.require("batch", "axis_batch")
@@ -87,8 +90,8 @@ class Mapped:
         for i, dim in (each for where in wheres for each in where):
             if (i, dim) not in self.index:
                 self.index[i, dim] = len(inputs)
-                stacked = np.stack([np.asarray(element[i]) for element in elements], dim)
-                inputs.append(np.take(stacked, range(size), dim))
+                stacked = np.stack([np.asarray(physical(element[i])) for element in elements], dim)
+                inputs.append(_like(elements[0][i], np.take(stacked, range(size), dim)))
         self.parts = Parts({where: self._one(where) for where in wheres}, inputs, compiled=compiled, x64=x64)
 
     def _one(self, where: Where) -> Callable[..., list[Any]]:
@@ -115,6 +118,11 @@ class Mapped:
         ]
 
 
+def _like(x: Any, elements: Any) -> Any:
+    """A stack of values such as `x`, which may be of an extended dtype."""
+    return ExtendedArray(backend.put_value(elements), x.dtype) if type(x) is ExtendedArray else elements
+
+
 def said(count: int, where: Where, size: int) -> str:
     """How something is mapped, in words."""
     dims = dict(where)
@@ -138,7 +146,7 @@ def _check(case: Case, wheres: Sequence[Where], size: int) -> None:
             rows = [[each[i] if i in chosen else x for i, x in enumerate(setting.args)] for each in elements]
             loops[chosen] = [setting.base(*row) for row in rows]
         for n, aval in enumerate(setting.out_avals):
-            if is_array_type(aval):
+            if isinstance(aval, ShapedArray):
                 want = np.stack([one[n] for one in loops[chosen]])[:size]
                 off = difference(outs[n], want, tolerance(case, want.dtype))
                 if off:

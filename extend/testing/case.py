@@ -321,7 +321,9 @@ class Case:
                 np.asarray(x).astype(a.dtype) if is_array_type(a) else x
                 for x, a in zip(made, setting.avals, strict=True)
             ]
-        return [varied(x, k) if is_array_type(a) else x for x, a in zip(setting.args, setting.avals, strict=True)]
+        return [
+            varied(x, k) if isinstance(a, ShapedArray) else x for x, a in zip(setting.args, setting.avals, strict=True)
+        ]
 
 
 def _over(fun: Any, axis: AxisData) -> Any:

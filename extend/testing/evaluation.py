@@ -10,6 +10,7 @@ import numpy as np
 from primax.core import config
 from primax.core.array import Array
 from primax.core.avals import get_aval
+from primax.core.extended import physical
 from primax.core.rules import rule_tables
 from primax.core.trace import set_current_trace
 from primax.extend.testing.case import Case, Setting, is_array_type
@@ -129,7 +130,7 @@ def compare(case: Case, wants: Values, gots: Values, wanted: str, who: str, *kin
     for i, (want, got) in enumerate(zip(wants, gots, strict=True)):
         if not isinstance(want, np.ndarray | np.generic | Array):
             continue
-        want = np.asarray(want)
+        want = np.asarray(physical(want))
         off = difference(got, want, tolerance(case, want.dtype))
         if off:
             raise Failed(f"result {i} of {who} is not that of {wanted}: {off}", *kinds)
@@ -157,7 +158,7 @@ def check_determinism(case: Case) -> None:
 
 def _require_same(results: list[list[Any]], who: str, kind: str) -> None:
     for i, (first, second) in enumerate(zip(*results, strict=True)):
-        off = difference(second, first, 0.0)
+        off = difference(physical(second), physical(first), 0.0)
         if off:
             raise Failed(f"result {i} of {who} is another one when called again: {off}", kind)
 

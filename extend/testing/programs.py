@@ -10,6 +10,7 @@ import numpy as np
 from primax.core import _jaxlib, config
 from primax.core.avals import get_aval
 from primax.core.errors import XlaError
+from primax.core.extended import physical
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import set_current_trace
 from primax.interpreters import backend
@@ -77,10 +78,10 @@ class Program:
         return [instantiate_zeros(x) for x in self.fun(*args)]
 
     def __call__(self, *args: Any) -> list[Any]:
-        """The results as NumPy arrays."""
+        """The results as NumPy arrays; of those of extended dtypes, the arrays of their elements."""
         with config.enable_x64(self.x64), set_current_trace(eval_trace):
             outs = self._values(*args) if self.executable is None else self.executable(args)
-            return [np.asarray(x) for x in outs]
+            return [np.asarray(physical(x)) for x in outs]
 
 
 class Parts:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes
+from primax.core.extended import ExtendedArray
+from primax.interpreters import backend
 
 __all__ = [
     "default_rtol",
@@ -71,6 +73,8 @@ def direction(x: Any, seed: Any) -> Any:
 
 def varied(x: Any, k: int) -> Any:
     """The k-th of several values like `x`: with its elements in another order, or near it if it has one."""
+    if type(x) is ExtendedArray:
+        return ExtendedArray(backend.put_value(varied(x.base, k)), x.dtype)
     x = np.asarray(x)
     if x.size > 1:
         return np.roll(x.ravel(), k).reshape(x.shape)
