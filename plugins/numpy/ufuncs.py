@@ -322,7 +322,13 @@ def _logarithm(name: str, base: int) -> Function:
 
     def function(x: Any, /) -> Any:
         (x,) = promote(name, x, to=to_inexact)
-        return arithmetic.div_p.bind(exponential.log_p.bind(x), get_aval(x).dtype.type(scale))
+        out, dtype = exponential.log_p.bind(x), get_aval(x).dtype
+        if not dtypes.is_complex(dtype):
+            return arithmetic.div_p.bind(out, dtype.type(scale))
+        # A quotient of complex numbers would be NaN where one part is infinite.
+        divisor = dtypes.to_floating_dtype(dtype).type(scale)
+        parts = arithmetic.real_p.bind(out), arithmetic.imag_p.bind(out)
+        return arithmetic.complex_p.bind(*[arithmetic.div_p.bind(part, divisor) for part in parts])
 
     return document(function, name, f"The logarithm of x to base {base}.", 1, _INEXACT)
 
