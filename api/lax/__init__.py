@@ -205,6 +205,7 @@ from primax.plugins.indexing import (
     scatter_sub,
     scatter_sub_p,
 )
+from primax.plugins.random.rbg import RandomAlgorithm, rng_bit_generator, rng_bit_generator_p
 from primax.plugins.reductions import (
     argmax,
     argmax_p,
@@ -375,6 +376,7 @@ __all__ = [
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "Precision",
+    "RandomAlgorithm",
     "RoundingMethod",
     "ScatterDimensionNumbers",
     "Tolerance",
@@ -626,6 +628,8 @@ __all__ = [
     "reshape_p",
     "rev",
     "rev_p",
+    "rng_bit_generator",
+    "rng_bit_generator_p",
     "round",
     "round_p",
     "rsqrt",
