@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -216,6 +217,18 @@ def _scatter_add_lowering(
     return _scatter_operation(ctx, operand, source, zero, select, ADD.program(key), {"padding": padding, **params})
 
 
+_by_place = mlir.lower_fun(_scatter_add, multiple_results=False)
+
+# CPUs go through windows one after the other, which takes several times as long as going through the places of all.
+_MANY_PLACES = 64
+
+
+def _scatter_add_cpu_lowering(ctx: mlir.LoweringRuleContext, source: Any, operand: Any, **params: Any) -> Any:
+    if math.prod(params["window_dimensions"]) > _MANY_PLACES:
+        return _scatter_add_lowering(ctx, source, operand, **params)
+    return _by_place(ctx, source, operand, **params)
+
+
 def _scatter_operation(
     ctx: mlir.LoweringRuleContext, operand: Any, source: Any, init: Any, select: Any, scatter: Any, params: Any
 ) -> Any:
@@ -338,7 +351,7 @@ RULES = {
         "jvp": _linear_in_first(select_and_scatter_add_p),
         "transpose": _scatter_add_transpose,
         "axis_batch": _batch(select_and_scatter_add_p),
-        "lowering": _scatter_add_lowering,
+        "lowering": {None: _scatter_add_lowering, "cpu": _scatter_add_cpu_lowering},
         "samples": [scatter_add_samples],
     },
     select_and_scatter_p: {

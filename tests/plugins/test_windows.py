@@ -70,6 +70,7 @@ def test_derivatives_of_windows_are_jaxs() -> None:
     x, t = numbers(4, 5), numbers(4, 5, seed=1)
     # In jax, dilated windows and those of cropped arrays have no derivatives in reverse mode.
     ways = [(window, strides, padding) for window, strides, padding, _, _ in drawn(9, 1) if str(padding).find("-") < 0]
+    ways[0] = (9, 8), (1, 1), "SAME"
     cases = [(name, way) for i, way in enumerate(ways) for name in (["add"] if i % 3 else ["max", "min"])]
 
     def both(module: Any, lib: Any) -> Any:
