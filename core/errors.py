@@ -13,6 +13,7 @@ __all__ = [
     "ExperimentalWarning",
     "JaxprTypeError",
     "MissingRuleError",
+    "NonConcreteBooleanIndexError",
     "PluginError",
     "PluginWarning",
     "RuleError",
@@ -34,6 +35,10 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 class TracerIntegerConversionError(ConcretizationTypeError):
     """A tracer was used where Python needs an integer."""
+
+
+class NonConcreteBooleanIndexError(IndexError):
+    """A tracer was used as a mask in an index, where its values decide on a shape."""
 
 
 class TracerArrayConversionError(TypeError):

@@ -19,6 +19,7 @@ __all__ = [
     "cast",
     "convert",
     "foreign",
+    "joint_shape",
     "known_integers",
     "operands",
     "promote",
@@ -165,7 +166,8 @@ def boolean(x: Any) -> Any:
     return ne_p.bind(x, aval.dtype.type(0))
 
 
-def _broadcast_shapes(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+def joint_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """The shape that shapes broadcast to; None if they do not."""
     rank = max(map(len, shapes), default=0)
     out = []
     for position in range(-rank, 0):
@@ -206,7 +208,7 @@ def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]
     for shape in shapes:
         if shape and shape != wanted:
             if wanted:
-                wanted = _broadcast_shapes(shapes)
+                wanted = joint_shape(shapes)
                 if wanted is None:
                     raise TypeError(
                         f"{function}: shapes must be equal or 1 from the right to broadcast, got {_listed(shapes)}"
