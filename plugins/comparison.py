@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.core import dtypes
+from primax.extend.core import dtypes, get_aval
 from primax.extend.interpreters import mlir
-from primax.plugins.elementwise import ANY, ORDERED, row
+from primax.plugins.bitwise import and_p, or_p
+from primax.plugins.elementwise import ORDERED, Accepts, row
+from primax.plugins.structural.shapes import reshape_p
+from primax.plugins.structural.slicing import slice_p
 
 __all__ = ["eq", "eq_p", "ge", "ge_p", "gt", "gt_p", "le", "le_p", "lt", "lt_p", "ne", "ne_p"]
 
@@ -71,15 +76,49 @@ def _compare(direction: str) -> Any:
     return lowering
 
 
+def _compare_whole(direction: str, primitive: core.Primitive, combine: core.Primitive) -> Any:
+    """The lowering of a comparison that looks at all numbers in an element of an extended dtype, such as a key."""
+    plain = _compare(direction)
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
+        dtype = ctx.avals_in[0].dtype
+        if not dtypes.is_extended(dtype):
+            return plain(ctx, x, y)
+
+        def by_numbers(*xs: Any) -> list[Any]:
+            pairs = zip(*(_numbers(each, dtype.element_shape) for each in xs), strict=True)
+            return [reduce(combine.bind, [primitive.bind(*pair) for pair in pairs])]
+
+        avals = [core.physical_aval(aval) for aval in ctx.avals_in]
+        return mlir.inline_jaxpr(ctx, core.trace_to_jaxpr(by_numbers, avals, primitive.name), [x, y])
+
+    lowering.__name__ = plain.__name__
+    return mlir.physical_lowering(lowering)
+
+
+def _numbers(x: Any, element_shape: tuple[int, ...]) -> list[Any]:
+    """For each number in an element an array of the numbers in that place."""
+    shape = get_aval(x).shape
+    shape, count = shape[: len(shape) - len(element_shape)], prod(element_shape)
+    flat = reshape_p.bind(x, new_sizes=(*shape, count), dimensions=None)
+    starts = (0,) * len(shape)
+    places = [
+        slice_p.bind(flat, start_indices=(*starts, i), limit_indices=(*shape, i + 1), strides=None)
+        for i in range(count)
+    ]
+    return [reshape_p.bind(place, new_sizes=shape, dimensions=None) for place in places]
+
+
 def _boolean(dtype: Any) -> Any:
     return np.dtype(np.bool_)
 
 
+_COMPARABLE = Accepts("of any dtype", lambda dtype: True, extended=True)
 _TIE = ((0.3, -1.2, 2.6), (0.3, 0.8, -0.6))
 
 TABLE = (
-    row(eq_p, (ANY, ANY), _compare("EQ"), out=_boolean, at=_TIE),
-    row(ne_p, (ANY, ANY), _compare("NE"), out=_boolean, at=_TIE),
+    row(eq_p, (_COMPARABLE, _COMPARABLE), _compare_whole("EQ", eq_p, and_p), out=_boolean, at=_TIE),
+    row(ne_p, (_COMPARABLE, _COMPARABLE), _compare_whole("NE", ne_p, or_p), out=_boolean, at=_TIE),
     row(ge_p, (ORDERED, ORDERED), _compare("GE"), out=_boolean, at=_TIE),
     row(gt_p, (ORDERED, ORDERED), _compare("GT"), out=_boolean, at=_TIE),
     row(le_p, (ORDERED, ORDERED), _compare("LE"), out=_boolean, at=_TIE),

@@ -38,17 +38,19 @@ Rule = Callable[..., Any]
 class Accepts:
     """A set of dtypes with its name in messages."""
 
-    __slots__ = ("_cache", "_test", "name")
+    __slots__ = ("_cache", "_extended", "_test", "name")
 
-    def __init__(self, name: str, test: Callable[[Any], bool]) -> None:
+    def __init__(self, name: str, test: Callable[[Any], bool], extended: bool = False) -> None:
         self.name = name
         self._test = test
+        self._extended = extended
         self._cache: dict[Any, bool] = {}
 
     def __contains__(self, dtype: Any) -> bool:
         found = self._cache.get(dtype)
         if found is None:
-            found = self._cache[dtype] = isinstance(dtype, np.dtype) and self._test(dtype)
+            found = self._test(dtype) if isinstance(dtype, np.dtype) else self._extended
+            self._cache[dtype] = found
         return found
 
 
