@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
-from primax.plugins.linalg import cholesky, cholesky_p, triangular_solve, triangular_solve_p
+from primax.plugins.linalg import (
+    cholesky,
+    cholesky_p,
+    lu,
+    lu_p,
+    lu_pivots_to_permutation,
+    lu_pivots_to_permutation_p,
+    triangular_solve,
+    triangular_solve_p,
+)
 
-__all__ = ["cholesky", "cholesky_p", "triangular_solve", "triangular_solve_p"]
+__all__ = [
+    "cholesky",
+    "cholesky_p",
+    "lu",
+    "lu_p",
+    "lu_pivots_to_permutation",
+    "lu_pivots_to_permutation_p",
+    "triangular_solve",
+    "triangular_solve_p",
+]

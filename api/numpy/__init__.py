@@ -812,7 +812,7 @@ __all__ = [
 ]
 
 
-_SUBMODULES = frozenset(("fft",))
+_SUBMODULES = frozenset(("fft", "linalg"))
 
 
 def __getattr__(name: str) -> Any:

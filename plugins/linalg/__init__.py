@@ -5,16 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import hookimpl
+from primax.plugins.linalg import determinants as _determinants
+from primax.plugins.linalg import gauss as _gauss
 from primax.plugins.linalg import positive as _positive
+from primax.plugins.linalg import solve as _solve
 from primax.plugins.linalg import triangular as _triangular
+from primax.plugins.linalg.gauss import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
 from primax.plugins.linalg.positive import cholesky, cholesky_p
 from primax.plugins.linalg.triangular import triangular_solve, triangular_solve_p
 
-__all__ = ["cholesky", "cholesky_p", "triangular_solve", "triangular_solve_p"]
+__all__ = [
+    "cholesky",
+    "cholesky_p",
+    "lu",
+    "lu_p",
+    "lu_pivots_to_permutation",
+    "lu_pivots_to_permutation_p",
+    "triangular_solve",
+    "triangular_solve_p",
+]
 
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for part in (_positive, _triangular):
+    for part in (_positive, _triangular, _gauss, _solve, _determinants):
         for primitive, rules in part.RULES.items():
             registry.define(primitive, **rules)

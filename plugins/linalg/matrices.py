@@ -12,6 +12,7 @@ from primax.extend.interpreters import batching
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.dot import dot_general_p
 from primax.plugins.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
+from primax.plugins.positions import put_along_p, take_along_p
 from primax.plugins.precision import Precision
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "along_columns",
     "along_rows",
     "as_complex",
+    "columns_merged",
     "conj",
     "diagonal",
     "eye",
@@ -35,6 +37,8 @@ __all__ = [
     "real_dtype",
     "require_matrix",
     "require_square",
+    "rows_at",
+    "rows_to",
     "tril",
     "triu",
 ]
@@ -209,3 +213,40 @@ def along_columns(v: Any, shape: tuple[int, ...]) -> Any:
     """Matrices of which each column is the vector: element (i, j) is `v[i]`."""
     dims = tuple(range(len(shape) - 1))
     return structural.broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=dims)
+
+
+def _positions_in(x: Any, permutation: Any) -> Any:
+    shape = get_aval(x).shape
+    return structural.broadcast_in_dim_p.bind(
+        permutation, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 1))
+    )
+
+
+def rows_at(x: Any, permutation: Any) -> Any:
+    """Matrices with their rows permuted: row i is row `permutation[i]` of `x`."""
+    return take_along_p.bind(x, _positions_in(x, permutation), axis=len(get_aval(x).shape) - 2)
+
+
+def rows_to(x: Any, permutation: Any) -> Any:
+    """Matrices with their rows permuted back: row `permutation[i]` is row i of `x`."""
+    shape = get_aval(x).shape
+    return put_along_p.bind(x, _positions_in(x, permutation), axis=len(shape) - 2, size=shape[-2])
+
+
+def columns_merged(primitive: Any, known: Sequence[Any], b: Any, dim: int, free: int, **params: Any) -> Any:
+    """The batch rule of a solver whose matrix is the same for all: more columns, or rows, of one right-hand side.
+
+    Args:
+      primitive: the solver.
+      known: its first arguments, not mapped.
+      b: its last one.
+      dim: the mapped axis of `b`.
+      free: where that axis goes, in front of the one that it is merged with.
+      params: of the solver.
+    """
+    b = batching.moveaxis(b, dim, free)
+    shape = get_aval(b).shape
+    merged = (*shape[:free], shape[free] * shape[free + 1], *shape[free + 2 :])
+    b = structural.reshape_p.bind(b, new_sizes=merged, dimensions=None)
+    out = primitive.bind(*known, b, **params)
+    return structural.reshape_p.bind(out, new_sizes=shape, dimensions=None), free

@@ -12,10 +12,10 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins import arithmetic
 from primax.plugins.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
 from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call
-from primax.plugins.linalg.matrices import conj, matmul, mt, require_matrix, require_square, tril, triu
+from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_matrix, require_square, tril, triu
 from primax.plugins.linalg.sampling import dominant, vary_diagonal
 from primax.plugins.sampling import numbers
-from primax.plugins.structural import expand_dims, reshape_p, squeeze_p
+from primax.plugins.structural import expand_dims, squeeze_p
 
 __all__ = ["RULES", "triangular_solve", "triangular_solve_p"]
 
@@ -123,15 +123,9 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, left_side: bool, **
     if a_dim is not None:
         a, b = batching.to_dim(a, axis.size, a_dim, 0), batching.to_dim(b, axis.size, b_dim, 0)
         return triangular_solve_p.bind(a, b, left_side=left_side, **params), 0
-    # The matrix is the same for all: the mapped axis becomes more columns, or rows, of one right-hand side.
     rank = len(get_aval(b).shape)
     free = rank - 2 if left_side else rank - 3
-    b = batching.moveaxis(b, b_dim, free)
-    shape = get_aval(b).shape
-    merged = (*shape[:free], shape[free] * shape[free + 1], *shape[free + 2 :])
-    b = reshape_p.bind(b, new_sizes=merged, dimensions=None)
-    out = triangular_solve_p.bind(a, b, left_side=left_side, **params)
-    return reshape_p.bind(out, new_sizes=shape, dimensions=None), free
+    return columns_merged(triangular_solve_p, [a], b, b_dim, free, left_side=left_side, **params)
 
 
 def _lowering(

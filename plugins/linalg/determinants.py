@@ -1,0 +1,165 @@
+"""Determinants, by LU decompositions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, mlir
+from primax.plugins import arithmetic, comparison, structural
+from primax.plugins.bitwise import and_p
+from primax.plugins.exponential import log_p
+from primax.plugins.linalg.gauss import lu_p
+from primax.plugins.linalg.matrices import (
+    along_rows,
+    as_complex,
+    diagonal,
+    front_batch,
+    full_like,
+    on_diagonals,
+    real_dtype,
+    require_square,
+    rows_at,
+)
+from primax.plugins.linalg.sampling import dominant, vary_diagonal
+from primax.plugins.linalg.solve import solve_p
+from primax.plugins.linalg.triangular import triangular_solve_p
+from primax.plugins.reductions import reduce_prod_p
+
+__all__ = ["RULES", "det_p", "slogdet_p"]
+
+det_p = core.Primitive("det")
+slogdet_p = core.Primitive("slogdet", multiple_results=True)
+
+
+def _sum(x: Any) -> Any:
+    return structural.reduce_sum_p.bind(x, axes=(len(get_aval(x).shape) - 1,))
+
+
+def _product(x: Any) -> Any:
+    return reduce_prod_p.bind(x, axes=(len(get_aval(x).shape) - 1,))
+
+
+def _trace(x: Any) -> Any:
+    return _sum(diagonal(x))
+
+
+def _parity(pivots: Any, dtype: Any) -> Any:
+    """1 for an even number of exchanges of rows, -1 for an odd one."""
+    shape = get_aval(pivots).shape
+    rows = structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=len(shape) - 1)
+    ones = structural.broadcast_in_dim_p.bind(dtype.type(1), shape=shape, broadcast_dimensions=())
+    minus_ones = structural.broadcast_in_dim_p.bind(dtype.type(-1), shape=shape, broadcast_dimensions=())
+    return _product(structural.select_n_p.bind(comparison.ne_p.bind(pivots, rows), ones, minus_ones))
+
+
+def _det_abstract_eval(a: ShapedArray) -> ShapedArray:
+    require_square("det", a, "a")
+    return ShapedArray(a.shape[:-2], a.dtype)
+
+
+def _det(a: Any) -> Any:
+    factors, pivots, _ = lu_p.bind(a)
+    return arithmetic.mul_p.bind(_product(diagonal(factors)), _parity(pivots, get_aval(a).dtype))
+
+
+def _det_jvp(primals: Any, tangents: Any) -> Any:
+    """d det(A) = tr(adj(A) dA), where adj(A) dA = det(A) inv(A) dA is computed without dividing by the last pivot.
+
+    So the derivative is right where the last pivot is zero. With U x = y, the last row of det(A) x is that of y,
+    times the other pivots; by it the other rows follow, from an equation with a one in place of the last pivot.
+    """
+    (a,), (t,) = primals, tangents
+    shape, dtype = get_aval(a).shape, get_aval(a).dtype
+    factors, pivots, permutation = lu_p.bind(a)
+    pivotal = diagonal(factors)
+    parity = _parity(pivots, dtype)
+    det = arithmetic.mul_p.bind(_product(pivotal), parity)
+    if type(t) is ad.Zero or not shape[-1]:
+        return det, ad.Zero.from_primal_value(det)
+    rank, n = len(shape), shape[-1]
+    is_last = comparison.eq_p.bind(
+        structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape[:-1], dimension=rank - 2), np.int32(n - 1)
+    )
+    others = _product(structural.select_n_p.bind(is_last, pivotal, full_like(pivotal, 1)))
+    batch = tuple(range(rank - 2))
+    every_det, every_other = (
+        structural.broadcast_in_dim_p.bind(x, shape=shape[:-1], broadcast_dimensions=batch)
+        for x in (det, arithmetic.mul_p.bind(others, parity))
+    )
+    scale = structural.select_n_p.bind(is_last, every_det, every_other)
+    flags = {"left_side": True, "transpose_a": False, "conjugate_a": False}
+    y = triangular_solve_p.bind(factors, rows_at(t, permutation), lower=True, unit_diagonal=True, **flags)
+    y = arithmetic.mul_p.bind(
+        y, structural.broadcast_in_dim_p.bind(scale, shape=shape, broadcast_dimensions=(*batch, rank - 2))
+    )
+    corner = and_p.bind(on_diagonals(shape), along_rows(is_last, shape))
+    upper = structural.select_n_p.bind(corner, factors, full_like(factors, 1))
+    return det, _trace(triangular_solve_p.bind(upper, y, lower=False, unit_diagonal=False, **flags))
+
+
+def _slogdet_abstract_eval(a: ShapedArray) -> list[ShapedArray]:
+    require_square("slogdet", a, "a")
+    return [ShapedArray(a.shape[:-2], a.dtype), ShapedArray(a.shape[:-2], real_dtype(a.dtype))]
+
+
+def _slogdet(a: Any) -> list[Any]:
+    factors, pivots, _ = lu_p.bind(a)
+    return _of_factors(factors, pivots)
+
+
+def _of_factors(factors: Any, pivots: Any) -> list[Any]:
+    pivotal = diagonal(factors)
+    dtype = get_aval(pivotal).dtype
+    sign = arithmetic.mul_p.bind(_product(arithmetic.sign_p.bind(pivotal)), _parity(pivots, dtype))
+    return [sign, _sum(log_p.bind(arithmetic.abs_p.bind(pivotal)))]
+
+
+def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
+    """d log det(A) = tr(inv(A) dA); its imaginary part turns the sign."""
+    (a,), (t,) = primals, tangents
+    factors, pivots, permutation = lu_p.bind(a)
+    sign, logabsdet = _of_factors(factors, pivots)
+    if type(t) is ad.Zero:
+        return [sign, logabsdet], [ad.Zero.from_primal_value(sign), ad.Zero.from_primal_value(logabsdet)]
+    change = _trace(solve_p.bind(a, factors, permutation, t, transpose_a=False))
+    if not dtypes.is_complex(get_aval(a).dtype):
+        return [sign, logabsdet], [ad.Zero.from_primal_value(sign), change]
+    growth = arithmetic.real_p.bind(change)
+    turn = arithmetic.mul_p.bind(sign, arithmetic.sub_p.bind(change, as_complex(growth)))
+    return [sign, logabsdet], [turn, growth]
+
+
+def _samples() -> list[core.Sample]:
+    return [
+        core.Sample([np.roll(dominant(shape, dtype), 1, -1)], vary=vary_diagonal, reference=np.linalg.det)
+        for shape, dtype in (((4, 4), np.float32), ((2, 2, 2), np.float32), ((3, 3), np.complex64))
+    ]
+
+
+def _slogdet_samples() -> list[core.Sample]:
+    return [
+        core.Sample(sample.args, vary=vary_diagonal, reference=lambda a: list(np.linalg.slogdet(a)))
+        for sample in _samples()
+    ]
+
+
+RULES = {
+    det_p: {
+        "abstract_eval": _det_abstract_eval,
+        "jvp": _det_jvp,
+        "axis_batch": front_batch(det_p),
+        "lowering": mlir.lower_fun(_det, multiple_results=False),
+        "samples": [_samples],
+    },
+    slogdet_p: {
+        "abstract_eval": _slogdet_abstract_eval,
+        "jvp": _slogdet_jvp,
+        "axis_batch": front_batch(slogdet_p),
+        "lowering": mlir.lower_fun(_slogdet),
+        "samples": [_slogdet_samples],
+    },
+}

@@ -1,0 +1,228 @@
+"""The LU decomposition: Gaussian elimination with exchanges of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, get_aval
+from primax.extend.interpreters import ad, mlir
+from primax.plugins import arithmetic, comparison, structural
+from primax.plugins.control_flow import fori_loop
+from primax.plugins.elementwise import ir_full
+from primax.plugins.linalg.lapack import ir_empty, lapack_call, unless_failed
+from primax.plugins.linalg.matrices import (
+    eye,
+    front_batch,
+    matmul,
+    require_matrix,
+    rows_at,
+    tril,
+    triu,
+)
+from primax.plugins.linalg.sampling import dominant, vary_diagonal
+from primax.plugins.linalg.triangular import triangular_solve_p
+
+__all__ = ["RULES", "lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p"]
+
+_INT32 = np.dtype(np.int32)
+
+lu_p = core.Primitive("lu", multiple_results=True)
+lu_pivots_to_permutation_p = core.Primitive("lu_pivots_to_permutation")
+
+
+def lu(x: Any) -> tuple[Any, Any, Any]:
+    """The LU decomposition with partial pivoting: with the rows of `x` permuted, x = L U.
+
+    Args:
+      x: matrices of shape (..., m, n).
+
+    Returns:
+      Three arrays: L and U in one of the shape of `x`, where L is what is below the diagonal, with ones on it; for
+      each of the first min(m, n) rows, the one that it was exchanged with, an int32; and the permutation, an int32
+      for each row: `x[permutation] == L @ U`.
+
+    Raises:
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+
+    >>> import primax as px
+    >>> factors, pivots, permutation = px.lax.linalg.lu(px.numpy.array([[1.0, 2.0], [4.0, 4.0]]))
+    >>> factors
+    Array([[4.  , 4.  ],
+           [0.25, 1.  ]], dtype=float32)
+    >>> permutation
+    Array([1, 0], dtype=int32)
+    """
+    factors, pivots, permutation = lu_p.bind(x)
+    return factors, pivots, permutation
+
+
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+    """The permutation that row exchanges amount to.
+
+    Args:
+      pivots: for each of the first k rows the one that it is exchanged with, an int32 of shape (..., k).
+      permutation_size: the number of rows, k or more.
+
+    Returns:
+      An int32 array of shape (..., permutation_size).
+
+    Raises:
+      TypeError: the pivots are no vector of int32.
+      ValueError: there are fewer rows than pivots.
+    """
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
+
+
+def _lu_abstract_eval(x: ShapedArray) -> list[ShapedArray]:
+    require_matrix("lu", x, "x")
+    *batch, m, n = x.shape
+    return [
+        ShapedArray(x.shape, x.dtype),
+        ShapedArray((*batch, min(m, n)), _INT32),
+        ShapedArray((*batch, m), _INT32),
+    ]
+
+
+def _lu_jvp(primals: Any, tangents: Any) -> Any:
+    """With F = inv(L) P dA inv(U): dL = L tril(F, -1), dU = triu(F) U.
+
+    L and U are made square with ones on the diagonal, which leaves the products as they are. S. F. Walter and
+    L. Lehmann, Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.2.
+    """
+    (x,), (t,) = primals, tangents
+    factors, pivots, permutation = lu_p.bind(x)
+    outs = [factors, pivots, permutation]
+    zeros = [ad.Zero.from_primal_value(out) for out in outs]
+    if type(t) is ad.Zero or not get_aval(x).size:
+        return outs, zeros
+    *batch, m, n = get_aval(x).shape
+    ones = eye(get_aval(x).dtype, (*batch, m, m))
+    l = arithmetic.add_p.bind(tril(_squared(factors, m), -1), ones)
+    u = triu(_squared(factors, n))
+    if n > m:
+        u = arithmetic.add_p.bind(u, _last_ones(get_aval(x).dtype, (*batch, n, n), m))
+    inner = _solve(l, rows_at(t, permutation), left_side=True, lower=True, unit_diagonal=True)
+    inner = _solve(u, inner, left_side=False, lower=False, unit_diagonal=False)
+    changes = arithmetic.add_p.bind(matmul(l, tril(inner, -1)), matmul(triu(inner), u))
+    return outs, [changes, *zeros[1:]]
+
+
+def _squared(x: Any, size: int) -> Any:
+    """Matrices cut, or filled up with zeros, to a square."""
+    shape = get_aval(x).shape
+    config = [(0, 0, 0)] * (len(shape) - 2) + [(0, size - length, 0) for length in shape[-2:]]
+    return structural.pad_p.bind(x, get_aval(x).dtype.type(0), padding_config=tuple(config))
+
+
+def _last_ones(dtype: Any, shape: tuple[int, ...], first: int) -> Any:
+    """Matrices with ones on the diagonal from a position on, and zeros elsewhere."""
+    *batch, n, _ = shape
+    small = eye(dtype, (*batch, n - first, n - first))
+    config = ((0, 0, 0),) * len(batch) + ((first, 0, 0),) * 2
+    return structural.pad_p.bind(small, np.dtype(dtype).type(0), padding_config=config)
+
+
+def _solve(a: Any, b: Any, **params: Any) -> Any:
+    return triangular_solve_p.bind(a, b, **{"transpose_a": False, "conjugate_a": False, **params})
+
+
+def _lu_cpu_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+    hlo = mlir.hlo
+    aval, of_pivots, of_permutation = ctx.avals_out
+    batch = aval.shape[:-2]
+    if aval.size:
+        codes = ShapedArray(batch, _INT32)
+        out, pivots, info = lapack_call("getrf", batch, [(x, aval)], [aval, of_pivots, codes], aliases={0: 0})
+        (out,) = unless_failed(info, batch, [(out, aval)], "GE")
+        pivots = hlo.subtract(pivots, ir_full(1, of_pivots))
+    else:
+        out, pivots = ir_empty([aval, of_pivots])
+    inner = ctx.replace(primitive=lu_pivots_to_permutation_p, avals_in=[of_pivots], avals_out=[of_permutation])
+    return [out, pivots, *_permutation_lowering(inner, pivots, permutation_size=of_permutation.shape[-1])]
+
+
+def _permutation_abstract_eval(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
+    if pivots.ndim < 1 or pivots.dtype != _INT32:
+        raise TypeError(f"lu_pivots_to_permutation: pivots must be vectors of int32, got {pivots.str_short()}")
+    if permutation_size < pivots.shape[-1]:
+        raise ValueError(
+            f"lu_pivots_to_permutation: permutation_size must be at least the number of pivots, {pivots.shape[-1]}, "
+            f"got {permutation_size}"
+        )
+    return ShapedArray((*pivots.shape[:-1], permutation_size), _INT32)
+
+
+def _permute(pivots: Any, *, permutation_size: int) -> Any:
+    """Exchanges one row after the other, in all stacks at once."""
+    *batch, count = get_aval(pivots).shape
+    shape = (*batch, permutation_size)
+    places = structural.iota_p.bind(dtype=_INT32, shape=shape, dimension=len(batch))
+    if not count:
+        return places
+    steps = structural.iota_p.bind(dtype=_INT32, shape=(*batch, count), dimension=len(batch))
+    last = len(batch)
+
+    def picked(x: Any, where: Any) -> Any:
+        """The one element of each vector where a condition holds, repeated to the shape of the permutation."""
+        zeros = structural.broadcast_in_dim_p.bind(np.int32(0), shape=get_aval(x).shape, broadcast_dimensions=())
+        one = structural.reduce_sum_p.bind(structural.select_n_p.bind(where, zeros, x), axes=(last,))
+        return structural.broadcast_in_dim_p.bind(one, shape=shape, broadcast_dimensions=tuple(range(last)))
+
+    def exchange(step: Any, permutation: Any) -> Any:
+        i = structural.convert_element_type_p.bind(step, new_dtype=_INT32, weak_type=False)
+        here = comparison.eq_p.bind(places, i)
+        there = comparison.eq_p.bind(places, picked(pivots, comparison.eq_p.bind(steps, i)))
+        first, second = picked(permutation, here), picked(permutation, there)
+        return structural.select_n_p.bind(here, structural.select_n_p.bind(there, permutation, first), second)
+
+    return fori_loop(0, count, exchange, places)
+
+
+_permutation_lowering = mlir.lower_fun(_permute, multiple_results=False)
+
+
+def _by_numpy(pivots: Any, *, permutation_size: int) -> Any:
+    rows = np.broadcast_to(np.arange(permutation_size, dtype=np.int32), (*pivots.shape[:-1], permutation_size)).copy()
+    for stack in np.ndindex(pivots.shape[:-1]):
+        for i, pivot in enumerate(pivots[stack]):
+            rows[stack][[i, pivot]] = rows[stack][[pivot, i]]
+    return rows
+
+
+def _lu_samples() -> list[core.Sample]:
+    made = {
+        "square": ((3, 3), np.float32),
+        "wide": ((2, 2, 3), np.float32),
+        "tall": ((4, 2), np.float32),
+        "complex": ((3, 3), np.complex64),
+    }
+    return [
+        core.Sample([np.roll(dominant(shape, dtype), 1, -2)], name=name, vary=vary_diagonal)
+        for name, (shape, dtype) in made.items()
+    ]
+
+
+def _permutation_samples() -> list[core.Sample]:
+    pivots = np.int32([[2, 2, 3], [1, 3, 2]])
+    return [core.Sample([pivots], {"permutation_size": size}, reference=_by_numpy) for size in (4, 5)]
+
+
+RULES = {
+    lu_p: {
+        "abstract_eval": _lu_abstract_eval,
+        "jvp": _lu_jvp,
+        "axis_batch": front_batch(lu_p),
+        "lowering": {"cpu": _lu_cpu_lowering},
+        "samples": [_lu_samples],
+    },
+    lu_pivots_to_permutation_p: {
+        "abstract_eval": _permutation_abstract_eval,
+        "jvp": ad.zero_jvp(lu_pivots_to_permutation_p),
+        "axis_batch": front_batch(lu_pivots_to_permutation_p),
+        "lowering": _permutation_lowering,
+        "samples": [_permutation_samples],
+    },
+}

@@ -1,0 +1,178 @@
+"""Solutions of systems of linear equations with matrices that have been factored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins import arithmetic
+from primax.plugins.linalg.gauss import lu_p
+from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_square, rows_at, rows_to
+from primax.plugins.linalg.positive import cholesky_p
+from primax.plugins.linalg.sampling import dominant, positive
+from primax.plugins.linalg.triangular import triangular_solve_p
+from primax.plugins.sampling import numbers
+from primax.plugins.structural import stop_gradient
+
+__all__ = ["RULES", "by_cholesky", "by_lu", "solve_p", "solve_with"]
+
+# The solution x of a x = b, by factors of a; its derivatives are those of a function of a and b.
+solve_p = core.Primitive("solve")
+
+
+def solve_with(a: Any, factors: Any, b: Any, *, transpose_a: bool = False) -> Any:
+    """The solution X of a X = b, by known factors of `a`.
+
+    Args:
+      a: matrices of shape (..., n, n).
+      factors: their Cholesky decompositions, an array; or a pair of their LU decompositions and permutations.
+      b: matrices of shape (..., n, k).
+      transpose_a: whether `a` is transposed.
+    """
+    given = factors if isinstance(factors, tuple) else (factors,)
+    return solve_p.bind(a, *map(stop_gradient, given), b, transpose_a=transpose_a)
+
+
+def by_lu(a: Any, b: Any) -> Any:
+    """The solution X of a X = b for square matrices of shape (..., n, n) and (..., n, k)."""
+    factors, _, permutation = lu_p.bind(stop_gradient(a))
+    return solve_p.bind(a, factors, permutation, b, transpose_a=False)
+
+
+def by_cholesky(a: Any, b: Any) -> Any:
+    """Likewise for Hermitian positive definite matrices, whose lower triangles are read."""
+    return solve_p.bind(a, cholesky_p.bind(stop_gradient(a)), b, transpose_a=False)
+
+
+def _abstract_eval(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, transpose_a: bool) -> ShapedArray:
+    require_square("solve", a, "a")
+    permutations = [aval for aval in others[:-1] if aval.shape == a.shape[:-1] and aval.dtype == np.int32]
+    if not 1 <= len(others) <= 2 or len(permutations) != len(others) - 1 or factors.str_short() != a.str_short():
+        given = ", ".join(aval.str_short() for aval in (a, factors, *others))
+        raise TypeError(f"solve: factors must be of the type of a, with permutations or without, got {given}")
+    b = others[-1]
+    if a.dtype != b.dtype or a.ndim != b.ndim or a.shape[:-1] != b.shape[:-1]:
+        raise TypeError(
+            f"solve: a and b must have one dtype, the same leading axes and as many rows, got {a.str_short()} and "
+            f"{b.str_short()}"
+        )
+    return ShapedArray(b.shape, b.dtype)
+
+
+def _jvp(primals: Any, tangents: Any, *, transpose_a: bool) -> Any:
+    """a dX = db - da X, by the same factors, whatever their own tangents."""
+    a, *factors, _ = primals
+    ta, *_, tb = tangents
+    x = solve_p.bind(*primals, transpose_a=transpose_a)
+    change = tb
+    if type(ta) is not ad.Zero:
+        moved = matmul(mt(ta) if transpose_a else ta, x)
+        change = ad.add_tangents(arithmetic.neg_p.bind(moved), tb)
+    if type(change) is ad.Zero:
+        return x, ad.Zero.from_primal_value(x)
+    return x, solve_p.bind(a, *factors, change, transpose_a=transpose_a)
+
+
+def _transpose(ct: Any, *args: Any, transpose_a: bool) -> Any:
+    *known, b = args
+    if any(type(x) is ad.UndefinedPrimal for x in known):
+        raise TypeError("solve is linear in b, but not in a")
+    if type(ct) is ad.Zero:
+        return [*[None] * len(known), ad.Zero(b.aval)]
+    return [*[None] * len(known), solve_p.bind(*known, ct, transpose_a=not transpose_a)]
+
+
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, transpose_a: bool) -> Any:
+    *known, b = args
+    *of_known, of_b = dims
+    if all(dim is None for dim in dims):
+        return solve_p.bind(*args, transpose_a=transpose_a), None
+    if all(dim is None for dim in of_known):
+        free = len(get_aval(b).shape) - 2
+        return columns_merged(solve_p, known, b, of_b, free, transpose_a=transpose_a)
+    moved = [batching.to_dim(x, axis.size, dim, 0) for x, dim in zip(args, dims, strict=True)]
+    return solve_p.bind(*moved, transpose_a=transpose_a), 0
+
+
+def _solve_triangle(a: Any, b: Any, lower: bool, transpose: bool, adjoint: bool = False, unit: bool = False) -> Any:
+    return triangular_solve_p.bind(
+        a,
+        b,
+        left_side=True,
+        lower=lower,
+        transpose_a=transpose,
+        conjugate_a=adjoint,
+        unit_diagonal=unit,
+    )
+
+
+def _by_factors(a: Any, *factors_and_b: Any, transpose_a: bool) -> Any:
+    *factors, b = factors_and_b
+    if len(factors) == 1:
+        return _by_lower(factors[0], b, transpose_a)
+    lu, permutation = factors
+    if not transpose_a:
+        x = _solve_triangle(lu, rows_at(b, permutation), True, False, unit=True)
+        return _solve_triangle(lu, x, False, False)
+    x = _solve_triangle(lu, b, False, True)
+    return rows_to(_solve_triangle(lu, x, True, True, unit=True), permutation)
+
+
+def _by_lower(l: Any, b: Any, transpose_a: bool) -> Any:
+    """The matrix is L L^H; its transpose is its conjugate."""
+    is_complex = dtypes.is_complex(get_aval(l).dtype)
+    if transpose_a and is_complex:
+        return conj(_by_lower(l, conj(b), False))
+    return _solve_triangle(l, _solve_triangle(l, b, True, False), True, True, is_complex)
+
+
+def _samples() -> list[core.Sample]:
+    samples = []
+    for dtype, shape in ((np.float32, (3, 3)), (np.complex64, (2, 2, 2))):
+        b = numbers((*shape[:-1], 2), dtype, 5)
+        general, definite = dominant(shape, dtype), positive(shape, dtype)
+        samples += [
+            core.Sample(
+                given, {"transpose_a": transposed}, constant=range(len(given) - 1), vary=_vary, reference=_solved
+            )
+            for given, transposed in (
+                ([general, *_factored(general), b], False),
+                ([general, *_factored(general), b], True),
+                ([definite, np.linalg.cholesky(definite), b], True),
+            )
+        ]
+    return samples
+
+
+def _factored(a: Any) -> tuple[Any, Any]:
+    """The LU decomposition of matrices that need no exchanges of rows."""
+    factors = np.array(a)
+    for i in range(a.shape[-1] - 1):
+        factors[..., i + 1 :, i] /= factors[..., i, None, i]
+        factors[..., i + 1 :, i + 1 :] -= factors[..., i + 1 :, i, None] * factors[..., None, i, i + 1 :]
+    return factors, np.broadcast_to(np.arange(a.shape[-1], dtype=np.int32), a.shape[:-1]).copy()
+
+
+def _vary(args: Any, k: int) -> Any:
+    *factored, b = args
+    return [*factored, (b * (1 + k / 16)).astype(b.dtype)]
+
+
+def _solved(a: Any, *factors_and_b: Any, transpose_a: bool) -> Any:
+    return np.linalg.solve(a.swapaxes(-1, -2) if transpose_a else a, factors_and_b[-1])
+
+
+RULES = {
+    solve_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "lowering": mlir.lower_fun(_by_factors, multiple_results=False),
+        "samples": [_samples],
+    }
+}
