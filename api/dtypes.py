@@ -5,6 +5,7 @@ from __future__ import annotations
 from primax.core.dtypes import (
     bfloat16,
     canonicalize_dtype,
+    extended,
     finfo,
     float0,
     iinfo,
@@ -12,14 +13,17 @@ from primax.core.dtypes import (
     promote_types,
     result_type,
 )
+from primax.extend.random import prng_key
 
 __all__ = [
     "bfloat16",
     "canonicalize_dtype",
+    "extended",
     "finfo",
     "float0",
     "iinfo",
     "issubdtype",
+    "prng_key",
     "promote_types",
     "result_type",
 ]

@@ -57,9 +57,13 @@ def device_get(x: Any) -> Any:
       x: arrays in any containers; other leaves are kept.
 
     Returns:
-      The same structure, with a NumPy array for each array.
+      The same structure, with a NumPy array for each array; those of extended dtypes, such as keys, are kept too.
     """
-    return tree.tree_map(lambda leaf: np.asarray(leaf) if hasattr(leaf, "__array__") else leaf, x)
+    return tree.tree_map(lambda leaf: np.asarray(leaf) if _has_numbers(leaf) else leaf, x)
+
+
+def _has_numbers(leaf: Any) -> bool:
+    return hasattr(leaf, "__array__") and type(leaf) is not core.ExtendedArray
 
 
 def block_until_ready(x: Any) -> Any:
@@ -73,7 +77,7 @@ def block_until_ready(x: Any) -> Any:
     Array(2., dtype=float32, weak_type=True)
     """
     for leaf in tree.tree_leaves(x):
-        if type(leaf) is core.Array:
+        if type(leaf) is core.Array or type(leaf) is core.ExtendedArray:
             leaf.block_until_ready()
     return x
 

@@ -94,6 +94,9 @@ def _sort_abstract_eval(*avals: ShapedArray, dimension: int, is_stable: bool, nu
     if not 1 <= num_keys <= len(avals):
         raise ValueError(f"sort: num_keys must be between 1 and the number of arrays, {len(avals)}, got {num_keys}")
     first = avals[0]
+    for key in avals[:num_keys]:
+        if dtypes.is_extended(key.dtype):
+            raise TypeError(f"sort: arrays to sort by must have an order, got {key.str_short()}")
     for aval in avals:
         if aval.shape != first.shape:
             raise TypeError(f"sort: arrays must have one shape, got {first.str_short()} and {aval.str_short()}")

@@ -18,6 +18,7 @@ from primax.plugins.structural import (
     convert_element_type_p,
     copy_p,
     reshape_p,
+    zero_of,
 )
 from primax.plugins.structural.arguments import canonical_shape
 
@@ -71,7 +72,9 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False)
         with np.errstate(all="ignore"):
             host = np.full(shape, np.asarray(value).astype(dtype), dtype)
         return backend.put_value(host, weak)
-    if not weak and is_host and isinstance(dtype, np.dtype):
+    if is_host and isinstance(dtype, dtypes.ExtendedDType) and value == 0:
+        value = zero_of(dtype)
+    elif not weak and is_host and isinstance(dtype, np.dtype):
         value = np.asarray(value).astype(dtype)[()]
     else:
         value = convert(value, get_aval(value), dtype, weak)

@@ -65,9 +65,10 @@ def as_keys(keys: Any, function: str, argument: str = "key", impl: PRNGImpl | No
         impl = find_prng_impl(None, function)
     rank = len(aval.shape) - len(impl.key_shape)
     if aval.dtype != np.uint32 or rank < 0 or aval.shape[rank:] != impl.key_shape:
+        made = "" if argument == "key_bits_array" else "made by primax.random.key, or "
         raise TypeError(
-            f"{function}: {argument} must be a key made by primax.random.key, or the words of one of generator "
-            f"{impl.name!r}, uint32 in a shape that ends with {impl.key_shape}; got {aval.str_short()}"
+            f"{function}: {argument} must be {made}words of generator {impl.name!r}, uint32 in a shape that ends with "
+            f"{impl.key_shape}; got {aval.str_short()}"
         )
     return random_wrap_p.bind(keys, impl=impl), True
 

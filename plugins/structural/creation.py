@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
+from primax.extend import backend, core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.plugins.sampling import samples
@@ -95,9 +95,15 @@ _zeros: dict[Any, Any] = {}
 
 
 def zero_of(dtype: Any) -> Any:
-    """The zero of a dtype, for rules: a NumPy scalar, which programs hold as a literal."""
+    """The zero of a dtype, for rules: a NumPy scalar, which programs hold as a literal.
+
+    Of an extended dtype it is the element that consists of zeros.
+    """
     found = _zeros.get(dtype)
     if found is None:
+        if dtypes.is_extended(dtype):
+            zeros = np.zeros(dtype.element_shape, dtype.element_dtype)
+            return core.ExtendedArray(backend.put_value(zeros), dtype)
         found = _zeros[dtype] = np.zeros((), dtype)[()]
     return found
 
