@@ -107,6 +107,7 @@ from primax.plugins.numpy.einsum import (
     einsum,
     einsum_path,
 )
+from primax.plugins.numpy.filters import convolve, correlate
 from primax.plugins.numpy.formulas import (
     bitwise_count,
     copysign,
@@ -518,9 +519,11 @@ __all__ = [
     "concatenate",
     "conj",
     "conjugate",
+    "convolve",
     "copy",
     "copysign",
     "corrcoef",
+    "correlate",
     "cos",
     "cosh",
     "count_nonzero",

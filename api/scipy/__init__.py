@@ -1,0 +1,21 @@
+"""SciPy's functions, on primax arrays."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["signal"]
+
+_SUBMODULES = frozenset(("signal",))
+
+
+def __getattr__(name: str) -> Any:
+    """Import submodules when they are first used."""
+    if name in _SUBMODULES:
+        return import_module(f"primax.scipy.{name}")
+    raise AttributeError(f"module 'primax.scipy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES})

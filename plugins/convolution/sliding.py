@@ -1,0 +1,56 @@
+"""Convolutions of arrays without batch and features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend.core import get_aval
+from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
+from primax.plugins.convolution.primitive import conv_general_dilated_p
+from primax.plugins.structural import reshape_p
+
+__all__ = ["MODES", "mode_padding", "slide"]
+
+MODES = ("full", "same", "valid")
+
+
+def mode_padding(mode: str, window: int) -> tuple[int, int]:
+    """What is put before and after an axis along which a window slides, so that the result is as long as `mode` says.
+
+    Args:
+      mode: 'full' for all places where the window touches the axis, 'same' for as many in their middle as the axis is
+        long, 'valid' for those where the window lies within.
+      window: its length.
+    """
+    if mode == "full":
+        return window - 1, window - 1
+    return (window // 2, window - window // 2 - 1) if mode == "same" else (0, 0)
+
+
+def slide(x: Any, kernel: Any, padding: Sequence[tuple[int, int]], precision: Any, preferred_element_type: Any) -> Any:
+    """The sums of products of an array and a kernel of its rank and dtype, wherever the kernel lies within the array.
+
+    Args:
+      x: the array.
+      kernel: the kernel, which is not reversed.
+      padding: how many zeros are put before and after each axis of `x`.
+      precision: in the form that primitives hold.
+      preferred_element_type: see `conv_general_dilated`.
+    """
+    shape, window = get_aval(x).shape, get_aval(kernel).shape
+    ones = (1,) * len(shape)
+    out = conv_general_dilated_p.bind(
+        reshape_p.bind(x, new_sizes=(1, 1, *shape), dimensions=None),
+        reshape_p.bind(kernel, new_sizes=(1, 1, *window), dimensions=None),
+        window_strides=ones,
+        padding=tuple(padding),
+        lhs_dilation=ones,
+        rhs_dilation=ones,
+        dimension_numbers=conv_dimension_numbers((1, 1, *shape), (1, 1, *window), None),
+        feature_group_count=1,
+        batch_group_count=1,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
+    return reshape_p.bind(out, new_sizes=get_aval(out).shape[2:], dimensions=None)
