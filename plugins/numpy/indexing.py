@@ -1,39 +1,51 @@
-"""`x[...]` with static indices: integers, slices, None, Ellipsis and booleans."""
+"""`x[...]`: elements and parts of arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import index as as_index
 from typing import Any
 
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.core import Array, Tracer, dtypes, get_aval
-from primax.plugins.structural import reshape_p, rev_p, slice_p, split_p, squeeze_p
-
-__all__ = ["getitem", "iterate", "take_slice", "unstack"]
-
-_NO_GATHER = (
-    "indexing with arrays, masks and values that are traced needs gather and dynamic_slice, which no active plugin "
-    "supplies; integers, slices, None, Ellipsis, True and False work"
+from primax.extend.core import Array, ShapedArray, Tracer, get_aval
+from primax.plugins.indexing import GatherScatterMode, dynamic_slice_p, gather_p
+from primax.plugins.indexing.positions import from_the_end
+from primax.plugins.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
+from primax.plugins.numpy.vectors import common_dtype, windows_of
+from primax.plugins.structural import (
+    convert_element_type_p,
+    reshape_p,
+    rev_p,
+    slice_p,
+    split_p,
+    squeeze_p,
+    zeros_of,
 )
+
+__all__ = ["getitem", "indexed_shape", "iterate", "read", "readable", "take_slice", "unstack"]
+
+_FILL, _PROMISE = GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS
 
 
 def getitem(x: Any, index: Any) -> Any:
-    """`x[index]` for a static index.
+    """`x[index]`.
 
     Args:
       x: an array.
-      index: an integer, a slice, None, Ellipsis, a Python bool, or a tuple of these. Integers that are out of range
-        are clamped to it, as in jax.
+      index: an integer, a slice, None, Ellipsis, a bool, an array of integers, a mask, or a tuple of these. Integers
+        may be traced. Those out of range are read as the nearest in range, as in jax; `x.at[index].get(mode=...)`
+        reads them otherwise.
 
     Raises:
-      IndexError: there are more indices than axes, or two Ellipses, or an axis is empty.
+      IndexError: there are more indices than axes, or two Ellipses; an axis is empty; a mask does not fit or is traced.
       TypeError: an index is of another kind.
-      NotImplementedError: an index is an array, a mask or a traced value.
     """
-    return _of_host(x, index) if readable(x) else _carry_out(x, _plan(get_aval(x).shape, _entries(index)))
+    if readable(x):
+        found = _of_host(x, index)
+        if found is not None:
+            return found
+    return read(x, resolve(x.aval.shape, read_entries(index)))
 
 
 def readable(x: Any) -> bool:
@@ -42,176 +54,185 @@ def readable(x: Any) -> bool:
 
 
 def _of_host(x: Array, index: Any) -> Any:
+    """The part, copied on the host; None if the index is not known there."""
     host, weak = x._host(), x._b.aval.weak_type
     if type(index) is int and host.ndim and -len(host) <= index < len(host):
         return backend.put_value(host[index, ...], weak)
-    return backend.put_value(_carry_out_on_host(host, _plan(host.shape, _entries(index))), weak)
-
-
-def _entries(index: Any) -> tuple[Any, ...]:
-    if type(index) is tuple:
-        return tuple(map(_static, index))
-    if isinstance(index, list):
-        raise TypeError("an index must not be a list: make it an array, or a tuple for one index per axis")
-    return (_static(index),)
-
-
-def _static(entry: Any) -> Any:
-    """An entry of an index as an int, a bool, a slice of ints, None or Ellipsis."""
-    kind = type(entry)
-    if kind is int or entry is None or entry is Ellipsis or kind is bool:
-        return entry
-    if kind is slice:
-        return slice(*(None if part is None else _integer(part, "a bound of a slice") for part in _bounds(entry)))
-    if isinstance(entry, np.bool_):
-        return bool(entry)
-    if isinstance(entry, Array | Tracer | np.ndarray):
-        if not entry.shape and dtypes.is_integer(entry.dtype):
-            return _integer(entry, "an index")
-        if not dtypes.is_integer(entry.dtype) and not dtypes.is_bool(entry.dtype):
-            raise TypeError(f"an index must be of an integer or boolean dtype, got {get_aval(entry).str_short()}")
-        raise NotImplementedError(f"an index is {get_aval(entry).str_short()}: {_NO_GATHER}")
-    if isinstance(entry, list):
-        raise NotImplementedError(f"an index is a list: {_NO_GATHER}")
-    try:
-        return as_index(entry)
-    except TypeError:
-        raise TypeError(
-            f"an index must be an integer, a slice, None, Ellipsis, a bool or an array of these, got {entry!r}"
-        ) from None
-
-
-def _bounds(entry: slice) -> tuple[Any, Any, Any]:
-    return entry.start, entry.stop, entry.step
-
-
-def _integer(entry: Any, what: str) -> int:
-    if isinstance(entry, Tracer) and not entry.is_concrete:
-        raise NotImplementedError(f"{what} is {entry.describe()} whose value is not known: {_NO_GATHER}")
-    return as_index(entry)
-
-
-class _Plan:
-    """A static index, resolved for a shape.
-
-    Attributes:
-      starts, limits, steps: bounds of a slice with positive steps.
-      reversed: axes to reverse after slicing.
-      dropped: axes, of length 1 after slicing, that go.
-      shape: the shape of the result.
-      plain: whether the result has no new axes, so that dropping axes is all that is left.
-    """
-
-    __slots__ = ("dropped", "limits", "plain", "reversed", "shape", "starts", "steps")
-
-    def __init__(self, starts: Any, limits: Any, steps: Any, reversed: Any, dropped: Any, shape: Any, plain: bool):
-        self.starts = starts
-        self.limits = limits
-        self.steps = steps
-        self.reversed = reversed
-        self.dropped = dropped
-        self.shape = shape
-        self.plain = plain
-
-
-def _plan(shape: tuple[int, ...], entries: tuple[Any, ...]) -> _Plan:
-    used = sum(1 for entry in entries if entry is not None and entry is not Ellipsis and type(entry) is not bool)
-    if used > len(shape):
-        raise IndexError(f"an index must have at most one entry per axis, got {used} for an array of shape {shape}")
-    if sum(1 for entry in entries if entry is Ellipsis) > 1:
-        raise IndexError(f"an index must have at most one Ellipsis, got {entries}")
-    if Ellipsis not in entries:
-        entries = (*entries, Ellipsis)
-    starts, limits, steps = [], [], []
-    flipped, dropped = [], []
-    out: list[int] = []
-    place = _place_of_bools(entries)
+    entries = read_entries(index)
+    for i, entry in enumerate(entries):
+        if isinstance(entry, Array):
+            if not readable(entry):
+                return None
+            entries[i] = entry._host()
     axis = 0
-    for position, entry in enumerate(entries):
-        if position == place[0]:
-            out.insert(
-                place[1] if place[1] is not None else len(out),
-                int(all(e for e in entries if type(e) is bool)),
-            )
-        if entry is Ellipsis:
-            for size in shape[axis : axis + len(shape) - used]:
-                starts.append(0)
-                limits.append(size)
-                steps.append(1)
-                out.append(size)
-                axis += 1
-        elif entry is None:
-            out.append(1)
-        elif type(entry) is int:
-            size = shape[axis]
-            if size == 0:
-                raise IndexError(f"an index of axis {axis} must be in range, got {entry} for an array of shape {shape}")
-            start = min(max(entry + size if entry < 0 else entry, 0), size - 1)
-            starts.append(start)
-            limits.append(start + 1)
-            steps.append(1)
-            dropped.append(axis)
+    within = expanded(host.shape, entries)
+    for i, entry in enumerate(within):
+        kind = type(entry)
+        if entry is not None and kind is not bool:
+            if kind is not slice:
+                size = host.shape[axis]
+                if kind is int or entry.size:
+                    _require_elements(size, axis, host.shape)
+                    within[i] = min(max(entry, -size), size - 1) if kind is int else np.clip(entry, -size, size - 1)
             axis += 1
-        elif type(entry) is slice:
-            start, stop, step = entry.indices(shape[axis])
-            count = len(range(start, stop, step))
-            if count == 0:
-                start, stop, step = 0, 0, 1
-            elif step < 0:
-                flipped.append(axis)
-                start, stop, step = start + (count - 1) * step, start + 1, -step
-            starts.append(start)
-            limits.append(stop if step == 1 else start + (count - 1) * step + 1 if count else stop)
-            steps.append(step)
-            out.append(count)
-            axis += 1
-    plain = place[0] is None and None not in entries
-    return _Plan(starts, limits, steps, flipped, dropped, tuple(out), plain)
+    return backend.put_value(np.asarray(host[tuple(within)]), weak)
 
 
-def _place_of_bools(entries: tuple[Any, ...]) -> tuple[int | None, int | None]:
-    """Where the one axis that bools make goes: before an entry, or in front if the advanced entries are apart.
+def _require_elements(size: int, axis: int, shape: tuple[int, ...]) -> None:
+    if not size:
+        raise IndexError(f"an axis that is indexed must hold elements, got axis {axis} of an array of shape {shape}")
 
-    Integers next to bools count as advanced entries, as in NumPy.
+
+def indexed_shape(index: Index) -> tuple[int, ...]:
+    """The shape of what an index reads."""
+    shape: list[int] = []
+    for place in index.places:
+        if place is NEW:
+            shape.append(1)
+        elif place is ADVANCED:
+            shape += index.advanced
+        else:
+            shape.append(index.axes[place][1])
+    return tuple(shape)
+
+
+def read(
+    x: Any,
+    index: Index,
+    mode: GatherScatterMode = _PROMISE,
+    fill_value: Any = None,
+    unique: bool = False,
+    in_order: bool = False,
+    wrap: bool = True,
+) -> Any:
+    """The elements at an index.
+
+    Args:
+      x: an array.
+      index: resolved for its shape.
+      mode: how integers out of range are read.
+      fill_value: what is read with `FILL_OR_DROP`.
+      unique: a promise that no elements are read twice.
+      in_order: a promise that integers are in order.
+      wrap: whether negative integers count from the end.
     """
-    if not any(type(entry) is bool for entry in entries):
-        return None, None
-    advanced = [i for i, entry in enumerate(entries) if type(entry) in (bool, int)]
-    if advanced[-1] - advanced[0] + 1 == len(advanced):
-        return advanced[0], None
-    return 0, 0
-
-
-def _carry_out(x: Any, plan: _Plan) -> Any:
-    shape = get_aval(x).shape
-    out = x
-    if any(plan.starts) or tuple(plan.limits) != shape or any(step != 1 for step in plan.steps):
-        steps = None if all(step == 1 for step in plan.steps) else tuple(plan.steps)
-        out = slice_p.bind(out, start_indices=tuple(plan.starts), limit_indices=tuple(plan.limits), strides=steps)
-    if plan.reversed:
-        out = rev_p.bind(out, dimensions=tuple(plan.reversed))
-    if plan.plain:
-        return squeeze_p.bind(out, dimensions=tuple(plan.dropped)) if plan.dropped else out
-    return _reshaped(out, plan.shape)
-
-
-def _reshaped(out: Any, shape: tuple[int, ...]) -> Any:
-    if 0 in shape and get_aval(out).size:
-        empty = (0,) * len(get_aval(out).shape)
-        if not empty:
-            out, empty = reshape_p.bind(out, new_sizes=(1,), dimensions=None), (0,)
-        out = slice_p.bind(out, start_indices=empty, limit_indices=empty, strides=None)
+    aval = get_aval(x)
+    shape = indexed_shape(index)
+    if index.shape != aval.shape:
+        x = reshape_p.bind(x, new_sizes=index.shape, dimensions=None)
+    if not index.simple and 0 in shape:
+        return zeros_of(ShapedArray(shape, aval.dtype, aval.weak_type))
+    for axis, entry in enumerate(index.axes):
+        if type(entry) is not tuple:
+            _require_elements(index.shape[axis], axis, aval.shape)
+    if index.advanced is None and (mode is not _FILL or all(type(entry) is tuple for entry in index.axes)):
+        at_once = index.simple and (int not in map(type, index.axes) or _staged())
+        out = _sliced(x, index, wrap) if at_once else _dynamic_part(x, index, wrap)
+        dropped = tuple([axis for axis, entry in enumerate(index.axes) if type(entry) is not tuple])
+        if NEW not in index.places:
+            return squeeze_p.bind(out, dimensions=dropped) if dropped else out
+    else:
+        if mode is not _FILL and wrap:
+            x, index = _without_slices(x, index, with_ints=True)
+        else:
+            x, index = _without_slices(x, index, with_ints=False)
+        windows = windows_of(index, wrap)
+        out = gather_p.bind(
+            x,
+            windows.indices,
+            dimension_numbers=windows.numbers,
+            slice_sizes=windows.sizes,
+            fill_value=fill_value,
+            unique_indices=unique or windows.unique,
+            indices_are_sorted=in_order or windows.sorted,
+            mode=mode,
+        )
     return out if get_aval(out).shape == shape else reshape_p.bind(out, new_sizes=shape, dimensions=None)
 
 
-def _carry_out_on_host(host: Any, plan: _Plan) -> Any:
-    flipped = plan.reversed
-    part = host[tuple([slice(*bounds) for bounds in zip(plan.starts, plan.limits, plan.steps, strict=True)])]
-    if flipped:
-        part = np.flip(part, flipped)
-    if 0 in plan.shape and part.size:
-        return np.empty(plan.shape, host.dtype)
-    return part.reshape(plan.shape)
+def _staged() -> bool:
+    """Whether a program is being built, so that positions in it cost no compilation of their own."""
+    trace = core.thread.trace
+    while trace.tracing:
+        if isinstance(trace, core.StagingTrace):
+            return True
+        trace = trace.parent
+    return False
+
+
+def _nearest(position: int, size: int, wrap: bool = True) -> int:
+    return min(max(position + size if wrap and position < 0 else position, 0), size - 1)
+
+
+def _sliced(x: Any, index: Index, wrap: bool = True) -> Any:
+    """The elements at ints and slices, before axes are dropped."""
+    starts, limits, steps, flipped = [], [], [], []
+    for axis, (entry, size) in enumerate(zip(index.axes, index.shape, strict=True)):
+        if type(entry) is tuple:
+            start, count, step = entry
+            last = start + (count - 1) * step
+            if step < 0:
+                flipped.append(axis)
+                start, last, step = last, start, -step
+            starts.append(start)
+            limits.append(last + 1 if count else start)
+            steps.append(step if count > 1 else 1)
+        else:
+            position = 0 if type(entry) is not int else _nearest(entry, size, wrap)
+            starts.append(position)
+            limits.append(position + 1)
+            steps.append(1)
+    if any(starts) or tuple(limits) != index.shape or any([step != 1 for step in steps]):
+        strides = tuple(steps) if any([step != 1 for step in steps]) else None
+        x = slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=strides)
+    return rev_p.bind(x, dimensions=tuple(flipped)) if flipped else x
+
+
+def _without_slices(x: Any, index: Index, with_ints: bool) -> tuple[Any, Index]:
+    """What is left to index once slices, and ints if asked for, have been cut out."""
+    axes: list[Any] = []
+    rest: list[Any] = []
+    for entry, size in zip(index.axes, index.shape, strict=True):
+        if type(entry) is tuple:
+            axes.append(entry)
+            rest.append((0, entry[1], 1))
+        elif type(entry) is int and with_ints:
+            axes.append((_nearest(entry, size), 1, 1))
+            rest.append(0)
+        else:
+            axes.append((0, size, 1))
+            rest.append(entry)
+    cut = _sliced(x, Index(index.shape, axes, [], None, True))
+    return cut, Index(get_aval(cut).shape, rest, index.places, index.advanced, False)
+
+
+def _dynamic_part(x: Any, index: Index, wrap: bool) -> Any:
+    """The elements at ints, slices and integers that are not known, before axes are dropped."""
+    if any([type(entry) is tuple and entry[2] != 1 for entry in index.axes]):
+        x, index = _without_slices(x, index, with_ints=False)
+    starts: list[Any] = []
+    sizes = []
+    traced = []
+    for entry, size in zip(index.axes, index.shape, strict=True):
+        if type(entry) is tuple:
+            starts.append(entry[0])
+            sizes.append(entry[1])
+            continue
+        if type(entry) is int:
+            starts.append(_nearest(entry, size, wrap))
+        else:
+            position = from_the_end(entry, size) if wrap else entry
+            starts.append(position)
+            traced.append(position.aval.dtype)
+        sizes.append(1)
+    dtype = common_dtype(traced)
+    for i, start in enumerate(starts):
+        if isinstance(start, Tracer | Array):
+            if start.aval.dtype != dtype:
+                starts[i] = convert_element_type_p.bind(start, new_dtype=dtype, weak_type=False)
+        else:
+            starts[i] = dtype.type(start)
+    return dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes))
 
 
 def take_slice(x: Any, start: int, limit: int, axis: int) -> Any:
@@ -244,6 +265,8 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     if not -len(shape) <= axis < len(shape):
         raise ValueError(f"unstack: axis must be in [{-len(shape)}, {len(shape)}), got {axis}")
     axis %= len(shape)
+    if type(x) is core.ExtendedArray:
+        return tuple([core.ExtendedArray(part, x.dtype) for part in unstack(x.base, axis=axis)])
     if readable(x):
         host, weak = np.moveaxis(x._host(), axis, 0), x.weak_type
         return tuple([backend.put_value(host[i, ...], weak) for i in range(shape[axis])])
