@@ -1,0 +1,143 @@
+"""Gamma variables: a primitive, since they have derivatives with respect to their parameter.
+
+Where the parameter a is 1 or more they are drawn by the rejection method of G. Marsaglia and W. Tsang, "A simple method
+for generating gamma variables", ACM TOMS 26 (2000); a smaller one is that of a + 1, times u**(1/a). Each number has a
+key of its own, so that none depends on how often others were rejected.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.arithmetic import div_p, mul_p
+from primax.plugins.comparison import eq_p
+from primax.plugins.control_flow import while_loop
+from primax.plugins.exponential import exp_p, log_p, pow_p, sqrt_p
+from primax.plugins.numpy.promotion import broadcast_to_shape
+from primax.plugins.numpy.selection import where
+from primax.plugins.random.inversion import exponential_numbers
+from primax.plugins.random.keys import random_split
+from primax.plugins.random.normal import normal_numbers
+from primax.plugins.random.uniform import unit
+from primax.plugins.reductions import reduce_or_p
+from primax.plugins.special import random_gamma_grad_p
+from primax.plugins.structural import reshape_p, select_n_p
+
+__all__ = ["RULES", "random_gamma_p"]
+
+random_gamma_p = core.Primitive("random_gamma")
+
+
+def _random_gamma(keys: Any, alpha: Any, *, log_space: bool) -> Any:
+    """Gamma variables, or their logarithms, each drawn with a key split off its own."""
+    aval = get_aval(alpha)
+    count = prod(aval.shape[len(keys.shape) :])
+    each = reshape_p.bind(random_split(keys, (count,)), new_sizes=(aval.size,), dimensions=None)
+    numbers = _draw(each, reshape_p.bind(alpha, new_sizes=(aval.size,), dimensions=None), log_space)
+    return reshape_p.bind(numbers, new_sizes=aval.shape, dimensions=None)
+
+
+def _draw(keys: Any, alpha: Any, log_space: bool) -> Any:
+    dtype = alpha.dtype
+    boosted = alpha < 1.0
+    d = where(boosted, alpha + 1.0, alpha) - 1 / 3
+    c = dtype.type(1 / 3) / sqrt_p.bind(d)
+    keys, boosts = _parts(keys, 2)
+
+    def rejected(state: Any) -> Any:
+        _, square, cube, u = state
+        return (u >= 1.0 - 0.0331 * (square * square)) & (
+            log_p.bind(u) >= square * 0.5 + d * (1.0 - cube + log_p.bind(cube))
+        )
+
+    def propose(state: Any) -> Any:
+        again = rejected(state)
+        following, for_x, for_u = _parts(state[0], 3)
+        x, v = _positive(for_x, c)
+        proposed = (following, x * x, v * v * v, unit(for_u, (), dtype))
+        return tuple(select_n_p.bind(again, old, new) for old, new in zip(state, proposed, strict=True))
+
+    start = (keys, *(broadcast_to_shape(dtype.type(x), alpha.shape) for x in (0, 1, 2)))
+    _, _, cube, _ = while_loop(lambda state: _any(rejected(state)), propose, start)
+    if log_space:
+        log_u = -exponential_numbers(boosts, (), dtype)
+        boost = where(boosted & (log_u != 0.0), log_u * (1.0 / alpha), dtype.type(0))
+        return log_p.bind(d) + log_p.bind(cube) + boost
+    u = 1.0 - unit(boosts, (), dtype)
+    return d * cube * where(boosted, pow_p.bind(u, 1.0 / alpha), dtype.type(1))
+
+
+def _positive(keys: Any, c: Any) -> tuple[Any, Any]:
+    """Normal numbers x, drawn until v = 1 + c x is positive, and v."""
+
+    def propose(state: Any) -> Any:
+        again = state[2] <= 0.0
+        following, now = _parts(state[0], 2)
+        x = normal_numbers(now, (), c.dtype)
+        proposed = (following, x, 1.0 + x * c)
+        return tuple(select_n_p.bind(again, old, new) for old, new in zip(state, proposed, strict=True))
+
+    start = (keys, *(broadcast_to_shape(c.dtype.type(x), c.shape) for x in (0, -1)))
+    _, x, v = while_loop(lambda state: _any(state[2] <= 0.0), propose, start)
+    return x, v
+
+
+def _any(truths: Any) -> Any:
+    return reduce_or_p.bind(truths, axes=(0,))
+
+
+def _parts(keys: Any, count: int) -> list[Any]:
+    """For each of several new keys an array of them, one for each key."""
+    split = random_split(keys, (count,))
+    return [split[:, i] for i in range(count)]
+
+
+def _abstract_eval(keys: ShapedArray, alpha: ShapedArray, *, log_space: bool) -> ShapedArray:
+    if not dtypes.is_floating(alpha.dtype):
+        raise TypeError(f"random_gamma: alpha must be of a float dtype, got {alpha.str_short()}")
+    if alpha.shape[: len(keys.shape)] != keys.shape:
+        raise TypeError(
+            "random_gamma: the first axes of alpha must be those of the keys, "
+            f"got {alpha.str_short()} for {keys.str_short()}"
+        )
+    return alpha.strip_weak_type()
+
+
+def _jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
+    """By implicit differentiation of the distribution function, which is a constant as the number moves with alpha."""
+    out = random_gamma_p.bind(*primals, log_space=log_space)
+    alpha, t = primals[1], tangents[1]
+    if type(t) is ad.Zero:
+        return out, ad.Zero.from_primal_value(out)
+    if not log_space:
+        return out, mul_p.bind(t, random_gamma_grad_p.bind(alpha, out))
+    number = exp_p.bind(out)
+    zero, least = number.dtype.type(0), dtypes.finfo(number.dtype).tiny
+    number = select_n_p.bind(eq_p.bind(number, zero), number, broadcast_to_shape(least, number.shape))
+    return out, mul_p.bind(t, div_p.bind(random_gamma_grad_p.bind(alpha, number), number))
+
+
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, log_space: bool) -> Any:
+    if dims[0] is None and dims[1] is None:
+        return random_gamma_p.bind(*args, log_space=log_space), None
+    keys, alpha = (batching.to_dim(x, axis.size, dim, 0) for x, dim in zip(args, dims, strict=True))
+    return random_gamma_p.bind(keys, alpha, log_space=log_space), 0
+
+
+def _samples() -> list[core.Sample]:
+    return []
+
+
+RULES = {
+    random_gamma_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "axis_batch": _batch,
+        "lowering": mlir.physical_lowering(mlir.lower_fun(_random_gamma, multiple_results=False)),
+        "samples": [_samples],
+    },
+}
