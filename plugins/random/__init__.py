@@ -90,7 +90,7 @@ __all__ = [
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for table in (_threefry.RULES, _rbg.RULES, _keys.RULES):
+    for table in (_threefry.RULES, _rbg.RULES, _keys.RULES, _gamma.RULES):
         for primitive, rules in table.items():
             registry.define(primitive, **rules)
     for impl in (threefry_prng_impl, rbg_prng_impl, unsafe_rbg_prng_impl):
