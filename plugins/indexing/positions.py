@@ -43,8 +43,8 @@ def from_the_end(index: Any, size: int) -> Any:
     if dtypes.is_unsigned_integer(dtype):
         return index
     if isinstance(index, np.ndarray | np.generic):
-        index = index.astype(dtype if dtypes.itemsize_bits(dtype) >= 32 else _INT32)
-        return np.where(index < 0, index + index.dtype.type(size), index)
+        index = np.asarray(index, np.int64)
+        return np.where(index < 0, index + size, index)
     if dtypes.itemsize_bits(dtype) < 32:
         dtype = _INT32
         index = convert_element_type_p.bind(index, new_dtype=dtype, weak_type=False)

@@ -18,8 +18,8 @@ from primax.plugins.structural import (
     reshape_p,
     rev_p,
     slice_p,
-    split_p,
     squeeze_p,
+    unstack_p,
     zeros_of,
 )
 
@@ -182,8 +182,8 @@ def _sliced(x: Any, index: Index, wrap: bool = True) -> Any:
             starts.append(position)
             limits.append(position + 1)
             steps.append(1)
-    if any(starts) or tuple(limits) != index.shape or any([step != 1 for step in steps]):
-        strides = tuple(steps) if any([step != 1 for step in steps]) else None
+    if any(starts) or tuple(limits) != index.shape or any(step != 1 for step in steps):
+        strides = tuple(steps) if any(step != 1 for step in steps) else None
         x = slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=strides)
     return rev_p.bind(x, dimensions=tuple(flipped)) if flipped else x
 
@@ -208,7 +208,7 @@ def _without_slices(x: Any, index: Index, with_ints: bool) -> tuple[Any, Index]:
 
 def _dynamic_part(x: Any, index: Index, wrap: bool) -> Any:
     """The elements at ints, slices and integers that are not known, before axes are dropped."""
-    if any([type(entry) is tuple and entry[2] != 1 for entry in index.axes]):
+    if any(type(entry) is tuple and entry[2] != 1 for entry in index.axes):
         x, index = _without_slices(x, index, with_ints=False)
     starts: list[Any] = []
     sizes = []
@@ -272,8 +272,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
         return tuple([backend.put_value(host[i, ...], weak) for i in range(shape[axis])])
     if shape[axis] == 0:
         return ()
-    parts = split_p.bind(x, sizes=(1,) * shape[axis], axis=axis)
-    return tuple([squeeze_p.bind(part, dimensions=(axis,)) for part in parts])
+    return tuple(unstack_p.bind(x, axis=axis))
 
 
 def iterate(x: Any) -> Iterator[Any]:
