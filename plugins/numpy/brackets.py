@@ -93,8 +93,7 @@ def resolve(shape: tuple[int, ...], entries: list[Any]) -> Index:
 
     Raises:
       IndexError: there are more indices than axes, or two Ellipses; a mask has not the shape of the axes it is for, or
-        no value yet.
-      ValueError: arrays do not broadcast together.
+        no value yet; arrays do not broadcast together.
     """
     entries = expanded(shape, entries)
     axes: list[Any] = []
@@ -133,7 +132,7 @@ def resolve(shape: tuple[int, ...], entries: list[Any]) -> Index:
         if any(shapes):
             advanced = joint_shape(shapes)
             if advanced is None:
-                raise ValueError(
+                raise IndexError(
                     f"arrays in an index must broadcast together, got shapes {', '.join(map(str, shapes))}"
                 )
             places.insert(0 if apart else insert, ADVANCED)

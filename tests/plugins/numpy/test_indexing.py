@@ -109,7 +109,9 @@ def test_what_decides_on_shapes_must_be_known() -> None:
         x[pnp.array([1.0])]
     with pytest.raises(IndexError, match=r"must have the shape of the axes it is for, \(2,\), got \(3,\)"):
         x[np.array([True, False, True])]
-    with pytest.raises(ValueError, match=r"must broadcast together, got shapes \(2,\), \(3,\)"):
+    with pytest.raises(IndexError, match=r"must broadcast together, got shapes \(2,\), \(3,\)"):
+        px.jit(lambda x: x[np.array([0, 1]), np.array([0, 1, 2])])(x)
+    with pytest.raises(IndexError):
         x[np.array([0, 1]), np.array([0, 1, 2])]
 
 
