@@ -265,8 +265,6 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     if not -len(shape) <= axis < len(shape):
         raise ValueError(f"unstack: axis must be in [{-len(shape)}, {len(shape)}), got {axis}")
     axis %= len(shape)
-    if type(x) is core.ExtendedArray:
-        return tuple([core.ExtendedArray(part, x.dtype) for part in unstack(x.base, axis=axis)])
     if readable(x):
         host, weak = np.moveaxis(x._host(), axis, 0), x.weak_type
         return tuple([backend.put_value(host[i, ...], weak) for i in range(shape[axis])])
