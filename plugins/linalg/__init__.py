@@ -7,20 +7,30 @@ from typing import Any
 from primax.extend import hookimpl
 from primax.plugins.linalg import determinants as _determinants
 from primax.plugins.linalg import gauss as _gauss
+from primax.plugins.linalg import householder as _householder
+from primax.plugins.linalg import orthogonal as _orthogonal
 from primax.plugins.linalg import positive as _positive
 from primax.plugins.linalg import solve as _solve
 from primax.plugins.linalg import triangular as _triangular
 from primax.plugins.linalg.gauss import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
+from primax.plugins.linalg.householder import householder_product, householder_product_p, ormqr, ormqr_p
+from primax.plugins.linalg.orthogonal import qr, qr_p
 from primax.plugins.linalg.positive import cholesky, cholesky_p
 from primax.plugins.linalg.triangular import triangular_solve, triangular_solve_p
 
 __all__ = [
     "cholesky",
     "cholesky_p",
+    "householder_product",
+    "householder_product_p",
     "lu",
     "lu_p",
     "lu_pivots_to_permutation",
     "lu_pivots_to_permutation_p",
+    "ormqr",
+    "ormqr_p",
+    "qr",
+    "qr_p",
     "triangular_solve",
     "triangular_solve_p",
 ]
@@ -28,6 +38,6 @@ __all__ = [
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for part in (_positive, _triangular, _gauss, _solve, _determinants):
+    for part in (_positive, _triangular, _gauss, _solve, _determinants, _householder, _orthogonal):
         for primitive, rules in part.RULES.items():
             registry.define(primitive, **rules)

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import ShapedArray
+from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import mlir
 from primax.plugins.elementwise import ir_full
 
 __all__ = ["flag", "ir_empty", "ir_tril", "lapack_call", "letter", "unless_failed"]
+
+# What orthogonal and symmetric matrices are called where they are unitary and Hermitian.
+_OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 
 
 def letter(character: str) -> Any:
@@ -50,9 +53,12 @@ def lapack_call(
       aliases: for positions of operands, the results that take over their memory.
     """
     count = len(batch)
+    dtype = operands[0][1].dtype
+    if dtypes.is_complex(dtype):
+        routine = _OF_COMPLEX.get(routine, routine)
     return list(
         mlir.custom_call(
-            mlir.lapack_target(routine, operands[0][1].dtype),
+            mlir.lapack_target(routine, dtype),
             operands=[x for x, _ in operands],
             result_types=[mlir.aval_to_ir_type(aval) for aval in results],
             backend_config=attributes or {},

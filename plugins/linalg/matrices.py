@@ -20,6 +20,7 @@ __all__ = [
     "along_columns",
     "along_rows",
     "as_complex",
+    "columns_at",
     "columns_merged",
     "conj",
     "diagonal",
@@ -215,22 +216,21 @@ def along_columns(v: Any, shape: tuple[int, ...]) -> Any:
     return structural.broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=dims)
 
 
-def _positions_in(x: Any, permutation: Any) -> Any:
-    shape = get_aval(x).shape
-    return structural.broadcast_in_dim_p.bind(
-        permutation, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 1))
-    )
-
-
 def rows_at(x: Any, permutation: Any) -> Any:
     """Matrices with their rows permuted: row i is row `permutation[i]` of `x`."""
-    return take_along_p.bind(x, _positions_in(x, permutation), axis=len(get_aval(x).shape) - 2)
+    return take_along_p.bind(x, along_columns(permutation, get_aval(x).shape), axis=len(get_aval(x).shape) - 2)
+
+
+def columns_at(x: Any, permutation: Any) -> Any:
+    """Matrices with their columns permuted: column i is column `permutation[i]` of `x`."""
+    shape = get_aval(x).shape
+    return take_along_p.bind(x, along_rows(permutation, shape), axis=len(shape) - 1)
 
 
 def rows_to(x: Any, permutation: Any) -> Any:
     """Matrices with their rows permuted back: row `permutation[i]` is row i of `x`."""
     shape = get_aval(x).shape
-    return put_along_p.bind(x, _positions_in(x, permutation), axis=len(shape) - 2, size=shape[-2])
+    return put_along_p.bind(x, along_columns(permutation, get_aval(x).shape), axis=len(shape) - 2, size=shape[-2])
 
 
 def columns_merged(primitive: Any, known: Sequence[Any], b: Any, dim: int, free: int, **params: Any) -> Any:

@@ -1,0 +1,266 @@
+"""Householder reflections: what LAPACK makes orthogonal matrices of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray
+from primax.extend.interpreters import mlir
+from primax.plugins.linalg.lapack import ir_empty, lapack_call
+from primax.plugins.linalg.matrices import front_batch, require_matrix
+from primax.plugins.linalg.sampling import dominant, vary_diagonal, vary_scale
+from primax.plugins.sampling import numbers
+
+__all__ = [
+    "RULES",
+    "geqp3",
+    "geqp3_p",
+    "geqrf",
+    "geqrf_p",
+    "householder_product",
+    "householder_product_p",
+    "ormqr",
+    "ormqr_p",
+]
+
+geqrf_p = core.Primitive("geqrf", multiple_results=True)
+geqp3_p = core.Primitive("geqp3", multiple_results=True)
+householder_product_p = core.Primitive("householder_product")
+ormqr_p = core.Primitive("ormqr")
+
+_NO_DERIVATIVE = {"jvp": "reflections are means to an end; differentiate qr instead"}
+
+
+def geqrf(a: Any) -> tuple[Any, Any]:
+    """The QR decomposition, with Q as a product of reflections.
+
+    Args:
+      a: matrices of shape (..., m, n).
+
+    Returns:
+      Two arrays: R in the upper triangles of matrices (..., m, n), with the vectors of the reflections below; and
+      their factors, of shape (..., min(m, n)).
+    """
+    reflections, taus = geqrf_p.bind(a)
+    return reflections, taus
+
+
+def geqp3(a: Any, jpvt: Any) -> tuple[Any, Any, Any]:
+    """The QR decomposition with column pivoting, with Q as a product of reflections.
+
+    Args:
+      a: matrices of shape (..., m, n).
+      jpvt: int32 of shape (..., n): columns that are not zero here come first.
+
+    Returns:
+      Three arrays: as of `geqrf`, and between its two the columns in their new order, counted from 1.
+    """
+    reflections, columns, taus = geqp3_p.bind(a, jpvt)
+    return reflections, columns, taus
+
+
+def householder_product(a: Any, taus: Any) -> Any:
+    """The first columns of a product of reflections 1 - tau v v^H.
+
+    Args:
+      a: an array of shape (..., m, n) with m >= n: the vectors, below the diagonal; on it they are 1, above it 0.
+      taus: the factors, of shape (..., k) with k <= n.
+
+    Returns:
+      An array of the shape of `a`, with orthonormal columns.
+
+    Raises:
+      TypeError: dtypes differ, or LAPACK does not know them; leading axes differ, or a rank is too low.
+      ValueError: there are more columns than rows, or more factors than columns.
+    """
+    return householder_product_p.bind(a, taus)
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+    """The product of a matrix with the orthogonal matrix that reflections make, without making it.
+
+    Args:
+      a, taus: the reflections, as of `householder_product`.
+      c: an array of shape (..., m, n).
+      left: whether the orthogonal matrix stands to the left.
+      transpose: whether its adjoint is taken.
+
+    Raises:
+      TypeError: dtypes differ, or LAPACK does not know them; leading axes differ, or a rank is too low.
+      ValueError: the reflections are not of as many numbers as `c` has rows, or columns if not `left`.
+    """
+    return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
+
+
+def _vector(aval: ShapedArray, size: int, dtype: Any = None) -> ShapedArray:
+    """The type of vectors, one for each matrix of a stack."""
+    return ShapedArray((*aval.shape[:-2], size), aval.dtype if dtype is None else np.dtype(dtype))
+
+
+def _geqrf_abstract_eval(a: ShapedArray) -> list[ShapedArray]:
+    require_matrix("geqrf", a, "a")
+    return [ShapedArray(a.shape, a.dtype), _vector(a, min(a.shape[-2:]))]
+
+
+def _geqp3_abstract_eval(a: ShapedArray, jpvt: ShapedArray) -> list[ShapedArray]:
+    require_matrix("geqp3", a, "a")
+    wanted = _vector(a, a.shape[-1], np.int32)
+    if (jpvt.shape, jpvt.dtype) != (wanted.shape, wanted.dtype):
+        raise TypeError(
+            f"geqp3: jpvt must be {wanted.str_short()}, one number for each column of a, got {jpvt.str_short()} for "
+            f"{a.str_short()}"
+        )
+    return [ShapedArray(a.shape, a.dtype), wanted, _vector(a, min(a.shape[-2:]))]
+
+
+def _require_reflections(function: str, a: ShapedArray, taus: ShapedArray) -> None:
+    require_matrix(function, a, "a")
+    if taus.ndim != a.ndim - 1 or taus.shape[:-1] != a.shape[:-2] or taus.dtype != a.dtype:
+        raise TypeError(
+            f"{function}: taus must be vectors of the dtype of a, one for each matrix, got {taus.str_short()} for "
+            f"{a.str_short()}"
+        )
+    m, n = a.shape[-2:]
+    k = taus.shape[-1]
+    if n > m or k > n:
+        raise ValueError(
+            f"{function}: a must have as many rows as columns or more, and as many columns as taus or more, "
+            f"got {m} rows, {n} columns and {k} factors"
+        )
+
+
+def _householder_product_abstract_eval(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
+    _require_reflections("householder_product", a, taus)
+    return ShapedArray(a.shape, a.dtype)
+
+
+def _ormqr_abstract_eval(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool) -> Any:
+    _require_reflections("ormqr", a, taus)
+    require_matrix("ormqr", c, "c")
+    if c.dtype != a.dtype or c.shape[:-2] != a.shape[:-2]:
+        raise TypeError(
+            f"ormqr: a and c must have one dtype and the same leading axes, got {a.str_short()} and {c.str_short()}"
+        )
+    which, size = ("rows", c.shape[-2]) if left else ("columns", c.shape[-1])
+    if size != a.shape[-2]:
+        raise ValueError(
+            f"ormqr: c must have as many {which} as a has rows, {a.shape[-2]}, got {size} for {a.str_short()} and "
+            f"{c.str_short()}"
+        )
+    return ShapedArray(c.shape, c.dtype)
+
+
+def _geqrf_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> Any:
+    aval, of_taus = ctx.avals_out
+    if not aval.size:
+        return ir_empty(ctx.avals_out)
+    return lapack_call("geqrf", aval.shape[:-2], [(a, aval)], [aval, of_taus], aliases={0: 0})
+
+
+def _geqp3_lowering(ctx: mlir.LoweringRuleContext, a: Any, jpvt: Any) -> Any:
+    aval, of_columns, of_taus = ctx.avals_out
+    if not aval.size:
+        return [*ir_empty([aval]), _counted(of_columns), *ir_empty([of_taus])]
+    operands = [(a, aval), (jpvt, of_columns)]
+    return lapack_call("geqp3", aval.shape[:-2], operands, [aval, of_columns, of_taus], aliases={0: 0, 1: 1})
+
+
+def _counted(aval: ShapedArray) -> Any:
+    """Vectors 1, 2, 3, ..."""
+    return mlir.ir_constant(np.broadcast_to(np.arange(1, aval.shape[-1] + 1, dtype=aval.dtype), aval.shape))
+
+
+def _householder_product_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: Any) -> Any:
+    (aval,) = ctx.avals_out
+    if not aval.size:
+        return ir_empty([aval])
+    operands = list(zip((a, taus), ctx.avals_in, strict=True))
+    return lapack_call("orgqr", aval.shape[:-2], operands, [aval], aliases={0: 0})
+
+
+def _ormqr_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+    (aval,) = ctx.avals_out
+    if not aval.size or not ctx.avals_in[1].size:
+        return [c]
+    operands = list(zip((a, taus, c), ctx.avals_in, strict=True))
+    attributes = {"left": left, "transpose": transpose}
+    return lapack_call("ormqr", aval.shape[:-2], operands, [aval], attributes, {2: 0})
+
+
+def _reflected(a: Any, taus: Any) -> Any:
+    """The square orthogonal matrices, by NumPy."""
+    m = a.shape[-2]
+    q = np.broadcast_to(np.eye(m), (*a.shape[:-2], m, m))
+    for i in range(taus.shape[-1]):
+        v = np.where(np.arange(m) < i, 0, a[..., i])
+        v[..., i] = 1
+        q = q - taus[..., i, None, None] * (q @ v[..., None]) * v[..., None, :].conj()
+    return q
+
+
+def _multiplied(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+    q = _reflected(a, taus)
+    q = q.swapaxes(-1, -2).conj() if transpose else q
+    return q @ c if left else c @ q
+
+
+def _geqrf_samples() -> list[core.Sample]:
+    shapes = (((3, 3), np.float32), ((2, 3, 2), np.float32), ((2, 3), np.complex64))
+    return [core.Sample([dominant(shape, dtype)], vary=vary_diagonal) for shape, dtype in shapes]
+
+
+def _geqp3_samples() -> list[core.Sample]:
+    shapes = (((3, 3), np.float32, [0, 0, 0]), ((3, 2), np.complex64, [0, 1]))
+    return [
+        core.Sample([dominant(shape, dtype), np.int32(first)], vary=lambda args, k: [args[0] * (1 + k / 16), args[1]])
+        for shape, dtype, first in shapes
+    ]
+
+
+def _reflections() -> list[tuple[Any, Any]]:
+    made = (((3, 3), 3, np.float32), ((2, 4, 3), 2, np.float32), ((3, 2), 2, np.complex64))
+    return [(numbers(shape, dtype), numbers((*shape[:-2], k), dtype, 7)) for shape, k, dtype in made]
+
+
+def _householder_product_samples() -> list[core.Sample]:
+    return [
+        core.Sample(
+            given, vary=vary_scale, reference=lambda a, taus: _reflected(a, taus)[..., : a.shape[-1]].astype(a.dtype)
+        )
+        for given in _reflections()
+    ]
+
+
+def _ormqr_samples() -> list[core.Sample]:
+    samples = []
+    for i, (a, taus) in enumerate(_reflections()):
+        m = a.shape[-2]
+        c = numbers((*a.shape[:-2], *((m, 2) if i != 1 else (2, m))), a.dtype, 4)
+        params = {"left": i != 1, "transpose": i == 2}
+        samples.append(core.Sample([a, taus, c], params, vary=vary_scale, reference=_multiplied))
+    return samples
+
+
+RULES = {
+    primitive: {
+        "abstract_eval": abstract_eval,
+        "axis_batch": front_batch(primitive),
+        "lowering": {"cpu": lowering},
+        "samples": [samples],
+        "unsupported": _NO_DERIVATIVE,
+    }
+    for primitive, abstract_eval, lowering, samples in (
+        (geqrf_p, _geqrf_abstract_eval, _geqrf_lowering, _geqrf_samples),
+        (geqp3_p, _geqp3_abstract_eval, _geqp3_lowering, _geqp3_samples),
+        (
+            householder_product_p,
+            _householder_product_abstract_eval,
+            _householder_product_lowering,
+            _householder_product_samples,
+        ),
+        (ormqr_p, _ormqr_abstract_eval, _ormqr_lowering, _ormqr_samples),
+    )
+}

@@ -1,0 +1,177 @@
+"""The QR decomposition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, mlir
+from primax.plugins import arithmetic, structural
+from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product_p
+from primax.plugins.linalg.matrices import (
+    adjoint,
+    as_complex,
+    columns_at,
+    eye,
+    front_batch,
+    matmul,
+    on_diagonals,
+    only,
+    require_matrix,
+    tril,
+    triu,
+)
+from primax.plugins.linalg.sampling import dominant, vary_diagonal
+from primax.plugins.linalg.triangular import triangular_solve_p
+
+__all__ = ["RULES", "qr", "qr_p"]
+
+qr_p = core.Primitive("qr", multiple_results=True)
+
+
+def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> Any:
+    """The QR decomposition: x = Q R with orthonormal columns of Q and an upper triangular R.
+
+    Args:
+      x: matrices of shape (..., m, n).
+      pivoting: whether to permute the columns of `x` first, so that the absolute values on the diagonal of R descend.
+      full_matrices: whether Q is of shape (..., m, m) and R of shape (..., m, n); else (..., m, k) and (..., k, n),
+        where k is min(m, n).
+      use_magma: None; there is no MAGMA here.
+
+    Returns:
+      Q and R; if `pivoting`, the permutation too, as an int32 array of shape (..., n):
+      `x[:, permutation] == Q @ R`.
+
+    Raises:
+      NotImplementedError: where it is differentiated, if `full_matrices` and m > n.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+
+    >>> import primax as px
+    >>> q, r = px.lax.linalg.qr(px.numpy.array([[0.0, 2.0], [1.0, 3.0]]))
+    >>> px.numpy.abs(r)
+    Array([[1., 3.],
+           [0., 2.]], dtype=float32)
+    """
+    return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma))
+
+
+def _sizes(aval: ShapedArray, full_matrices: bool) -> tuple[Any, int, int, int]:
+    *batch, m, n = aval.shape
+    return batch, m, n, m if full_matrices else min(m, n)
+
+
+def _abstract_eval(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[ShapedArray]:
+    require_matrix("qr", x, "x")
+    if use_magma:
+        raise ValueError(f"qr: use_magma must be None or False: there is no MAGMA here, got {use_magma!r}")
+    batch, m, n, k = _sizes(x, full_matrices)
+    outs = [ShapedArray((*batch, m, k), x.dtype), ShapedArray((*batch, k, n), x.dtype)]
+    return [*outs, ShapedArray((*batch, n), np.dtype(np.int32))] if pivoting else outs
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    """With F = Q^H dA inv(R) and the skew-Hermitian S that is F below the diagonal: dQ = Q (S - F) + dA inv(R).
+
+    Then dR = Q^H (dA - dQ R). For wide matrices dQ follows from the first columns. S. F. Walter and L. Lehmann,
+    Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.3. The diagonal of R is real,
+    so that on that of S there are the imaginary parts of F.
+    """
+    (x,), (t,) = primals, tangents
+    outs = qr_p.bind(x, **params)
+    zeros = [ad.Zero.from_primal_value(out) for out in outs]
+    *_, n, k = _sizes(get_aval(x), params["full_matrices"])
+    if type(t) is ad.Zero or not get_aval(x).size:
+        return outs, zeros
+    if k > n:
+        raise NotImplementedError(
+            "qr: the derivative with full_matrices=True is not determined by x where there are more rows than "
+            f"columns, got {get_aval(x).str_short()}"
+        )
+    q, r, *permutation = outs
+    if permutation:
+        t = columns_at(t, permutation[0])
+    first_t, first_r = _first_columns(t, k), _first_columns(r, k)
+    change = triangular_solve_p.bind(
+        first_r,
+        first_t,
+        left_side=False,
+        lower=False,
+        transpose_a=False,
+        conjugate_a=False,
+        unit_diagonal=False,
+    )
+    inner = matmul(adjoint(q), change)
+    below = tril(inner, -1)
+    skew = arithmetic.sub_p.bind(below, adjoint(below))
+    if dtypes.is_complex(get_aval(x).dtype):
+        turned = arithmetic.sub_p.bind(inner, as_complex(arithmetic.real_p.bind(inner)))
+        skew = arithmetic.add_p.bind(skew, only(turned, on_diagonals(get_aval(inner).shape)))
+    dq = arithmetic.add_p.bind(matmul(q, arithmetic.sub_p.bind(skew, inner)), change)
+    dr = triu(arithmetic.sub_p.bind(matmul(adjoint(q), t), matmul(skew, r)))
+    return outs, [dq, dr, *zeros[2:]]
+
+
+def _first_columns(x: Any, count: int) -> Any:
+    return _cut(x, get_aval(x).shape[-2], count)
+
+
+def _cut(x: Any, m: int, n: int) -> Any:
+    """The first rows and columns of matrices."""
+    shape = get_aval(x).shape
+    limits = (*shape[:-2], m, n)
+    if limits == shape:
+        return x
+    return structural.slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=limits, strides=None)
+
+
+def _decompose(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[Any]:
+    aval = get_aval(x)
+    batch, m, n, k = _sizes(aval, full_matrices)
+    rest = []
+    if pivoting:
+        free = structural.broadcast_in_dim_p.bind(np.int32(0), shape=(*batch, n), broadcast_dimensions=())
+        reflections, columns, taus = geqp3_p.bind(x, free)
+        rest = [arithmetic.sub_p.bind(columns, np.int32(1))]
+    else:
+        reflections, taus = geqrf_p.bind(x)
+    if not aval.size:
+        return [eye(aval.dtype, (*batch, m, k)), triu(_cut(reflections, k, n)), *rest]
+    vectors = _cut(reflections, m, min(m, n))
+    if k > n:
+        config = ((0, 0, 0),) * (len(batch) + 1) + ((0, k - n, 0),)
+        vectors = structural.pad_p.bind(vectors, aval.dtype.type(0), padding_config=config)
+    return [householder_product_p.bind(vectors, taus), triu(_cut(reflections, k, n)), *rest]
+
+
+def _samples() -> list[core.Sample]:
+    made: list[tuple[str, tuple[int, ...], Any, bool, bool]] = [
+        ("square", (3, 3), np.float32, False, True),
+        ("tall", (2, 3, 2), np.float32, False, False),
+        ("wide", (2, 3), np.float32, False, False),
+        ("pivoting", (3, 2), np.float32, True, False),
+        ("complex", (3, 2), np.complex64, False, False),
+    ]
+    return [
+        core.Sample(
+            [dominant(shape, dtype)],
+            {"pivoting": pivoting, "full_matrices": full, "use_magma": None},
+            name,
+            vary=vary_diagonal,
+        )
+        for name, shape, dtype, pivoting, full in made
+    ]
+
+
+RULES = {
+    qr_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "axis_batch": front_batch(qr_p),
+        "lowering": mlir.lower_fun(_decompose),
+        "samples": [_samples],
+    }
+}
