@@ -12,7 +12,7 @@ from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.indexing import unstack
 from primax.plugins.numpy.promotion import aval_of, convert
 from primax.plugins.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshaped
-from primax.plugins.structural import concatenate_p, split_p
+from primax.plugins.structural import concatenate_p, split_p, stack_p
 from primax.plugins.structural.arguments import canonical_axis, integers
 
 __all__ = [
@@ -103,9 +103,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     if any(shape != shapes[0] for shape in shapes):
         other = next(shape for shape in shapes if shape != shapes[0])
         raise ValueError(f"stack: arrays must be of one shape, got {shapes[0]} and {other}")
-    axis = canonical_axis(axis, len(shapes[0]) + 1, "stack")
-    sizes = (*shapes[0][:axis], 1, *shapes[0][axis:])
-    return _join([reshaped(x, sizes) for x in parts], axis)
+    return stack_p.bind(*parts, axis=canonical_axis(axis, len(shapes[0]) + 1, "stack"))
 
 
 def _all(function: str, raised: Any, tup: Any, dtype: Any, axis: int) -> Any:

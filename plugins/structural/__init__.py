@@ -11,6 +11,7 @@ from primax.plugins.structural import identity as _identity
 from primax.plugins.structural import selection as _selection
 from primax.plugins.structural import shapes as _shapes
 from primax.plugins.structural import slicing as _slicing
+from primax.plugins.structural import stacking as _stacking
 from primax.plugins.structural.conversion import (
     bitcast_convert_type,
     bitcast_convert_type_p,
@@ -41,7 +42,9 @@ from primax.plugins.structural.shapes import (
     broadcast,
     broadcast_in_dim,
     broadcast_in_dim_p,
+    broadcast_like,
     broadcast_shapes,
+    broadcast_to_rank,
     collapse,
     expand_dims,
     reduce_sum,
@@ -70,6 +73,7 @@ from primax.plugins.structural.slicing import (
     split,
     split_p,
 )
+from primax.plugins.structural.stacking import stack, stack_p, unstack, unstack_p
 
 __all__ = [
     "bitcast_convert_type",
@@ -77,7 +81,9 @@ __all__ = [
     "broadcast",
     "broadcast_in_dim",
     "broadcast_in_dim_p",
+    "broadcast_like",
     "broadcast_shapes",
+    "broadcast_to_rank",
     "broadcasted_iota",
     "collapse",
     "concatenate",
@@ -113,6 +119,8 @@ __all__ = [
     "split_p",
     "squeeze",
     "squeeze_p",
+    "stack",
+    "stack_p",
     "stop_gradient",
     "stop_gradient_p",
     "tile",
@@ -120,6 +128,8 @@ __all__ = [
     "transpose",
     "transpose_p",
     "unbroadcast",
+    "unstack",
+    "unstack_p",
     "zero_of",
     "zeros_like",
     "zeros_of",
@@ -128,6 +138,6 @@ __all__ = [
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for part in (_shapes, _conversion, _creation, _selection, _slicing, _identity):
+    for part in (_shapes, _conversion, _creation, _selection, _slicing, _stacking, _identity):
         for primitive, rules in part.RULES.items():
             registry.define(primitive, **rules)

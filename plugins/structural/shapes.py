@@ -25,7 +25,9 @@ __all__ = [
     "broadcast",
     "broadcast_in_dim",
     "broadcast_in_dim_p",
+    "broadcast_like",
     "broadcast_shapes",
+    "broadcast_to_rank",
     "collapse",
     "expand_dims",
     "reduce_sum",
@@ -84,6 +86,45 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
     shape = get_aval(operand).shape
     dims = tuple(range(len(sizes), len(sizes) + len(shape)))
     return broadcast_in_dim_p.bind(operand, shape=sizes + shape, broadcast_dimensions=dims)
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """An array with new leading axes of length 1, so that it has a given rank.
+
+    Raises:
+      ValueError: it has more axes than that.
+
+    >>> import primax as px
+    >>> px.lax.broadcast_to_rank(px.numpy.ones(3), 2).shape
+    (1, 3)
+    """
+    shape = get_aval(x).shape
+    if rank < len(shape):
+        raise ValueError(f"broadcast_to_rank: rank must be that of x or more, {len(shape)}, got {rank}")
+    return broadcast(x, (1,) * (rank - len(shape)))
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """An array repeated so that it has the shape of another.
+
+    Args:
+      arr: an array whose axes, counted from the last, have length 1 or that of `like_arr`.
+      like_arr: an array.
+
+    Raises:
+      ValueError: an axis has another length, or there are too many.
+
+    >>> import primax as px
+    >>> px.lax.broadcast_like(px.numpy.ones(3), px.numpy.ones((2, 3))).shape
+    (2, 3)
+    """
+    own, shape = get_aval(arr).shape, get_aval(like_arr).shape
+    if own == shape and is_value(arr):
+        return arr
+    first = len(shape) - len(own)
+    if first < 0 or any(size not in (1, wanted) for size, wanted in zip(own, shape[first:], strict=True)):
+        raise ValueError(f"broadcast_like: arr must be broadcastable to the shape of like_arr, {shape}, got {own}")
+    return broadcast_in_dim_p.bind(arr, shape=shape, broadcast_dimensions=tuple(range(first, len(shape))))
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:

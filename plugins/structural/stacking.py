@@ -1,0 +1,148 @@
+"""Arrays put together along a new axis, and taken apart along one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.sampling import samples
+from primax.plugins.structural.arguments import canonical_axis, inserted
+
+__all__ = ["RULES", "stack", "stack_p", "unstack", "unstack_p"]
+
+stack_p = core.Primitive("stack")
+unstack_p = core.Primitive("unstack", multiple_results=True)
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one shape along a new axis.
+
+    Args:
+      operands: a sequence of arrays of one shape and dtype.
+      axis: where the new axis is in the result.
+
+    Raises:
+      TypeError: the shapes or dtypes differ.
+      ValueError: there are no arrays, or `axis` is out of range.
+
+    >>> import primax as px
+    >>> px.lax.stack([px.numpy.array([1, 2]), px.numpy.array([3, 4])], 1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    operands = list(operands)
+    rank = len(get_aval(operands[0]).shape) if operands else 0
+    axis = canonical_axis(axis, rank + 1, "stack")
+    return stack_p.bind(*operands, axis=axis)
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The arrays that lie along an axis of an array.
+
+    Args:
+      x: an array.
+      axis: the axis, which the results do not have.
+
+    Raises:
+      ValueError: `axis` is out of range.
+
+    >>> import primax as px
+    >>> px.lax.unstack(px.numpy.array([[1, 2], [3, 4]]), 1)
+    (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
+    """
+    return tuple(unstack_p.bind(x, axis=canonical_axis(axis, len(get_aval(x).shape), "unstack")))
+
+
+def _stack_abstract_eval(*operands: ShapedArray, axis: int) -> ShapedArray:
+    if not operands:
+        raise ValueError("stack: operands must hold an array, got none")
+    first = operands[0]
+    weak = True
+    for i, operand in enumerate(operands):
+        if operand.shape != first.shape or operand.dtype != first.dtype:
+            raise TypeError(
+                f"stack: operands must have one shape and dtype, got {first.str_short()} for operand 0 and "
+                f"{operand.str_short()} for operand {i}"
+            )
+        weak = weak and operand.weak_type
+    if not 0 <= axis <= len(first.shape):
+        raise ValueError(f"stack: axis must be in [0, {len(first.shape)}], got {axis} for {first.str_short()}")
+    return ShapedArray(inserted(first.shape, axis, len(operands)), first.dtype, weak)
+
+
+def _stack_transpose(ct: Any, *operands: Any, axis: int) -> Any:
+    wanted = [type(x) is ad.UndefinedPrimal for x in operands]
+    if type(ct) is ad.Zero:
+        return [ad.Zero(x.aval) if want else None for x, want in zip(operands, wanted, strict=True)]
+    return [part if want else None for part, want in zip(unstack_p.bind(ct, axis=axis), wanted, strict=True)]
+
+
+def _stack_batch(args: Any, dims: Any, *, axis: int) -> Any:
+    size, dim = next((get_aval(x).shape[d], d) for x, d in zip(args, dims, strict=True) if d is not None)
+    moved = [batching.to_dim(x, size, d, dim) for x, d in zip(args, dims, strict=True)]
+    # The new axis goes in front of the mapped one where both would be at one place.
+    return stack_p.bind(*moved, axis=axis + (dim < axis)), dim + (axis <= dim)
+
+
+def _stack_lowering(ctx: Any, *xs: Any, axis: int) -> Any:
+    out = ctx.avals_out[0]
+    shared = ctx.module_context.shared
+    part = mlir.cached_ir_type(shared, out.update(shape=(*out.shape[:axis], 1, *out.shape[axis + 1 :])))
+    parts = [mlir.hlo.reshape(part, x) for x in xs]
+    dimension = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), axis)
+    result = mlir.cached_ir_type(shared, out)
+    return mlir.ir.Operation.create("stablehlo.concatenate", [result], parts, {"dimension": dimension}).results
+
+
+def _unstack_abstract_eval(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
+    if not 0 <= axis < len(x.shape):
+        raise ValueError(f"unstack: axis must be in [0, {len(x.shape)}), got {axis} for {x.str_short()}")
+    out = ShapedArray((*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype, x.weak_type)
+    return [out] * x.shape[axis]
+
+
+def _unstack_transpose(cts: Any, x: Any, *, axis: int) -> Any:
+    if all(type(ct) is ad.Zero for ct in cts):
+        return [ad.Zero(x.aval)]
+    return [stack_p.bind(*map(ad.instantiate_zeros, cts), axis=axis)]
+
+
+def _unstack_batch(args: Any, dims: Any, *, axis: int) -> Any:
+    (x,), (dim,) = args, dims
+    outs = unstack_p.bind(x, axis=axis + (dim <= axis))
+    return outs, [dim - (axis < dim)] * len(outs)
+
+
+def _unstack_lowering(ctx: Any, x: Any, *, axis: int) -> Any:
+    shape = ctx.avals_in[0].shape
+    array = mlir.ir.DenseI64ArrayAttr.get
+    starts, limits, ones = [0] * len(shape), list(shape), array([1] * len(shape))
+    outs = []
+    for i, aval in enumerate(ctx.avals_out):
+        starts[axis], limits[axis] = i, i + 1
+        part = mlir.hlo.slice(x, array(starts), array(limits), ones)
+        outs.append(mlir.hlo.reshape(mlir.cached_ir_type(ctx.module_context.shared, aval), part))
+    return outs
+
+
+RULES = {
+    stack_p: {
+        "abstract_eval": _stack_abstract_eval,
+        "jvp": ad.linear_jvp(stack_p),
+        "transpose": _stack_transpose,
+        "batch": _stack_batch,
+        "lowering": _stack_lowering,
+        "samples": [samples([(3, 2), (3, 2)], {"axis": 0}, {"axis": 1}, {"axis": 2}), samples([(3,)], {"axis": 1})],
+    },
+    unstack_p: {
+        "abstract_eval": _unstack_abstract_eval,
+        "jvp": ad.linear_jvp(unstack_p),
+        "transpose": _unstack_transpose,
+        "batch": _unstack_batch,
+        "lowering": _unstack_lowering,
+        "samples": [samples([(2, 3)], {"axis": 0}, {"axis": 1})],
+    },
+}
