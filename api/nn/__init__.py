@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from primax.nn import initializers
 from primax.plugins.nn.activations import (
     celu,
     elu,
@@ -44,6 +45,7 @@ __all__ = [
     "hard_swish",
     "hard_tanh",
     "identity",
+    "initializers",
     "leaky_relu",
     "log1mexp",
     "log_sigmoid",

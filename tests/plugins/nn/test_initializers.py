@@ -1,0 +1,75 @@
+"""Initial values are, bit for bit, those of jax; what cannot be drawn is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primax as px
+
+jax = pytest.importorskip("jax")
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+init = px.nn.initializers
+DRAWN: dict[str, Any] = {
+    "normal": lambda module, key: module.normal(0.1)(key, (3, 5)),
+    "uniform": lambda module, key: module.uniform(0.1)(key, (3, 5)),
+    "truncated_normal": lambda module, key: module.truncated_normal(0.5, lower=-1.0, upper=3.0)(key, (3, 5)),
+    "glorot_normal": lambda module, key: module.glorot_normal()(key, (3, 3, 4, 6)),
+    "glorot_uniform": lambda module, key: module.glorot_uniform()(key, (3, 3, 4, 6)),
+    "he_normal with axes": lambda module, key: module.he_normal(in_axis=(0, 1), out_axis=2)(key, (2, 3, 4)),
+    "he_uniform with a batch": lambda module, key: module.he_uniform(batch_axis=0)(key, (2, 3, 4)),
+    "lecun_normal": lambda module, key: module.lecun_normal()(key, (3, 5)),
+    "lecun_uniform in halves": lambda module, key: module.lecun_uniform(dtype=np.float16)(key, (3, 5)),
+    "geometric mean": lambda module, key: module.variance_scaling(2.0, "fan_geo_avg", "normal")(key, (3, 5)),
+    "fan_out": lambda module, key: module.variance_scaling(2.0, "fan_out", "uniform")(key, (3, 5)),
+}
+
+
+def test_values_are_those_of_jax_bit_for_bit() -> None:
+    for name, draw in DRAWN.items():
+        found, wanted = draw(init, px.random.key(7)), draw(jax.nn.initializers, jax.random.key(7))
+        assert found.dtype == wanted.dtype, name
+        np.testing.assert_array_equal(found, wanted, err_msg=name)
+
+
+@pytest.mark.parametrize("distribution", ["truncated_normal", "normal", "uniform"])
+def test_complex_values_are_those_of_jax(distribution: str) -> None:
+    found, wanted = (
+        module.nn.initializers.variance_scaling(1.0, "fan_in", distribution)(module.random.key(3), (3, 5), np.complex64)
+        for module in (px, jax)
+    )
+    assert found.dtype == np.complex64
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_constants_have_the_dtype_that_is_asked_for() -> None:
+    key = px.random.key(0)
+    assert init.zeros(key, (2, 3)).dtype == init.ones(key, (2, 3)).dtype == np.float32
+    assert init.ones(key, (2,), np.int8).dtype == np.int8
+    np.testing.assert_array_equal(init.constant(3)(key, (2,)), np.float32([3, 3]))
+    np.testing.assert_array_equal(init.constant([1, 2], dtype=int)(key, (3, 2)), [[1, 2]] * 3)
+
+
+def test_names_of_two_authors_mean_the_same() -> None:
+    assert init.xavier_normal is init.glorot_normal
+    assert init.xavier_uniform is init.glorot_uniform
+    assert init.kaiming_normal is init.he_normal
+    assert init.kaiming_uniform is init.he_uniform
+
+
+def test_arguments_that_make_no_sense_are_refused() -> None:
+    key = px.random.key(0)
+    with pytest.raises(ValueError, match=r"variance_scaling: shape must have 2 axes or more, .* got \(3,\)"):
+        init.glorot_normal()(key, (3,))
+    with pytest.raises(ValueError, match=r"variance_scaling: mode must be one of fan_in, .*, got 'fan'"):
+        init.variance_scaling(1.0, "fan", "normal")
+    with pytest.raises(ValueError, match=r"variance_scaling: distribution must be one of .*, got 'even'"):
+        init.variance_scaling(1.0, "fan_in", "even")
+    with pytest.raises(ValueError, match=r"normal: dtype must be floating or complex, got int32"):
+        init.normal()(key, (3,), int)
+    with pytest.raises(ValueError, match=r"variance_scaling: in_axis must .* got 5"):
+        init.he_normal(in_axis=5)(key, (3, 5))
