@@ -111,7 +111,7 @@ def conv_general_dilated_transpose_rhs(
         dimension_numbers=ConvDimensionNumbers(_swapped(lhs_spec), _swapped(out_spec), _swapped(rhs_spec)),
         feature_group_count=batch_group_count,
         batch_group_count=feature_group_count,
-        precision=precision[::-1] if type(precision) is tuple else precision,
+        precision=precision,
         preferred_element_type=None,
     )
     return _converted(bar, aval.dtype)
