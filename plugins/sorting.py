@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.core import ShapedArray, config, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins.arithmetic import neg_p
 from primax.plugins.bitwise import and_p, or_p, shift_left_p, shift_right_arithmetic_p, xor_p
 from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.elementwise import ORDERED
@@ -26,7 +28,7 @@ from primax.plugins.structural import (
 )
 from primax.plugins.structural.arguments import canonical_axis
 
-__all__ = ["sort", "sort_p", "top_k", "top_k_p"]
+__all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 
 sort_p = core.Primitive("sort", multiple_results=True)
 top_k_p = core.Primitive("top_k", multiple_results=True)
@@ -64,6 +66,28 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return outs[0] if single else tuple(outs)
 
 
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+    """Sorts keys along an axis, and rearranges values in the same way.
+
+    Args:
+      keys: an array.
+      values: an array of its shape.
+      dimension: the axis.
+      is_stable: whether elements whose keys are equal keep their order.
+
+    Raises:
+      TypeError: the shapes differ.
+      ValueError: `dimension` is out of range.
+
+    >>> import primax as px
+    >>> px.lax.sort_key_val(px.numpy.array([3, 1, 2]), px.numpy.array([30, 10, 20]))
+    (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
+    """
+    axis = canonical_axis(dimension, len(get_aval(keys).shape), "sort_key_val", "dimension")
+    out_keys, out_values = sort_p.bind(keys, values, dimension=axis, is_stable=bool(is_stable), num_keys=1)
+    return out_keys, out_values
+
+
 def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
     """The greatest elements along an axis in descending order, with their positions.
 
@@ -88,6 +112,84 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
     axis = canonical_axis(axis, len(get_aval(operand).shape), "top_k")
     values, positions = top_k_p.bind(operand, k=index(k), axis=axis)
     return values, positions
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The greatest elements along an axis, of which some might be missed; here none is.
+
+    Args:
+      operand: an array of floating dtype.
+      k: how many.
+      reduction_dimension: the axis.
+      recall_target: how many of them should be found, as a part of 1.
+      reduction_input_size_override: the length of the axis of an array of which this is a part; -1 if it is whole.
+      aggregate_to_topk: whether to return `k` elements, or all candidates, of which there are more.
+
+    Returns:
+      Two arrays, in descending order along the axis: the elements, and their positions as int32.
+
+    Raises:
+      ValueError: `operand` is not floating, an argument is out of range, or there are not `k` elements.
+
+    >>> import primax as px
+    >>> px.lax.approx_max_k(px.numpy.array([5., 9., 7.]), 2)
+    (Array([9., 7.], dtype=float32), Array([1, 2], dtype=int32))
+    """
+    args = (operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk)
+    count, axis = _candidates("approx_max_k", *args)
+    values, positions = top_k_p.bind(operand, k=count, axis=axis)
+    return values, positions
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The smallest elements along an axis in ascending order; see `approx_max_k`."""
+    args = (operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk)
+    count, axis = _candidates("approx_min_k", *args)
+    values, positions = top_k_p.bind(neg_p.bind(operand), k=count, axis=axis)
+    return neg_p.bind(values), positions
+
+
+def _candidates(
+    name: str, operand: Any, k: int, axis: int, recall: float, size: int, aggregate: bool
+) -> tuple[int, int]:
+    """How many elements are returned, and the axis; the number is XLA's, for hardware that works on blocks."""
+    aval = get_aval(operand)
+    if not dtypes.is_floating(aval.dtype):
+        raise ValueError(f"{name}: operand must be floating, got {aval.str_short()}")
+    axis = canonical_axis(axis, len(aval.shape), name, "reduction_dimension")
+    length = aval.shape[axis]
+    if not 0 < recall <= 1:
+        raise ValueError(f"{name}: recall_target must be in (0, 1], got {recall}")
+    if size != -1 and size < length:
+        raise ValueError(
+            f"{name}: reduction_input_size_override must be -1 or the length of the axis or more, {length}, got {size}"
+        )
+    if not 0 <= k <= length:
+        raise ValueError(f"{name}: k must be between 0 and the length of the axis, {length}, got {k}")
+    block = 1024 if len(aval.shape) == 1 else 128
+    if aggregate:
+        return index(k), axis
+    if length <= block or recall == 1:
+        return length, axis
+    wanted = min(max(math.ceil((1 - k) / math.log(recall)), block), length)
+    whole = length if size == -1 else size
+    blocks = -(-length // block)
+    halvings = min((whole // wanted).bit_length() - 1, (blocks - 1).bit_length())
+    return (-(-blocks // (1 << halvings)) * block if halvings else length), axis
 
 
 def _sort_abstract_eval(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:

@@ -244,7 +244,10 @@ from primax.plugins.rounding import (
     round_p,
 )
 from primax.plugins.sorting import (
+    approx_max_k,
+    approx_min_k,
     sort,
+    sort_key_val,
     sort_p,
     top_k,
     top_k_p,
@@ -401,6 +404,8 @@ __all__ = [
     "all_to_all",
     "all_to_all_p",
     "and_p",
+    "approx_max_k",
+    "approx_min_k",
     "argmax",
     "argmax_p",
     "argmin",
@@ -680,6 +685,7 @@ __all__ = [
     "slice_in_dim",
     "slice_p",
     "sort",
+    "sort_key_val",
     "sort_p",
     "split",
     "split_p",

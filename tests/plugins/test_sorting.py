@@ -164,3 +164,46 @@ def test_weak_types_are_those_of_jax() -> None:
 def test_what_cannot_be_sorted_is_named(call: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         call(np.ones((2, 3), np.float32))
+
+
+def test_values_follow_keys() -> None:
+    keys, values = distinct(3, 5), numbers((3, 5), "complex64", 1)
+    for axis in (0, -1):
+        got = px.lax.sort_key_val(keys, values, axis)
+        order = np.argsort(keys, axis)
+        assert_close(got[0], np.sort(keys, axis))
+        assert_close(got[1], np.take_along_axis(values, order, axis))
+
+
+def test_approximate_extrema_are_exact() -> None:
+    x = distinct(3, 40)
+    for function, sign in ((px.lax.approx_max_k, -1), (px.lax.approx_min_k, 1)):
+        values, places = function(x, 4, reduction_dimension=-1)
+        order = np.argsort(sign * x, -1)[:, :4]
+        assert_close(places, order.astype(np.int32))
+        assert_close(values, np.take_along_axis(x, order, -1))
+
+
+@pytest.mark.parametrize(
+    "length, recall, override", [(100, 0.9, -1), (1000, 0.95, -1), (5000, 0.99, 40000), (900, 1.0, -1)]
+)
+def test_candidates_are_as_many_as_in_jax(length: int, recall: float, override: int) -> None:
+    x = np.zeros((2, length), np.float32)
+    options = {"recall_target": recall, "reduction_input_size_override": override, "aggregate_to_topk": False}
+    want = pytest.importorskip("jax").eval_shape(lambda x: jax_lax().approx_max_k(x, 3, **options), x)
+    assert px.eval_shape(lambda x: px.lax.approx_max_k(x, 3, **options), x)[0].shape == want[0].shape
+
+
+@pytest.mark.parametrize(
+    "arguments, options, message",
+    [
+        ((np.arange(4), 2), {}, "operand must be floating, got i32"),
+        ((np.ones(4, np.float32), 5), {}, "k must be between 0 and the length of the axis, 4, got 5"),
+        ((np.ones(4, np.float32), 2, 1), {}, "reduction_dimension must be in"),
+        ((np.ones(4, np.float32), 2), {"recall_target": 2.0}, r"recall_target must be in \(0, 1\], got 2.0"),
+        ((np.ones(4, np.float32), 2), {"reduction_input_size_override": 3}, "the length of the axis or more, 4, got 3"),
+    ],
+)
+def test_approx_max_k_names_what_it_refuses(arguments: Any, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"approx_max_k: .*{message}"):
+        px.lax.approx_max_k(*arguments, **options)
