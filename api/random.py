@@ -14,6 +14,7 @@ from primax.plugins.random import (
     split,
     wrap_key_data,
 )
+from primax.plugins.random.choices import permutation
 from primax.plugins.random.gamma_family import (
     ball,
     beta,
@@ -70,6 +71,7 @@ __all__ = [
     "maxwell",
     "normal",
     "pareto",
+    "permutation",
     "rademacher",
     "randint",
     "rayleigh",
