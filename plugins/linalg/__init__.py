@@ -7,20 +7,43 @@ from typing import Any
 from primax.extend import hookimpl
 from primax.plugins.linalg import determinants as _determinants
 from primax.plugins.linalg import gauss as _gauss
+from primax.plugins.linalg import general as _general
 from primax.plugins.linalg import householder as _householder
 from primax.plugins.linalg import orthogonal as _orthogonal
 from primax.plugins.linalg import positive as _positive
+from primax.plugins.linalg import singular as _singular
 from primax.plugins.linalg import solve as _solve
+from primax.plugins.linalg import symmetric as _symmetric
 from primax.plugins.linalg import triangular as _triangular
 from primax.plugins.linalg.gauss import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
+from primax.plugins.linalg.general import (
+    EigImplementation,
+    eig,
+    eig_p,
+    hessenberg,
+    hessenberg_p,
+    schur,
+    schur_p,
+)
 from primax.plugins.linalg.householder import householder_product, householder_product_p, ormqr, ormqr_p
 from primax.plugins.linalg.orthogonal import qr, qr_p
 from primax.plugins.linalg.positive import cholesky, cholesky_p
+from primax.plugins.linalg.singular import SvdAlgorithm, svd, svd_p
+from primax.plugins.linalg.symmetric import EighImplementation, eigh, eigh_p, tridiagonal, tridiagonal_p
 from primax.plugins.linalg.triangular import triangular_solve, triangular_solve_p
 
 __all__ = [
+    "EigImplementation",
+    "EighImplementation",
+    "SvdAlgorithm",
     "cholesky",
     "cholesky_p",
+    "eig",
+    "eig_p",
+    "eigh",
+    "eigh_p",
+    "hessenberg",
+    "hessenberg_p",
     "householder_product",
     "householder_product_p",
     "lu",
@@ -31,13 +54,33 @@ __all__ = [
     "ormqr_p",
     "qr",
     "qr_p",
+    "schur",
+    "schur_p",
+    "svd",
+    "svd_p",
     "triangular_solve",
     "triangular_solve_p",
+    "tridiagonal",
+    "tridiagonal_p",
 ]
+
+
+_PARTS = (
+    _positive,
+    _triangular,
+    _gauss,
+    _solve,
+    _determinants,
+    _householder,
+    _orthogonal,
+    _symmetric,
+    _singular,
+    _general,
+)
 
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for part in (_positive, _triangular, _gauss, _solve, _determinants, _householder, _orthogonal):
+    for part in _PARTS:
         for primitive, rules in part.RULES.items():
             registry.define(primitive, **rules)

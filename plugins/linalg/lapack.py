@@ -11,7 +11,7 @@ from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import mlir
 from primax.plugins.elementwise import ir_full
 
-__all__ = ["flag", "ir_empty", "ir_tril", "lapack_call", "letter", "unless_failed"]
+__all__ = ["flag", "ir_empty", "ir_eye", "ir_picked", "ir_tril", "lapack_call", "letter", "unless_failed"]
 
 # What orthogonal and symmetric matrices are called where they are unitary and Hermitian.
 _OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
@@ -109,3 +109,17 @@ def ir_tril(x: Any, aval: ShapedArray) -> Any:
         rows, columns, hlo.ComparisonDirectionAttr.get("GE"), compare_type=hlo.ComparisonTypeAttr.get("SIGNED")
     )
     return hlo.select(below, x, ir_full(0, aval))
+
+
+def ir_eye(aval: ShapedArray) -> Any:
+    """Matrices with ones on the diagonal and zeros elsewhere."""
+    return mlir.ir_constant(np.broadcast_to(np.eye(*aval.shape[-2:], dtype=aval.dtype), aval.shape))
+
+
+def ir_picked(x: Any, subset: tuple[int, int], axis: int) -> Any:
+    """A range along an axis, which is counted from the end."""
+    attribute = mlir.ir.DenseI64ArrayAttr.get
+    limits = list(x.type.shape)
+    starts = [0] * len(limits)
+    starts[axis], limits[axis] = subset
+    return mlir.hlo.slice(x, attribute(starts), attribute(limits), attribute([1] * len(limits)))

@@ -35,11 +35,14 @@ __all__ = [
     "mt",
     "on_diagonals",
     "only",
+    "picked",
     "real_dtype",
+    "real_part",
     "require_matrix",
     "require_square",
     "rows_at",
     "rows_to",
+    "scaled",
     "tril",
     "triu",
 ]
@@ -172,6 +175,16 @@ def eye(dtype: Any, shape: tuple[int, ...]) -> Any:
     return structural.convert_element_type_p.bind(same, new_dtype=np.dtype(dtype), weak_type=False)
 
 
+def real_part(x: Any) -> Any:
+    """The real parts of the elements; real arrays stay as they are."""
+    return arithmetic.real_p.bind(x) if dtypes.is_complex(get_aval(x).dtype) else x
+
+
+def scaled(x: Any, factors: Any) -> Any:
+    """The products of elements with real factors."""
+    return arithmetic.mul_p.bind(x, as_complex(factors) if dtypes.is_complex(get_aval(x).dtype) else factors)
+
+
 def half(x: Any) -> Any:
     """Half of an array."""
     return arithmetic.mul_p.bind(x, get_aval(x).dtype.type(0.5))
@@ -214,6 +227,14 @@ def along_columns(v: Any, shape: tuple[int, ...]) -> Any:
     """Matrices of which each column is the vector: element (i, j) is `v[i]`."""
     dims = tuple(range(len(shape) - 1))
     return structural.broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=dims)
+
+
+def picked(x: Any, subset: tuple[int, int], axis: int) -> Any:
+    """A range along an axis, which is counted from the end."""
+    limits = list(get_aval(x).shape)
+    starts = [0] * len(limits)
+    starts[axis], limits[axis] = subset
+    return structural.slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
 
 
 def rows_at(x: Any, permutation: Any) -> Any:

@@ -1,0 +1,350 @@
+"""Eigenvalues and eigenvectors of square matrices, and the forms that they are found by."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, mlir
+from primax.plugins import arithmetic, structural
+from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call, letter, unless_failed
+from primax.plugins.linalg.matrices import (
+    adjoint,
+    along_columns,
+    along_rows,
+    as_complex,
+    conj,
+    diagonal,
+    eye,
+    front_batch,
+    matmul,
+    require_square,
+)
+from primax.plugins.linalg.sampling import dominant, vary_diagonal
+from primax.plugins.linalg.solve import by_lu
+from primax.plugins.positions import take_along_p
+from primax.plugins.reductions import argmax_p
+
+__all__ = [
+    "EigImplementation",
+    "RULES",
+    "eig",
+    "eig_p",
+    "hessenberg",
+    "hessenberg_p",
+    "schur",
+    "schur_p",
+]
+
+eig_p = core.Primitive("eig", multiple_results=True)
+schur_p = core.Primitive("schur", multiple_results=True)
+hessenberg_p = core.Primitive("hessenberg", multiple_results=True)
+
+_INT32 = np.dtype(np.int32)
+_FLAGS = ("compute_left_eigenvectors", "compute_right_eigenvectors", "enable_eigvec_derivs")
+
+
+class EigImplementation(enum.Enum):
+    """Who computes eigenvalues of square matrices; on CPUs it is LAPACK."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+def eig(
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
+) -> list[Any]:
+    """The eigenvalues and eigenvectors of square matrices.
+
+    Args:
+      x: matrices of shape (..., n, n).
+      compute_left_eigenvectors: whether to return the vectors u with u^H x = w u^H.
+      compute_right_eigenvectors: whether to return the vectors v with x v = w v.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives depend on how they are
+        normalized: to length 1, with a real component of the greatest absolute value.
+      implementation: LAPACK or None on CPUs.
+      use_magma: None; there is no MAGMA here.
+
+    Returns:
+      A list of complex arrays: the eigenvalues, of shape (..., n), and the left and the right eigenvectors as columns
+      of matrices, as far as they are wanted. NaN where the iteration does not converge.
+
+    Raises:
+      NotImplementedError: the platform has no such implementation; or, where they are differentiated, eigenvectors
+        are returned without `enable_eigvec_derivs`.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+      ValueError: the matrices are not square.
+
+    >>> import primax as px
+    >>> px.lax.linalg.eig(px.numpy.array([[0.0, 2.0], [-2.0, 0.0]]))[0]
+    Array([0.+2.j, 0.-2.j], dtype=complex64)
+    """
+    if use_magma:
+        raise ValueError(f"eig: use_magma must be None or False: there is no MAGMA here, got {use_magma!r}")
+    return eig_p.bind(  # type: ignore[no-any-return]
+        x,
+        compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        enable_eigvec_derivs=bool(enable_eigvec_derivs),
+        implementation=implementation,
+    )
+
+
+def schur(
+    x: Any,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> tuple[Any, ...]:
+    """The Schur decomposition: x = Z T Z^H with a unitary Z and an upper triangular T.
+
+    The T of a real matrix is real, and has blocks of two rows on its diagonal where eigenvalues are not.
+
+    Args:
+      x: matrices of shape (..., n, n).
+      compute_schur_vectors: whether Z is returned.
+      sort_eig_vals: False: LAPACK's functions of jaxlib cannot sort.
+      select_callable: None likewise.
+
+    Returns:
+      T and Z, or T alone in a tuple. NaN where the iteration does not converge.
+
+    Raises:
+      NotImplementedError: `sort_eig_vals` is not False.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+      ValueError: the matrices are not square.
+    """
+    if sort_eig_vals or select_callable is not None:
+        raise NotImplementedError("schur: sort_eig_vals must be False and select_callable None: nothing here sorts")
+    return tuple(
+        schur_p.bind(x, compute_schur_vectors=bool(compute_schur_vectors), sort_eig_vals=False, select_callable=None)
+    )
+
+
+def hessenberg(a: Any) -> tuple[Any, Any]:
+    """The Hessenberg form: a = Q H Q^H with a unitary Q, and H zero below the first diagonal under the main one.
+
+    Args:
+      a: matrices of shape (..., n, n), n at least 1.
+
+    Returns:
+      Two arrays: H in matrices like `a`, below which the reflections are that Q is a product of; and their factors,
+      of shape (..., n - 1).
+
+    Raises:
+      TypeError: `a` has a rank below 2, or a dtype that LAPACK does not know.
+      ValueError: the matrices are not square, or empty.
+    """
+    reflections, taus = hessenberg_p.bind(a)
+    return reflections, taus
+
+
+def _complex_dtype(dtype: Any) -> Any:
+    return np.dtype(np.complex64 if dtype in (np.float32, np.complex64) else np.complex128)
+
+
+def _eig_abstract_eval(
+    x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool, **params: Any
+) -> list[ShapedArray]:
+    require_square("eig", x, "x")
+    dtype = _complex_dtype(x.dtype)
+    vectors = [ShapedArray(x.shape, dtype)] * (compute_left_eigenvectors + compute_right_eigenvectors)
+    return [ShapedArray(x.shape[:-1], dtype), *vectors]
+
+
+def _eig_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    """dw = diag(C) with C = inv(V) dA V, and dV = V (F * C) with F[i, j] = 1 / (w[j] - w[i]) off the diagonal.
+
+    To that each vector is added that multiple of itself that keeps its length, and its greatest component real.
+    Left eigenvectors are right ones of the adjoint. M. B. Giles, An extended collection of matrix derivative results
+    for forward and reverse mode automatic differentiation, 2008, section 3.1.
+    """
+    (x,), (t,) = primals, tangents
+    outs = eig_p.bind(x, **params)
+    if type(t) is ad.Zero:
+        return outs, [ad.Zero.from_primal_value(out) for out in outs]
+    if len(outs) > 1 and not params["enable_eigvec_derivs"]:
+        raise NotImplementedError(
+            "eig: enable_eigvec_derivs must be True to differentiate where eigenvectors are returned; "
+            "their derivatives depend on how they are normalized"
+        )
+    w, *vectors = outs
+    t = as_complex(t)
+    if not params["compute_right_eigenvectors"]:
+        flags = {name: name != "compute_left_eigenvectors" for name in _FLAGS}
+        _, right = eig_p.bind(x, **{**params, **flags})
+    else:
+        right = vectors[-1]
+    inner = by_lu(right, matmul(t, right))
+    changes = [diagonal(inner)]
+    if params["compute_left_eigenvectors"]:
+        left = vectors[0]
+        changes.append(_vector_tangents(conj(w), left, by_lu(left, matmul(adjoint(t), left))))
+    if params["compute_right_eigenvectors"]:
+        changes.append(_vector_tangents(w, right, inner))
+    return outs, changes
+
+
+def _vector_tangents(w: Any, v: Any, inner: Any) -> Any:
+    """The tangents of normalized eigenvectors."""
+    shape = get_aval(v).shape
+    ones = eye(get_aval(w).dtype, shape)
+    gaps = arithmetic.sub_p.bind(along_rows(w, shape), along_columns(w, shape))
+    one = get_aval(w).dtype.type(1)
+    weights = arithmetic.sub_p.bind(arithmetic.div_p.bind(one, arithmetic.add_p.bind(gaps, ones)), ones)
+    turned = matmul(v, arithmetic.mul_p.bind(inner, weights))
+    growth = arithmetic.real_p.bind(_column_sums(arithmetic.mul_p.bind(conj(v), turned)))
+    places = argmax_p.bind(arithmetic.abs_p.bind(v), axes=(len(shape) - 2,), index_dtype=_INT32)
+    greatest, its_change = (_at(x, places) for x in (v, turned))
+    phase = arithmetic.div_p.bind(arithmetic.imag_p.bind(its_change), arithmetic.real_p.bind(greatest))
+    change = along_rows(arithmetic.complex_p.bind(growth, phase), shape)
+    return arithmetic.sub_p.bind(turned, arithmetic.mul_p.bind(v, change))
+
+
+def _column_sums(x: Any) -> Any:
+    return structural.reduce_sum_p.bind(x, axes=(len(get_aval(x).shape) - 2,))
+
+
+def _at(x: Any, places: Any) -> Any:
+    """For each column of matrices its element in a given row."""
+    rank = len(get_aval(x).shape)
+    rows = structural.expand_dims(places, (rank - 2,))
+    return structural.squeeze_p.bind(take_along_p.bind(x, rows, axis=rank - 2), dimensions=(rank - 2,))
+
+
+def _eig_cpu_lowering(
+    ctx: mlir.LoweringRuleContext,
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: Any,
+) -> Any:
+    if implementation not in (None, EigImplementation.LAPACK):
+        raise NotImplementedError(f"eig: implementation must be LAPACK or None on platform 'cpu', got {implementation}")
+    (aval,) = ctx.avals_in
+    if not aval.size:
+        return ir_empty(ctx.avals_out)
+    batch, of_values = aval.shape[:-2], ShapedArray(aval.shape[:-1], aval.dtype)
+    is_complex = dtypes.is_complex(aval.dtype)
+    of_vectors = ShapedArray(aval.shape, _complex_dtype(aval.dtype))
+    results = [*[of_values] * (1 if is_complex else 2), of_vectors, of_vectors, ShapedArray(batch, _INT32)]
+    attributes = {
+        "compute_left": flag(compute_left_eigenvectors, "V", "N"),
+        "compute_right": flag(compute_right_eigenvectors, "V", "N"),
+    }
+    *parts, left, right, info = lapack_call("geev", batch, [(x, aval)], results, attributes)
+    values = parts[0] if is_complex else mlir.hlo.complex(*parts)
+    found = [values, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
+    return unless_failed(info, batch, list(zip(found, ctx.avals_out, strict=True)))
+
+
+def _schur_abstract_eval(x: ShapedArray, *, compute_schur_vectors: bool, **params: Any) -> list[ShapedArray]:
+    require_square("schur", x, "x")
+    return [ShapedArray(x.shape, x.dtype)] * (2 if compute_schur_vectors else 1)
+
+
+def _schur_cpu_lowering(
+    ctx: mlir.LoweringRuleContext, x: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any
+) -> Any:
+    (aval,) = ctx.avals_in
+    if not aval.size:
+        return ir_empty(ctx.avals_out)
+    batch, of_values = aval.shape[:-2], ShapedArray(aval.shape[:-1], aval.dtype)
+    codes = ShapedArray(batch, _INT32)
+    values = [of_values] * (1 if dtypes.is_complex(aval.dtype) else 2)
+    attributes = {"mode": flag(compute_schur_vectors, "V", "N"), "sort": letter("N")}
+    outs = lapack_call("gees", batch, [(x, aval)], [aval, aval, *values, codes, codes], attributes, {0: 0})
+    return unless_failed(outs[-1], batch, list(zip(outs, ctx.avals_out, strict=False)))
+
+
+def _hessenberg_abstract_eval(a: ShapedArray) -> list[ShapedArray]:
+    require_square("hessenberg", a, "a")
+    if not a.shape[-1]:
+        raise ValueError(f"hessenberg: a must have a row, got {a.str_short()}")
+    return [ShapedArray(a.shape, a.dtype), ShapedArray((*a.shape[:-2], a.shape[-1] - 1), a.dtype)]
+
+
+def _hessenberg_cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> Any:
+    (aval,) = ctx.avals_in
+    if not aval.size:
+        return ir_empty(ctx.avals_out)
+    batch = aval.shape[:-2]
+    attributes = {"low": np.int32(1), "high": np.int32(aval.shape[-1])}
+    results = [*ctx.avals_out, ShapedArray(batch, _INT32)]
+    *outs, info = lapack_call("gehrd", batch, [(a, aval)], results, attributes, {0: 0})
+    return unless_failed(info, batch, list(zip(outs, ctx.avals_out, strict=True)))
+
+
+def _eig_samples() -> list[core.Sample]:
+    made: list[tuple[str, Any, Any, tuple[bool, bool, bool]]] = [
+        ("both", (3, 3), np.float32, (True, True, True)),
+        ("right, complex", (2, 2, 2), np.complex64, (False, True, True)),
+        ("values", (3, 3), np.float32, (False, False, False)),
+    ]
+    return [
+        core.Sample(
+            [dominant(shape, dtype, sum(flags))],
+            {**dict(zip(_FLAGS, flags, strict=True)), "implementation": None},
+            name,
+            vary=vary_diagonal,
+        )
+        for name, shape, dtype, flags in made
+    ]
+
+
+def _schur_samples() -> list[core.Sample]:
+    made = ((3, 3), np.float32, True), ((2, 2, 2), np.complex64, True), ((3, 3), np.float32, False)
+    return [
+        core.Sample(
+            [dominant(shape, dtype, int(vectors))],
+            {"compute_schur_vectors": vectors, "sort_eig_vals": False, "select_callable": None},
+            vary=vary_diagonal,
+            skip={"dtypes": "complex Schur vectors are determined but for phases, which rounding decides on"},
+        )
+        for shape, dtype, vectors in made
+    ]
+
+
+def _hessenberg_samples() -> list[core.Sample]:
+    made = ((3, 3), np.float32), ((2, 3, 3), np.complex64)
+    return [core.Sample([dominant(shape, dtype)], vary=vary_diagonal) for shape, dtype in made]
+
+
+RULES = {
+    eig_p: {
+        "abstract_eval": _eig_abstract_eval,
+        "jvp": _eig_jvp,
+        "axis_batch": front_batch(eig_p),
+        "lowering": {"cpu": _eig_cpu_lowering},
+        "samples": [_eig_samples],
+    },
+    schur_p: {
+        "abstract_eval": _schur_abstract_eval,
+        "axis_batch": front_batch(schur_p),
+        "lowering": {"cpu": _schur_cpu_lowering},
+        "samples": [_schur_samples],
+        "unsupported": {"jvp": "the decomposition is not unique; differentiate functions of it instead"},
+    },
+    hessenberg_p: {
+        "abstract_eval": _hessenberg_abstract_eval,
+        "axis_batch": front_batch(hessenberg_p),
+        "lowering": {"cpu": _hessenberg_cpu_lowering},
+        "samples": [_hessenberg_samples],
+        "unsupported": {"jvp": "reflections are means to an end; differentiate functions of them instead"},
+    },
+}

@@ -1,0 +1,253 @@
+"""The singular value decomposition."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, mlir
+from primax.plugins import arithmetic, comparison, structural
+from primax.plugins.linalg.lapack import ir_empty, ir_eye, ir_picked, lapack_call, letter, unless_failed
+from primax.plugins.linalg.matrices import (
+    adjoint,
+    along_columns,
+    along_rows,
+    diagonal,
+    eye,
+    front_batch,
+    full_like,
+    half,
+    matmul,
+    picked,
+    real_dtype,
+    real_part,
+    require_matrix,
+    scaled,
+)
+from primax.plugins.linalg.sampling import dominant, vary_diagonal
+from primax.plugins.linalg.symmetric import PHASES
+
+__all__ = ["RULES", "SvdAlgorithm", "svd", "svd_p"]
+
+svd_p = core.Primitive("svd", multiple_results=True)
+
+
+class SvdAlgorithm(enum.Enum):
+    """How singular values are computed; CPUs know QR and DIVIDE_AND_CONQUER, which is the default."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+_ROUTINES = {None: "gesdd", SvdAlgorithm.DEFAULT: "gesdd", SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"} | {
+    SvdAlgorithm.QR: "gesvd"
+}
+
+
+def svd(
+    x: Any,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any:
+    """The singular value decomposition: x = U diag(s) V^H with orthonormal columns of U and V and s >= 0 descending.
+
+    Args:
+      x: matrices of shape (..., m, n).
+      full_matrices: whether U and V are square; else they have k = min(m, n) columns.
+      compute_uv: whether U and V are returned.
+      subset_by_index: which singular values and vectors to return: the first, and the one after the last; all if
+        None. If U and V are returned, `full_matrices` must be False.
+      algorithm: QR, DIVIDE_AND_CONQUER, DEFAULT or None on CPUs.
+
+    Returns:
+      A triple of U, s and V^H; only s unless `compute_uv`. NaN where the iteration does not converge.
+
+    Raises:
+      NotImplementedError: the platform has no such algorithm; or, where it is differentiated, U or V has columns that
+        `x` does not determine.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+      ValueError: the range is none of singular values, or does not go with `full_matrices`.
+
+    >>> import primax as px
+    >>> px.lax.linalg.svd(px.numpy.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False)
+    Array([3., 2.], dtype=float32)
+    """
+    outs = svd_p.bind(
+        x,
+        full_matrices=bool(full_matrices),
+        compute_uv=bool(compute_uv),
+        subset_by_index=None if subset_by_index is None else tuple(map(int, subset_by_index)),
+        algorithm=algorithm,
+    )
+    if not compute_uv:
+        return outs[0]
+    s, u, vh = outs
+    return u, s, vh
+
+
+def _abstract_eval(
+    x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any, algorithm: Any
+) -> list[ShapedArray]:
+    require_matrix("svd", x, "x")
+    *batch, m, n = x.shape
+    count = min(m, n)
+    if subset_by_index is not None:
+        if len(subset_by_index) != 2 or not 0 <= subset_by_index[0] < subset_by_index[1] <= count:
+            raise ValueError(
+                f"svd: subset_by_index must be a range of the {count} singular values, got {subset_by_index} for "
+                f"{x.str_short()}"
+            )
+        if full_matrices and compute_uv and subset_by_index != (0, count):
+            raise ValueError(f"svd: full_matrices must be False with subset_by_index, got True and {subset_by_index}")
+        count = subset_by_index[1] - subset_by_index[0]
+    s = ShapedArray((*batch, count), real_dtype(x.dtype))
+    if not compute_uv:
+        return [s]
+    columns, rows = (m, n) if full_matrices else (count, count)
+    return [s, ShapedArray((*batch, m, columns), x.dtype), ShapedArray((*batch, rows, n), x.dtype)]
+
+
+def _jvp(primals: Any, tangents: Any, *, compute_uv: bool, full_matrices: bool, **params: Any) -> Any:
+    """With D = U^H dA V: ds = diag(D), and U^H dU and V^H dV divide what is symmetric by s[j]**2 - s[i]**2.
+
+    S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.5;
+    J. Townsend, Differentiating the singular value decomposition, 2016, for what is orthogonal to U and V.
+    """
+    (x,), (t,) = primals, tangents
+    given = {"compute_uv": compute_uv, "full_matrices": full_matrices, **params}
+    if type(t) is ad.Zero or not get_aval(x).size:
+        outs = svd_p.bind(x, **given)
+        return outs, [ad.Zero.from_primal_value(out) for out in outs]
+    m, n = get_aval(x).shape[-2:]
+    if full_matrices and compute_uv and m != n:
+        raise NotImplementedError(
+            "svd: the derivative with full_matrices=True is not determined by x where it is not square, "
+            f"got {get_aval(x).str_short()}"
+        )
+    subset = params["subset_by_index"]
+    whole = {**params, "subset_by_index": None}
+    s, u, vh = svd_p.bind(x, compute_uv=True, full_matrices=False, **whole)
+    inner = matmul(matmul(adjoint(u), t), adjoint(vh))
+    ds = real_part(diagonal(inner))
+    if not compute_uv:
+        outs, changes = [s], [ds]
+    else:
+        outs, changes = [s, u, vh], [ds, *_vector_tangents(s, u, vh, t, inner)]
+    if subset is None:
+        return outs, changes
+    parts = [[picked(x, subset, axis) for x, axis in zip(xs, (-1, -1, -2), strict=False)] for xs in (outs, changes)]
+    return tuple(parts)
+
+
+def _vector_tangents(s: Any, u: Any, vh: Any, t: Any, inner: Any) -> tuple[Any, Any]:
+    """The tangents of U and of V^H."""
+    k = get_aval(s).shape[-1]
+    shape = get_aval(inner).shape
+    in_rows, in_columns = along_rows(s, shape), along_columns(s, shape)
+    ones = eye(get_aval(s).dtype, shape)
+    gaps = arithmetic.mul_p.bind(arithmetic.add_p.bind(in_rows, in_columns), arithmetic.sub_p.bind(in_rows, in_columns))
+    weights = arithmetic.sub_p.bind(_reciprocal(arithmetic.add_p.bind(gaps, ones)), ones)
+    right, left = scaled(inner, in_rows), scaled(inner, in_columns)
+    turn_u = scaled(arithmetic.add_p.bind(right, adjoint(right)), weights)
+    turn_v = scaled(arithmetic.add_p.bind(left, adjoint(left)), weights)
+    inverse = _reciprocal(structural.select_n_p.bind(comparison.eq_p.bind(s, full_like(s, 0)), s, full_like(s, 1)))
+    if dtypes.is_complex(get_aval(u).dtype):
+        skew = half(arithmetic.sub_p.bind(inner, adjoint(inner)))
+        on_diagonal = arithmetic.mul_p.bind(ones, along_rows(inverse, shape))
+        turn_u = arithmetic.add_p.bind(turn_u, scaled(skew, on_diagonal))
+    v = adjoint(vh)
+    du, dv = matmul(u, turn_u), matmul(v, turn_v)
+    if get_aval(u).shape[-2] > k:
+        du = arithmetic.add_p.bind(du, _outside(u, matmul(t, v), inverse))
+    if get_aval(v).shape[-2] > k:
+        dv = arithmetic.add_p.bind(dv, _outside(v, matmul(adjoint(t), u), inverse))
+    return du, adjoint(dv)
+
+
+def _reciprocal(x: Any) -> Any:
+    return arithmetic.div_p.bind(get_aval(x).dtype.type(1), x)
+
+
+def _outside(u: Any, change: Any, inverse: Any) -> Any:
+    """The part of a change that is orthogonal to the columns of U, divided by the singular values."""
+    rest = arithmetic.sub_p.bind(change, matmul(u, matmul(adjoint(u), change)))
+    return scaled(rest, along_rows(inverse, get_aval(rest).shape))
+
+
+def _cpu_lowering(
+    ctx: mlir.LoweringRuleContext,
+    x: Any,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: Any,
+    algorithm: Any,
+) -> Any:
+    routine = _ROUTINES.get(algorithm)
+    if routine is None:
+        raise NotImplementedError(
+            f"svd: algorithm must be QR, DIVIDE_AND_CONQUER, DEFAULT or None on platform 'cpu', got {algorithm}"
+        )
+    (aval,) = ctx.avals_in
+    *batch, m, n = aval.shape
+    if not aval.size:
+        return [*ir_empty(ctx.avals_out[:1]), *map(ir_eye, ctx.avals_out[1:])]
+    count = min(m, n)
+    columns, rows = (m, n) if full_matrices else (count, count)
+    outs = [
+        ShapedArray((*batch, count), real_dtype(aval.dtype)),
+        ShapedArray((*batch, m, columns), aval.dtype),
+        ShapedArray((*batch, rows, n), aval.dtype),
+    ]
+    results = [aval, *outs, ShapedArray(tuple(batch), np.dtype(np.int32))]
+    mode = "N" if not compute_uv else "A" if full_matrices else "S"
+    _, *found, info = lapack_call(routine, batch, [(x, aval)], results, {"mode": letter(mode)}, {0: 0})
+    used = 3 if compute_uv else 1
+    found = unless_failed(info, batch, list(zip(found, outs, strict=True))[:used])
+    if subset_by_index is None:
+        return found
+    return [
+        *(ir_picked(x, subset_by_index, -1) for x in found[:2]),
+        *(ir_picked(x, subset_by_index, -2) for x in found[2:]),
+    ]
+
+
+def _samples() -> list[core.Sample]:
+    made: list[tuple[str, tuple[int, ...], bool, bool, Any]] = [
+        ("square", (3, 3), True, True, None),
+        ("tall", (2, 3, 2), True, False, None),
+        ("wide", (2, 3), True, False, None),
+        ("values", (3, 2), False, True, None),
+        ("subset", (3, 3), True, False, (1, 3)),
+    ]
+    return [
+        core.Sample(
+            [dominant(shape)],
+            {"compute_uv": vectors, "full_matrices": full, "subset_by_index": subset, "algorithm": None},
+            name,
+            vary=vary_diagonal,
+            skip=PHASES if vectors else {},
+        )
+        for name, shape, vectors, full, subset in made
+    ]
+
+
+RULES = {
+    svd_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "axis_batch": front_batch(svd_p),
+        "lowering": {"cpu": _cpu_lowering},
+        "samples": [_samples],
+    }
+}

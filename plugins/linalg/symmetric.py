@@ -1,0 +1,234 @@
+"""Eigenvalues and eigenvectors of Hermitian matrices, and their tridiagonal form."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, get_aval
+from primax.extend.interpreters import ad, mlir
+from primax.plugins import arithmetic
+from primax.plugins.linalg.lapack import flag, ir_empty, ir_picked, lapack_call, letter, unless_failed
+from primax.plugins.linalg.matrices import (
+    adjoint,
+    along_columns,
+    along_rows,
+    diagonal,
+    eye,
+    from_triangle,
+    front_batch,
+    inexact,
+    matmul,
+    picked,
+    real_dtype,
+    real_part,
+    require_square,
+    scaled,
+)
+from primax.plugins.linalg.positive import symmetrize
+from primax.plugins.linalg.sampling import positive, vary_diagonal
+
+__all__ = ["EighImplementation", "PHASES", "RULES", "eigh", "eigh_p", "tridiagonal", "tridiagonal_p"]
+
+eigh_p = core.Primitive("eigh", multiple_results=True)
+tridiagonal_p = core.Primitive("tridiagonal", multiple_results=True)
+
+
+class EighImplementation(enum.Enum):
+    """How eigenvalues of Hermitian matrices are computed; on CPUs by QR iterations whatever is asked for but these."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+def eigh(
+    x: Any,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
+) -> tuple[Any, Any]:
+    """The eigenvectors and eigenvalues of Hermitian matrices.
+
+    Args:
+      x: matrices of shape (..., n, n).
+      lower: whether the lower triangles are read rather than the upper ones.
+      symmetrize_input: whether to take the mean of `x` and its adjoint first.
+      sort_eigenvalues: whether eigenvalues must ascend; on CPUs they always do.
+      subset_by_index: which eigenvalues to return: the first, and the one after the last; all if None.
+      implementation: QR or None on CPUs.
+
+    Returns:
+      Normalized eigenvectors as columns, of shape (..., n, k), and eigenvalues of shape (..., k). NaN where the
+      iteration does not converge. Derivatives are infinite where eigenvalues coincide.
+
+    Raises:
+      NotImplementedError: the platform has no such implementation.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+      ValueError: the matrices are not square, or the range is none of eigenvalues.
+
+    >>> import primax as px
+    >>> px.lax.linalg.eigh(px.numpy.array([[2.0, 0.0], [0.0, 1.0]]))[1]
+    Array([1., 2.], dtype=float32)
+    """
+    x = inexact(x)
+    vectors, values = eigh_p.bind(
+        symmetrize("eigh", x) if symmetrize_input else x,
+        lower=bool(lower),
+        sort_eigenvalues=bool(sort_eigenvalues),
+        subset_by_index=None if subset_by_index is None else tuple(map(int, subset_by_index)),
+        algorithm=implementation,
+    )
+    return vectors, values
+
+
+def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
+    """The tridiagonal form of Hermitian matrices: a = Q T Q^H with a unitary Q.
+
+    Args:
+      a: matrices of shape (..., n, n), n at least 1.
+      lower: whether the lower triangles are read rather than the upper ones.
+
+    Returns:
+      Four arrays: the reflections that Q is a product of, in the other part of a triangle of matrices like `a`; the
+      diagonal of T, its other diagonal, and the factors of the reflections, of shapes (..., n), (..., n - 1) and
+      (..., n - 1).
+
+    Raises:
+      TypeError: `a` has a rank below 2, or a dtype that LAPACK does not know.
+      ValueError: the matrices are not square, or empty.
+    """
+    reflections, diagonal, off_diagonal, taus = tridiagonal_p.bind(a, lower=bool(lower))
+    return reflections, diagonal, off_diagonal, taus
+
+
+def _eigh_abstract_eval(
+    x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
+) -> list[ShapedArray]:
+    require_square("eigh", x, "x")
+    n = x.shape[-1]
+    if subset_by_index is None:
+        count = n
+    else:
+        if len(subset_by_index) != 2 or not 0 <= subset_by_index[0] < subset_by_index[1] <= n:
+            raise ValueError(
+                f"eigh: subset_by_index must be a range of the {n} eigenvalues, got {subset_by_index} for "
+                f"{x.str_short()}"
+            )
+        count = subset_by_index[1] - subset_by_index[0]
+    batch = x.shape[:-2]
+    return [ShapedArray((*batch, n, count), x.dtype), ShapedArray((*batch, count), real_dtype(x.dtype))]
+
+
+def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: Any) -> Any:
+    """dw = diag(V^H dA V) and dV = V (F * (V^H dA V)) with F[i, j] = 1 / (w[j] - w[i]) off the diagonal.
+
+    S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.4.
+    """
+    (x,), (t,) = primals, tangents
+    if type(t) is ad.Zero:
+        outs = eigh_p.bind(x, subset_by_index=subset_by_index, **params)
+        return outs, [ad.Zero.from_primal_value(out) for out in outs]
+    v, w = eigh_p.bind(x, subset_by_index=None, **params)
+    inner = matmul(adjoint(v), matmul(from_triangle(t, params["lower"]), v))
+    ones = eye(get_aval(w).dtype, get_aval(v).shape)
+    gaps = arithmetic.sub_p.bind(along_rows(w, get_aval(v).shape), along_columns(w, get_aval(v).shape))
+    weights = arithmetic.sub_p.bind(
+        arithmetic.div_p.bind(get_aval(w).dtype.type(1), arithmetic.add_p.bind(gaps, ones)), ones
+    )
+    dv = matmul(v, scaled(inner, weights))
+    dw = real_part(diagonal(inner))
+    outs, changes = [v, w], [dv, dw]
+    if subset_by_index is not None:
+        outs, changes = ([picked(x, subset_by_index, -1) for x in xs] for xs in (outs, changes))
+    return outs, changes
+
+
+def _eigh_cpu_lowering(
+    ctx: mlir.LoweringRuleContext, x: Any, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
+) -> Any:
+    if algorithm not in (None, EighImplementation.QR):
+        raise NotImplementedError(f"eigh: implementation must be QR or None on platform 'cpu', got {algorithm}")
+    (aval,) = ctx.avals_in
+    if not aval.size:
+        return ir_empty(ctx.avals_out)
+    batch = aval.shape[:-2]
+    of_values = ShapedArray(aval.shape[:-1], real_dtype(aval.dtype))
+    results = [aval, of_values, ShapedArray(batch, np.dtype(np.int32))]
+    attributes = {"mode": letter("V"), "uplo": flag(lower, "L", "U")}
+    vectors, values, info = lapack_call("syevd", batch, [(x, aval)], results, attributes, {0: 0})
+    outs = unless_failed(info, batch, [(vectors, aval), (values, of_values)])
+    return outs if subset_by_index is None else [ir_picked(out, subset_by_index, -1) for out in outs]
+
+
+def _tridiagonal_abstract_eval(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
+    require_square("tridiagonal", a, "a")
+    if not a.shape[-1]:
+        raise ValueError(f"tridiagonal: a must have a row, got {a.str_short()}")
+    *batch, n, _ = a.shape
+    real = real_dtype(a.dtype)
+    shapes = ((*batch, n), real), ((*batch, n - 1), real), ((*batch, n - 1), a.dtype)
+    return [ShapedArray(a.shape, a.dtype), *(ShapedArray(*shape) for shape in shapes)]
+
+
+def _tridiagonal_cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any, *, lower: bool) -> Any:
+    aval = ctx.avals_out[0]
+    batch = aval.shape[:-2]
+    if not aval.size:
+        return ir_empty(ctx.avals_out)
+    results = [*ctx.avals_out, ShapedArray(batch, np.dtype(np.int32))]
+    attributes = {"uplo": flag(lower, "L", "U")}
+    *outs, info = lapack_call("sytrd", batch, [(a, aval)], results, attributes, {0: 0})
+    return unless_failed(info, batch, list(zip(outs, ctx.avals_out, strict=True)))
+
+
+PHASES = {
+    "complex_derivatives": "LAPACK makes another number of each eigenvector real than derivatives assume",
+}
+
+
+def _eigh_samples() -> list[core.Sample]:
+    made: list[tuple[str, tuple[int, ...], bool, Any]] = [
+        ("lower", (3, 3), True, None),
+        ("upper", (2, 2, 2), False, None),
+        ("subset", (3, 3), True, (1, 3)),
+    ]
+    return [
+        core.Sample(
+            [positive(shape)],
+            {"lower": lower, "sort_eigenvalues": True, "subset_by_index": subset, "algorithm": None},
+            name,
+            vary=vary_diagonal,
+            skip=PHASES,
+        )
+        for name, shape, lower, subset in made
+    ]
+
+
+def _tridiagonal_samples() -> list[core.Sample]:
+    made = ((3, 3), np.float32, True), ((2, 3, 3), np.float32, False), ((3, 3), np.complex64, True)
+    return [core.Sample([positive(shape, dtype)], {"lower": lower}, vary=vary_diagonal) for shape, dtype, lower in made]
+
+
+RULES = {
+    eigh_p: {
+        "abstract_eval": _eigh_abstract_eval,
+        "jvp": _eigh_jvp,
+        "axis_batch": front_batch(eigh_p),
+        "lowering": {"cpu": _eigh_cpu_lowering},
+        "samples": [_eigh_samples],
+    },
+    tridiagonal_p: {
+        "abstract_eval": _tridiagonal_abstract_eval,
+        "axis_batch": front_batch(tridiagonal_p),
+        "lowering": {"cpu": _tridiagonal_cpu_lowering},
+        "samples": [_tridiagonal_samples],
+        "unsupported": {"jvp": "reflections are means to an end; differentiate eigh instead"},
+    },
+}
