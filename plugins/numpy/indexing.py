@@ -23,7 +23,7 @@ from primax.plugins.structural import (
     zeros_of,
 )
 
-__all__ = ["getitem", "indexed_shape", "iterate", "read", "readable", "take_slice", "unstack"]
+__all__ = ["getitem", "indexed_shape", "iterate", "nearest", "read", "readable", "take_slice", "unstack"]
 
 _FILL, _PROMISE = GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS
 
@@ -160,7 +160,8 @@ def _staged() -> bool:
     return False
 
 
-def _nearest(position: int, size: int, wrap: bool = True) -> int:
+def nearest(position: int, size: int, wrap: bool = True) -> int:
+    """A position along an axis of a given length, moved inside."""
     return min(max(position + size if wrap and position < 0 else position, 0), size - 1)
 
 
@@ -178,7 +179,7 @@ def _sliced(x: Any, index: Index, wrap: bool = True) -> Any:
             limits.append(last + 1 if count else start)
             steps.append(step if count > 1 else 1)
         else:
-            position = 0 if type(entry) is not int else _nearest(entry, size, wrap)
+            position = 0 if type(entry) is not int else nearest(entry, size, wrap)
             starts.append(position)
             limits.append(position + 1)
             steps.append(1)
@@ -197,7 +198,7 @@ def _without_slices(x: Any, index: Index, with_ints: bool) -> tuple[Any, Index]:
             axes.append(entry)
             rest.append((0, entry[1], 1))
         elif type(entry) is int and with_ints:
-            axes.append((_nearest(entry, size), 1, 1))
+            axes.append((nearest(entry, size), 1, 1))
             rest.append(0)
         else:
             axes.append((0, size, 1))
@@ -219,7 +220,7 @@ def _dynamic_part(x: Any, index: Index, wrap: bool) -> Any:
             sizes.append(entry[1])
             continue
         if type(entry) is int:
-            starts.append(_nearest(entry, size, wrap))
+            starts.append(nearest(entry, size, wrap))
         else:
             position = from_the_end(entry, size) if wrap else entry
             starts.append(position)

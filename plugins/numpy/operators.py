@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend.core import Array, dtypes
 from primax.plugins import arithmetic, bitwise, comparison, structural
 from primax.plugins.numpy import (
+    at,
     creation,
     division,
     indexing,
@@ -163,6 +164,7 @@ OPERATORS: dict[str, Any] = {
     "contains": _contains,
     "len": _length,
     "round": rounding.round_method,
+    "at": at.At,
     "getitem": indexing.getitem,
     "iter": indexing.iterate,
     "all": reductions.all,
