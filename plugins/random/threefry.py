@@ -39,6 +39,7 @@ __all__ = [
     "threefry_random_bits",
     "threefry_seed",
     "threefry_split",
+    "wide_iota_2x32",
 ]
 
 threefry2x32_p = core.Primitive("threefry2x32", multiple_results=True)
@@ -94,10 +95,16 @@ def iota_2x32(shape: tuple[int, ...]) -> tuple[Any, Any]:
         return np.uint32(0), np.uint32(0)
     if size <= 2**32:
         return np.uint32(0), _reshape(iota_p.bind(dtype=_UINT32, shape=(size,), dimension=0), shape)
+    return wide_iota_2x32(shape)
+
+
+def wide_iota_2x32(shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """The same for any number of elements, by arithmetic of 64 bits."""
     with config.enable_x64(True):
-        counts = _reshape(iota_p.bind(dtype=_UINTS[64], shape=(size,), dimension=0), shape)
+        counts = _reshape(iota_p.bind(dtype=_UINTS[64], shape=(prod(shape),), dimension=0), shape)
         high = shift_right_logical_p.bind(counts, np.uint64(32))
-        return tuple(convert_element_type_p.bind(x, new_dtype=_UINT32, weak_type=False) for x in (high, counts))  # type: ignore[return-value]
+        words = [convert_element_type_p.bind(x, new_dtype=_UINT32, weak_type=False) for x in (high, counts)]
+    return words[0], words[1]
 
 
 def _reshape(x: Any, shape: tuple[int, ...]) -> Any:
