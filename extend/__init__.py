@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from primax.core.hookspec import API_VERSION, hookimpl
 
 if TYPE_CHECKING:
-    from primax.extend import derive
+    from primax.extend import derive, random
     from primax.extend.definition import Definitions, define_primitive
     from primax.extend.interpreter import Interpreter, replay
     from primax.extend.records import plugins
@@ -21,6 +21,7 @@ __all__ = [
     "derive",
     "hookimpl",
     "plugins",
+    "random",
     "replay",
 ]
 
@@ -37,6 +38,6 @@ def __getattr__(name: str) -> Any:
     """Import what programs do not need, and submodules, when they are first used."""
     if name in _LATER:
         return getattr(import_module(f"primax.extend.{_LATER[name]}"), name)
-    if name == "derive":
-        return import_module("primax.extend.derive")
+    if name in ("derive", "random"):
+        return import_module(f"primax.extend.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

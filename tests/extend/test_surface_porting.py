@@ -35,6 +35,7 @@ MODULES = {
     "jax.extend.source_info_util": "",
     "jax.extend.sharding": "xla_client",
     "jax.extend.backend": "ifrt_proxy",
+    "jax.extend.random": "",
     "jax.api_util": "",
     "jax.ffi": "",
 }
