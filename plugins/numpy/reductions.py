@@ -47,7 +47,7 @@ def with_axes(out: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims:
     return broadcast_in_dim_p.bind(out, shape=sizes, broadcast_dimensions=kept)
 
 
-def _wide_integer(dtype: Any) -> Any:
+def wide_integer(dtype: Any) -> Any:
     """The dtype in which numbers are summed: integers narrower than the default are widened."""
     if dtypes.is_bool(dtype):
         return dtypes.default_int_dtype()
@@ -83,7 +83,7 @@ def _accumulate(
     aval = aval_of(function, a)
     out_dtype = read_dtype(dtype, function) if dtype is not None else aval.dtype
     if dtype is None and promote_integers:
-        out_dtype = _wide_integer(out_dtype)
+        out_dtype = wide_integer(out_dtype)
     elif dtypes.is_bool(out_dtype) and dtype is None:
         out_dtype = dtypes.default_int_dtype()
     if dtypes.is_bool(out_dtype):

@@ -10,7 +10,7 @@ from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.indexing import take_slice
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, promote
-from primax.plugins.numpy.reductions import refuse_out
+from primax.plugins.numpy.reductions import refuse_out, wide_integer
 from primax.plugins.numpy.shaping import ravel
 from primax.plugins.numpy.ufuncs import add, divide, multiply, subtract, to_inexact
 from primax.plugins.structural import pad_p
@@ -69,11 +69,12 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 
 
 def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dtype: Any, initial: bool) -> Any:
-    rank = len(aval_of(function, x).shape)
+    aval = aval_of(function, x)
+    rank = len(aval.shape)
     if rank == 0 or (axis is None and rank > 1):
         raise ValueError(f"{function}: axis must be given for an array of rank {rank}; of rank 0 there is no axis")
     axis = canonical_axis(0 if axis is None else axis, rank, function)
-    out = scan(x, axis, dtype)
+    out = scan(x, axis, wide_integer(aval.dtype) if dtype is None else dtype)
     if not initial:
         return out
     config = tuple([(int(i == axis), 0, 0) for i in range(rank)])
@@ -86,7 +87,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
     Args:
       x: an array of rank 1 or more.
       axis: along which axis; may be None for rank 1.
-      dtype: the dtype of the result; that of `x` if None.
+      dtype: the dtype of the result; that of `x` if None, but no narrower than the default for integers.
       include_initial: whether the sum of nothing comes first.
 
     Raises:
