@@ -255,9 +255,12 @@ def ffi_lowering(
 
 
 @cache
-def _register_lapack() -> None:
-    for name, handler, api_version in _jaxlib.lapack.registrations()["cpu"]:
+def _register_lapack() -> frozenset[str]:
+    """The names of jaxlib's functions of linear algebra, once they are registered."""
+    found = _jaxlib.lapack.registrations()["cpu"]
+    for name, handler, api_version in found:
         _jaxlib.xla_client.register_custom_call_target(name, handler, platform="cpu", api_version=api_version)
+    return frozenset(name for name, *_ in found)
 
 
 def lapack_target(routine: str, dtype: Any) -> str:
@@ -269,5 +272,6 @@ def lapack_target(routine: str, dtype: Any) -> str:
       routine: such as `"getrf"`, without the letter of its dtype.
       dtype: float32, float64, complex64 or complex128.
     """
-    _register_lapack()
+    if f"{routine}_ffi" in _register_lapack():  # one for all dtypes
+        return f"{routine}_ffi"
     return str(_jaxlib.lapack.prepare_lapack_call(f"{routine}_ffi", np.dtype(dtype)))

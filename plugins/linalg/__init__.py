@@ -15,6 +15,8 @@ from primax.plugins.linalg import singular as _singular
 from primax.plugins.linalg import solve as _solve
 from primax.plugins.linalg import symmetric as _symmetric
 from primax.plugins.linalg import triangular as _triangular
+from primax.plugins.linalg import tridiagonal as _tridiagonal
+from primax.plugins.linalg import updates as _updates
 from primax.plugins.linalg.gauss import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
 from primax.plugins.linalg.general import (
     EigImplementation,
@@ -31,6 +33,13 @@ from primax.plugins.linalg.positive import cholesky, cholesky_p
 from primax.plugins.linalg.singular import SvdAlgorithm, svd, svd_p
 from primax.plugins.linalg.symmetric import EighImplementation, eigh, eigh_p, tridiagonal, tridiagonal_p
 from primax.plugins.linalg.triangular import triangular_solve, triangular_solve_p
+from primax.plugins.linalg.tridiagonal import tridiagonal_solve, tridiagonal_solve_p
+from primax.plugins.linalg.updates import (
+    cholesky_update,
+    cholesky_update_p,
+    symmetric_product,
+    symmetric_product_p,
+)
 
 __all__ = [
     "EigImplementation",
@@ -38,6 +47,8 @@ __all__ = [
     "SvdAlgorithm",
     "cholesky",
     "cholesky_p",
+    "cholesky_update",
+    "cholesky_update_p",
     "eig",
     "eig_p",
     "eigh",
@@ -58,10 +69,14 @@ __all__ = [
     "schur_p",
     "svd",
     "svd_p",
+    "symmetric_product",
+    "symmetric_product_p",
     "triangular_solve",
     "triangular_solve_p",
     "tridiagonal",
     "tridiagonal_p",
+    "tridiagonal_solve",
+    "tridiagonal_solve_p",
 ]
 
 
@@ -76,6 +91,8 @@ _PARTS = (
     _symmetric,
     _singular,
     _general,
+    _tridiagonal,
+    _updates,
 )
 
 

@@ -1,0 +1,158 @@
+"""Systems of linear equations with tridiagonal matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.plugins import arithmetic, structural
+from primax.plugins.linalg.lapack import ir_empty, lapack_call, unless_failed
+from primax.plugins.linalg.matrices import along_columns, columns_merged, front_batch, require_matrix
+from primax.plugins.sampling import numbers
+
+__all__ = ["RULES", "tridiagonal_solve", "tridiagonal_solve_p"]
+
+tridiagonal_solve_p = core.Primitive("tridiagonal_solve")
+
+
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+    """The solutions X of A X = b for tridiagonal matrices A.
+
+    Args:
+      dl: the diagonal below the main one, of shape (..., n): `A[i, i - 1] == dl[i]`; its first number is not read.
+      d: the main diagonal, of shape (..., n).
+      du: the diagonal above, of shape (..., n): `A[i, i + 1] == du[i]`; its last number is not read.
+      b: an array of shape (..., n, k).
+      perturb_singular: whether to change pivots near zero so that the solution is finite; for real numbers.
+
+    Returns:
+      An array of the shape of `b`; NaN where a matrix is singular.
+
+    Raises:
+      TypeError: dtypes differ, or LAPACK does not know them; shapes do not fit.
+
+    >>> import primax as px
+    >>> ones, b = px.numpy.ones(3), px.numpy.array([[3.0], [4.0], [3.0]])
+    >>> px.lax.linalg.tridiagonal_solve(ones, 2.0 * ones, ones, b)[:, 0]
+    Array([1., 1., 1.], dtype=float32)
+    """
+    return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))
+
+
+def _abstract_eval(
+    dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *, perturb_singular: bool
+) -> ShapedArray:
+    require_matrix("tridiagonal_solve", b, "b")
+    for name, aval in (("dl", dl), ("d", d), ("du", du)):
+        if aval.shape != b.shape[:-1] or aval.dtype != b.dtype:
+            raise TypeError(
+                f"tridiagonal_solve: {name} must be of the dtype of b, and have its axes but for the last one, "
+                f"got {aval.str_short()} and {b.str_short()}"
+            )
+    if perturb_singular and dtypes.is_complex(b.dtype):
+        raise TypeError(f"tridiagonal_solve: perturb_singular must be False for complex matrices, got {b.str_short()}")
+    return ShapedArray(b.shape, b.dtype)
+
+
+def _shifted(x: Any, by: int, axis: int) -> Any:
+    """What stands `by` places before each element along an axis, which is counted from the end; zeros enter."""
+    aval = get_aval(x)
+    config = [(0, 0, 0)] * aval.ndim
+    config[axis] = (by, -by, 0)
+    return structural.pad_p.bind(x, aval.dtype.type(0), padding_config=tuple(config))
+
+
+def _times(dl: Any, d: Any, du: Any, x: Any) -> Any:
+    """The product of a tridiagonal matrix, some of whose diagonals may be zero, with X."""
+    total: Any = None
+    for diagonal, by in ((dl, 1), (d, 0), (du, -1)):
+        if type(diagonal) is not ad.Zero:
+            moved = _shifted(x, by, -2) if by else x
+            term = arithmetic.mul_p.bind(along_columns(diagonal, get_aval(x).shape), moved)
+            total = term if total is None else arithmetic.add_p.bind(total, term)
+    return total
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    """A dX = db - dA X."""
+    *diagonals, b = primals
+    *changes, tb = tangents
+    x = tridiagonal_solve_p.bind(*diagonals, b, **params)
+    moved = _times(*changes, x)
+    right = tb if moved is None else ad.add_tangents(arithmetic.neg_p.bind(moved), tb)
+    if type(right) is ad.Zero:
+        return x, ad.Zero.from_primal_value(x)
+    return x, tridiagonal_solve_p.bind(*diagonals, right, **params)
+
+
+def _transpose(ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> Any:
+    if any(type(x) is ad.UndefinedPrimal for x in (dl, d, du)):
+        raise TypeError("tridiagonal_solve is linear in b, but not in the diagonals")
+    if type(ct) is ad.Zero:
+        return [None, None, None, ad.Zero(b.aval)]
+    below, above = _shifted(du, 1, -1), _shifted(dl, -1, -1)
+    return [None, None, None, tridiagonal_solve_p.bind(below, d, above, ct, **params)]
+
+
+_all_in_front = front_batch(tridiagonal_solve_p)
+
+
+def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> Any:
+    *diagonals, b = args
+    *of_diagonals, of_b = dims
+    if of_b is not None and all(dim is None for dim in of_diagonals):
+        return columns_merged(tridiagonal_solve_p, diagonals, b, of_b, len(get_aval(b).shape) - 2, **params)
+    return _all_in_front(axis, args, dims, **params)
+
+
+def _cpu_lowering(ctx: mlir.LoweringRuleContext, dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
+    (aval,) = ctx.avals_out
+    if not aval.size:
+        return ir_empty([aval])
+    batch = aval.shape[:-2]
+    operands = list(zip((dl, d, du, b), ctx.avals_in, strict=True))
+    if perturb_singular:
+        return lapack_call("tridiagonal_solve_perturbed", batch, operands, [aval])
+    results = [*ctx.avals_in, ShapedArray(batch, np.dtype(np.int32))]
+    *_, x, info = lapack_call("gtsv", batch, operands, results, aliases={i: i for i in range(4)})
+    return unless_failed(info, batch, [(x, aval)])
+
+
+def _solved(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
+    n = d.shape[-1]
+    matrix = np.zeros((*d.shape, n), d.dtype)
+    for i in range(n):
+        matrix[..., i, i] = d[..., i]
+        if i:
+            matrix[..., i, i - 1], matrix[..., i - 1, i] = dl[..., i], du[..., i - 1]
+    return np.linalg.solve(matrix, b)
+
+
+def _samples() -> list[core.Sample]:
+    samples = []
+    for shape, dtype, perturb in (((3,), np.float32, False), ((2, 3), np.complex64, False), ((3,), np.float32, True)):
+        below, above = numbers(shape, dtype), numbers(shape, dtype, 4 + perturb)
+        args = [below, numbers(shape, dtype, 2) + dtype(9), above, numbers((*shape, 2), dtype, 5)]
+        samples.append(core.Sample(args, {"perturb_singular": perturb}, reference=_solved, vary=_vary))
+    return samples
+
+
+def _vary(args: Any, k: int) -> Any:
+    dl, d, du, b = args
+    return [dl, (d * (1 + k / 4)).astype(d.dtype), du, (b * (1 - k / 8)).astype(b.dtype)]
+
+
+RULES = {
+    tridiagonal_solve_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "lowering": {"cpu": _cpu_lowering},
+        "samples": [_samples],
+    }
+}
