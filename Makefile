@@ -10,7 +10,7 @@ JOBS ?= auto
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo       run examples/demo.py with the example plugin installed"
+	@echo "make demo       train a network on handwritten digits, with an example plugin, and write a report with pictures"
 	@echo "make test       tests and doctests, then the tests again in 64 bits"
 	@echo "make test-slow  the tests that need a package index or more than 20 seconds"
 	@echo "make lint       ruff and mypy          make format   apply ruff's fixes and format"
@@ -21,7 +21,7 @@ help:
 setup: $(VENV)/.dev
 
 demo: $(VENV)/.demo
-	$(BIN)/python examples/demo.py
+	PYTHONPATH=examples $(BIN)/python -m digits --out report
 
 test: test-suite
 	@$(MAKE) --no-print-directory test-x64
@@ -55,7 +55,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compare.py --a primax --b jax
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) report build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A python may be on the path and yet not run (a version manager's shim), or lack ensurepip: try before choosing.
@@ -79,14 +79,10 @@ $(VENV)/.sources: $(VENV)/.python force
 .PHONY: force
 force:
 
-$(VENV)/.base: $(VENV)/.sources pyproject.toml
-	$(PIP) install --no-build-isolation --editable .
-	@touch $@
-
 $(VENV)/.dev: $(VENV)/.sources pyproject.toml
-	$(PIP) install --no-build-isolation --editable ".[test,oracle,lint]"
+	$(PIP) install --no-build-isolation --editable ".[test,oracle,lint,demo]"
 	@touch $@
 
-$(VENV)/.demo: $(VENV)/.base $(wildcard examples/primax-kepler/pyproject.toml)
-	$(PIP) install --no-build-isolation --editable examples/primax-kepler
+$(VENV)/.demo: $(VENV)/.sources pyproject.toml $(wildcard examples/primax-swish/pyproject.toml)
+	$(PIP) install --no-build-isolation --editable ".[demo]" --editable examples/primax-swish
 	@touch $@

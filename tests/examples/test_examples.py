@@ -19,8 +19,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install(folder / "site", copy_of_kepler(folder))
 
 
-def test_the_demo_runs_and_its_checks_hold(site: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "error", ROOT / "examples" / "demo.py"]
+def test_the_orbits_are_found_and_their_checks_hold(site: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", ROOT / "examples" / "orbits.py"]
     printed = run(command, tmp_path, PYTHONPATH=str(site)).stdout
     assert "BAD" not in printed
     assert printed.count("\nok ") >= 20
@@ -34,7 +34,7 @@ def test_the_demo_runs_and_its_checks_hold(site: Path, tmp_path: Path) -> None:
         assert part in printed
 
 
-def test_the_demo_says_how_to_install_what_it_lacks(tmp_path: Path) -> None:
+def test_the_orbits_say_how_to_install_what_they_lack(tmp_path: Path) -> None:
     program = """
 import importlib.metadata, runpy, sys
 importlib.metadata.entry_points = lambda **select: ()
@@ -43,7 +43,7 @@ try:
 except SystemExit as end:
     print(end)
 """
-    printed = run([sys.executable, "-c", program, ROOT / "examples" / "demo.py"], tmp_path).stdout
+    printed = run([sys.executable, "-c", program, ROOT / "examples" / "orbits.py"], tmp_path).stdout
     assert "pip install examples/primax-kepler" in printed
 
 

@@ -14,6 +14,7 @@ from checkout import ROOMS, ROOT
 
 KEPLER = ROOT / "examples" / "primax-kepler"
 BOUNDED_WHILE = ROOT / "examples" / "primax-bounded-while"
+SWISH = ROOT / "examples" / "primax-swish"
 _LEFT_BEHIND = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist", ".*")
 
 

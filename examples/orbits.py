@@ -1,4 +1,4 @@
-"""The planets and Halley's comet, by a third-party primitive under every transformation; see `make demo`."""
+"""The planets and Halley's comet, by a third-party primitive under every transformation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def seconds(fun, *args, repeat=5) -> float:
 
 points = entry_points(group="primax", name="kepler")
 if not points:
-    sys.exit("primax-kepler is not installed; run `make demo`, or `pip install examples/primax-kepler` first")
+    sys.exit("primax-kepler is not installed; run `pip install examples/primax-kepler` first")
 kepler_package = next(iter(points)).load()
 kepler, Orbit, orbit_position = kepler_package.kepler, kepler_package.Orbit, kepler_package.orbit_position
 px.config.update("enable_x64", True)

@@ -1,0 +1,65 @@
+"""The network: two convolutions, a pool, one more convolution, and two dense layers."""
+
+from __future__ import annotations
+
+from primax_swish import swish
+
+import primax as px
+import primax.numpy as pnp
+
+__all__ = ["count", "initialize", "logits", "loss", "shifted"]
+
+KERNELS = {"first": (3, 3, 1, 16), "second": (3, 3, 16, 32), "third": (3, 3, 32, 32)}
+DENSE = {"hidden": (4 * 4 * 32, 64), "out": (64, 10)}
+
+
+def initialize(key):
+    """Parameters: for each layer a kernel, a bias, and the slope of the activation that follows it."""
+    draw = px.nn.initializers.he_normal()
+    shapes = {**KERNELS, **DENSE}
+    keys = px.random.split(key, len(shapes))
+    return {
+        name: {"kernel": draw(key, shape), "bias": pnp.zeros(shape[-1]), "slope": pnp.ones(shape[-1])}
+        for key, (name, shape) in zip(keys, shapes.items(), strict=True)
+    }
+
+
+def convolve(layer, x):
+    """One convolutional layer. The activation is the primitive of primax-swish."""
+    y = px.lax.conv_general_dilated(x, layer["kernel"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    return swish(y + layer["bias"], layer["slope"])
+
+
+def pool(x):
+    """The greatest value of each window of 2 x 2 pixels."""
+    return px.lax.reduce_window(x, -pnp.inf, px.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+
+def logits(parameters, images):
+    """For each image and each digit a number: the greater, the likelier."""
+    x = convolve(parameters["first"], images)
+    x = pool(convolve(parameters["second"], x))
+    x = convolve(parameters["third"], x)
+    hidden, out = parameters["hidden"], parameters["out"]
+    x = swish(x.reshape(len(x), -1) @ hidden["kernel"] + hidden["bias"], hidden["slope"])
+    return x @ out["kernel"] + out["bias"]
+
+
+def loss(parameters, images, labels):
+    """The mean cross entropy, with the number of images that are read rightly."""
+    scores = logits(parameters, images)
+    wanted = px.nn.one_hot(labels, 10)
+    right = pnp.sum(pnp.argmax(scores, -1) == labels)
+    return -pnp.mean(pnp.sum(wanted * px.nn.log_softmax(scores), -1)), right
+
+
+def shifted(key, images):
+    """Images moved by up to a pixel each way, so that the network learns that this changes nothing."""
+    padded = pnp.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    moves = px.random.randint(key, (len(images), 2), 0, 3)
+    return px.vmap(lambda image, move: px.lax.dynamic_slice(image, (move[0], move[1], 0), (8, 8, 1)))(padded, moves)
+
+
+def count(parameters) -> int:
+    """How many numbers are learned."""
+    return sum(x.size for x in px.tree.leaves(parameters))

@@ -1,0 +1,154 @@
+"""The report: pictures of what a run has learned and of convolutions, and a page that shows them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import primax as px
+import primax.numpy as pnp
+from digits import figures, gallery
+from digits.data import Digits
+from digits.network import convolve, count, logits, loss
+from digits.page import Picture, page
+from digits.train import Run, probabilities
+
+__all__ = ["gradient_norms", "saliency", "write"]
+
+# A picture, and what writes it to a file.
+Drawn = tuple[Picture, Callable[[Path], None]]
+
+
+def gradient_norms(parameters: Any, digits: Digits, size: int = 128) -> np.ndarray:
+    """For each digit by itself the norm of the loss's gradient: how far it alone would move the parameters."""
+
+    def norm(image: Any, label: Any) -> Any:
+        slopes = px.grad(lambda parameters: loss(parameters, image[None], label[None])[0])(parameters)
+        return pnp.sqrt(sum(pnp.sum(slope**2) for slope in px.tree.leaves(slopes)))
+
+    norms = px.jit(px.vmap(norm))
+    parts = [digits.take(slice(start, start + size)) for start in range(0, len(digits), size)]
+    return np.concatenate([norms(part.images, part.labels) for part in parts])
+
+
+def saliency(parameters: Any, images: Any, labels: Any) -> np.ndarray:
+    """How the chance of each digit, as a logarithm, changes with each of its pixels."""
+
+    def chance(image: Any, label: Any) -> Any:
+        return px.nn.log_softmax(logits(parameters, image[None]))[0] @ px.nn.one_hot(label, 10)
+
+    return np.asarray(px.jit(px.vmap(px.grad(chance)))(images, labels))
+
+
+def write(run: Run, train: Digits, test: Digits, folder: Path) -> Path:
+    """Write all pictures, telling of each, and the page; return the page.
+
+    Args:
+      run: what was learned.
+      train, test: the digits.
+      folder: where to write; it is made if it is not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    figures.style()
+    pictures = []
+    for picture, draw in [*_of_learning(run, test), *_of_gradients(run, train, test), *_of_convolutions()]:
+        began = time.perf_counter()
+        draw(folder / picture.file)
+        print(f"  {picture.file:20} {picture.title:22} {time.perf_counter() - began:5.1f} s")
+        pictures.append(picture)
+    times = run.timings
+    numbers = [
+        (f"{run.history.test_accuracy[-1]:.1%}", "of the test digits read rightly"),
+        (f"{count(run.parameters):,}", "parameters"),
+        (f"{times.trace * 1e3:.0f} ms", "to trace a step"),
+        (f"{times.compile:.1f} s", "to compile it"),
+        (f"{times.run:.1f} s", f"to run {times.steps:,} of them"),
+    ]
+    index = folder / "index.html"
+    subtitle = (
+        "A convolutional network in primax, whose activation is a primitive of somebody else's package, primax-swish."
+    )
+    index.write_text(page("Handwritten digits, read by primax", subtitle, numbers, pictures), encoding="utf-8")
+    return index
+
+
+def _of_learning(run: Run, test: Digits) -> list[Drawn]:
+    chances = probabilities(run.parameters, test.images)
+    guesses = chances.argmax(1)
+    wrong = int(np.sum(guesses != test.labels))
+    learning = Picture(
+        "learning-curve.png",
+        "Learning",
+        f"Each of {len(run.history.test_loss)} epochs shows every training digit once, moved by up to a pixel at "
+        f"random. The {len(test):,} test digits are never learned from.",
+    )
+    confusion = Picture(
+        "confusion.png", "What is taken for what", f"Counts of test digits; {wrong} of {len(test):,} are misread."
+    )
+    misread = Picture(
+        "misread.png",
+        "Misread digits",
+        "Test digits that are misread, the surest errors first, and the chances of 0 to 9: in blue that of the digit, "
+        "in orange that of the guess. Where few are misread, those follow that nearly were.",
+    )
+    return [
+        (learning, partial(figures.learning_curve, run.history)),
+        (confusion, partial(figures.confusion, test.labels, guesses)),
+        (misread, partial(figures.misread, test.images, test.labels, chances)),
+    ]
+
+
+def _of_gradients(run: Run, train: Digits, test: Digits) -> list[Drawn]:
+    first = px.tree.map(np.asarray, run.parameters["first"])
+    once = [np.flatnonzero(test.labels == digit)[0] for digit in range(10) if digit in test.labels]
+    shown = test.take(np.array(once))
+    responses = np.asarray(convolve(first, shown.images[-1:])[0])
+    filters = Picture(
+        "filters.png",
+        "First-layer filters",
+        "The kernels of 3 × 3 pixels (red is positive), the slope β that the activation of each has learned, and "
+        "beneath each what it makes of one digit.",
+    )
+    salient = Picture(
+        "saliency.png",
+        "Saliency",
+        "Where more ink would make a digit likelier (red) or less likely (blue): the gradient of the logarithm of its "
+        "chance by the pixels.",
+    )
+    norms = Picture(
+        "gradient-norms.png",
+        "Hard and easy digits",
+        "For each training digit by itself the norm of the gradient, by vmap of grad: what there is to learn from it.",
+    )
+    slopes = saliency(run.parameters, shown.images, shown.labels)
+    lengths = gradient_norms(run.parameters, train)
+    return [
+        (filters, partial(figures.filters, first["kernel"], first["slope"], responses, shown.images[-1])),
+        (salient, partial(figures.saliency, shown.images, slopes, shown.labels)),
+        (norms, partial(figures.gradient_norms, lengths, train.images, train.labels)),
+    ]
+
+
+def _of_convolutions() -> list[Drawn]:
+    edges = Picture(
+        "convolutions.png",
+        "Edges of a photograph",
+        "One kernel of 3 × 3 pixels and every option of a convolution: layouts, padding, strides, dilation of the "
+        "kernel and of the image, and the transposed convolution.",
+    )
+    curves = Picture("curves.png", "In one dimension", "Two noisy curves (dots), smoothed by convolutions of width 3.")
+    solid = Picture(
+        "solid.png",
+        "In three dimensions",
+        "Sections of a ring, and its surface by a kernel of 3 × 3 × 3 voxels: red outside, blue inside.",
+    )
+    return [
+        (edges, partial(figures.convolutions, gallery.edges_of_a_photograph(), gallery.photograph())),
+        (curves, partial(figures.curves, *gallery.curves())),
+        (solid, partial(figures.solid, *gallery.solid())),
+    ]

@@ -1,0 +1,81 @@
+"""`make demo` learns to read digits with a primitive of somebody else's, and writes a report that can be opened."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+from packages import SWISH, copy_of_example, install, run
+
+for needed in ("matplotlib", "sklearn", "tqdm"):
+    pytest.importorskip(needed)
+
+# One worker runs all of these, so that the package is built once.
+pytestmark = pytest.mark.xdist_group("digits")
+
+EXAMPLES = ROOT / "examples"
+PICTURES = """learning-curve confusion misread filters saliency gradient-norms convolutions curves solid""".split()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("digits")
+    return install(folder / "site", copy_of_example(SWISH, folder))
+
+
+def learn(site: Path, folder: Path, *options: str) -> str:
+    """What the demo prints; its report is in `folder / "report"`."""
+    command = [sys.executable, "-W", "error", "-m", "digits", *options]
+    return run(command, folder, PYTHONPATH=f"{site}:{EXAMPLES}").stdout
+
+
+def test_a_short_run_writes_the_whole_report(site: Path, tmp_path: Path) -> None:
+    printed = learn(site, tmp_path, "--epochs", "1", "--limit", "100", "--out", "there")
+    assert "the activation is swish, swish_slope of primax-swish 1.0.0: active" in printed
+    for part in ("tracing ", "compiling ", "running ", "accuracy on the test digits", str(tmp_path / "there")):
+        assert part in printed
+    page = (tmp_path / "there" / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'src="([^"]*)"', page) == [f"{name}.png" for name in PICTURES]
+    for name in PICTURES:
+        picture = (tmp_path / "there" / f"{name}.png").read_bytes()
+        assert picture.startswith(b"\x89PNG")
+        assert len(picture) > 5_000
+
+
+@pytest.mark.slow
+def test_more_than_97_percent_are_read_rightly_within_two_minutes(site: Path, tmp_path: Path) -> None:
+    began = time.perf_counter()
+    printed = learn(site, tmp_path)
+    assert time.perf_counter() - began < 120
+    found = re.search(r"accuracy on the test digits: ([\d.]+)%", printed)
+    assert found is not None
+    assert float(found[1]) > 97
+    assert (tmp_path / "report" / "index.html").is_file()
+
+
+def test_options_that_make_no_sense_are_refused(site: Path, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="--epochs must be 1 or more, got 0"):
+        learn(site, tmp_path, "--epochs", "0")
+
+
+def test_what_is_not_installed_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="primax_swish is not installed; run `make demo`"):
+        learn(tmp_path, tmp_path)
+
+
+def test_the_package_passes_its_own_tests(site: Path, tmp_path: Path) -> None:
+    tests = copy_of_example(SWISH, tmp_path)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", tests]
+    assert " passed" in run(command, tmp_path, PYTHONPATH=str(site)).stdout
+
+
+def test_the_package_and_the_network_use_public_names_only() -> None:
+    for source in [*SWISH.rglob("*.py"), *(EXAMPLES / "digits").glob("*.py")]:
+        for line in source.read_text(encoding="utf-8").splitlines():
+            if line.startswith(("import primax", "from primax")):
+                public = ("primax as px", "primax.numpy", "primax.extend", "primax.ad_checkpoint", "primax_swish")
+                assert any(name in line for name in public), f"{source.name}: {line}"
