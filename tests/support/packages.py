@@ -13,6 +13,7 @@ from pathlib import Path
 from checkout import ROOMS, ROOT
 
 KEPLER = ROOT / "examples" / "primax-kepler"
+PHILOX = ROOT / "examples" / "primax-philox"
 BOUNDED_WHILE = ROOT / "examples" / "primax-bounded-while"
 SWISH = ROOT / "examples" / "primax-swish"
 _LEFT_BEHIND = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist", ".*")
