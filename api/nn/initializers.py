@@ -5,6 +5,7 @@ from __future__ import annotations
 from primax.plugins.nn.initializers import (
     Initializer,
     constant,
+    delta_orthogonal,
     glorot_normal,
     glorot_uniform,
     he_normal,
@@ -15,6 +16,7 @@ from primax.plugins.nn.initializers import (
     lecun_uniform,
     normal,
     ones,
+    orthogonal,
     truncated_normal,
     uniform,
     variance_scaling,
@@ -26,6 +28,7 @@ from primax.plugins.nn.initializers import (
 __all__ = [
     "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -36,6 +39,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",

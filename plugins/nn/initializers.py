@@ -11,18 +11,24 @@ import numpy as np
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import exponential
 from primax.plugins.arithmetic import complex_p
+from primax.plugins.linalg.orthogonal import qr
 from primax.plugins.numpy import creation
 from primax.plugins.numpy.creation import read_dtype, read_shape
+from primax.plugins.numpy.shaping import moveaxis, reshaped
+from primax.plugins.numpy.triangles import last_diagonal
+from primax.plugins.numpy.ufuncs import absolute
 from primax.plugins.random.functions import split
 from primax.plugins.random.normal import normal as _normal
 from primax.plugins.random.normal import truncated_normal as _truncated_normal
 from primax.plugins.random.uniform import uniform as _uniform
-from primax.plugins.structural.arguments import canonical_axes
+from primax.plugins.structural import pad
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis
 from primax.plugins.trigonometry import cos, sin
 
 __all__ = [
     "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -33,6 +39,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",
@@ -269,3 +276,64 @@ lecun_normal = _scaled("lecun_normal", 1.0, "fan_in", "truncated_normal", _LECUN
 lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform", _LECUN)
 he_normal = kaiming_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_normal", _HE)
 he_uniform = kaiming_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", _HE)
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer that draws orthogonal matrices evenly; rows or columns, of which there are fewer, are orthonormal.
+
+    Args:
+      scale: what the matrix is multiplied by.
+      column_axis: the axis that counts columns; all others together count rows.
+      dtype: the dtype where none is asked for, the default floating one if None.
+
+    Raises:
+      ValueError: when called, there are fewer than two axes.
+    """
+
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal: shape must have 2 axes or more, got {shape}")
+        _require_inexact("orthogonal", dtype)
+        axis = canonical_axis(column_axis, len(shape), "orthogonal", "column_axis")
+        columns, others = shape[axis], shape[:axis] + shape[axis + 1 :]
+        rows = math.prod(others)
+        q, r = qr(_normal(key, (max(rows, columns), min(rows, columns)), dtype), full_matrices=False)
+        diagonal = last_diagonal(r, 0)
+        # Without the signs of r, whose diagonal LAPACK leaves as it comes, some matrices would be likelier than others.
+        q = q * (diagonal / absolute(diagonal))
+        if rows < columns:
+            q = q.T
+        return dtype.type(scale) * moveaxis(q.reshape((*others, columns)), -1, axis)
+
+    return _initializer("orthogonal", dtype, make)
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer for kernels of convolutions: an orthogonal matrix amid the window, and zeros around it.
+
+    Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
+
+    Args:
+      scale: what the matrix is multiplied by.
+      column_axis: the axis of the matrix that counts columns.
+      dtype: the dtype where none is asked for, the default floating one if None.
+
+    Raises:
+      ValueError: when called, there are not one to three axes of the window and two more, or there are more inputs, the
+        axis before the last, than outputs, the last one.
+    """
+    draw = orthogonal(scale, column_axis)
+
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        if not 3 <= len(shape) <= 5:
+            raise ValueError(f"delta_orthogonal: shape must have 3, 4 or 5 axes, got {shape}")
+        if shape[-1] < shape[-2]:
+            raise ValueError(
+                f"delta_orthogonal: inputs must not be more than outputs, got {shape[-2]} and {shape[-1]} in {shape}"
+            )
+        window = shape[:-2]
+        matrix = reshaped(draw(key, shape[-2:], dtype), (1,) * len(window) + shape[-2:])
+        around = [((size - 1) // 2, size // 2, 0) for size in window]
+        return pad(matrix, dtype.type(0), [*around, (0, 0, 0), (0, 0, 0)])
+
+    return _initializer("delta_orthogonal", dtype, make)

@@ -36,6 +36,23 @@ def test_values_are_those_of_jax_bit_for_bit() -> None:
         np.testing.assert_array_equal(found, wanted, err_msg=name)
 
 
+@pytest.mark.parametrize("shape, axis", [((4, 6), -1), ((2, 3, 4), 1)])
+def test_orthogonal_matrices_are_those_of_jax(shape: tuple[int, ...], axis: int) -> None:
+    found, wanted = (
+        module.nn.initializers.orthogonal(2.0, column_axis=axis)(module.random.key(3), shape) for module in (px, jax)
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    matrix = np.moveaxis(np.asarray(found), axis, -1).reshape(-1, shape[axis])
+    small = matrix @ matrix.T if matrix.shape[0] < matrix.shape[1] else matrix.T @ matrix
+    np.testing.assert_allclose(small, 4 * np.eye(len(small)), atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 4, 6), (4, 4, 6)])
+def test_delta_orthogonal_kernels_are_those_of_jax(shape: tuple[int, ...]) -> None:
+    found, wanted = (module.nn.initializers.delta_orthogonal()(module.random.key(3), shape) for module in (px, jax))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("distribution", ["truncated_normal", "normal", "uniform"])
 def test_complex_values_are_those_of_jax(distribution: str) -> None:
     found, wanted = (
@@ -73,3 +90,9 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
         init.normal()(key, (3,), int)
     with pytest.raises(ValueError, match=r"variance_scaling: in_axis must .* got 5"):
         init.he_normal(in_axis=5)(key, (3, 5))
+    with pytest.raises(ValueError, match=r"orthogonal: shape must have 2 axes or more, got \(3,\)"):
+        init.orthogonal()(key, (3,))
+    with pytest.raises(ValueError, match=r"delta_orthogonal: shape must have 3, 4 or 5 axes, got \(3, 4\)"):
+        init.delta_orthogonal()(key, (3, 4))
+    with pytest.raises(ValueError, match=r"delta_orthogonal: inputs must not be more than outputs, got 5 and 4"):
+        init.delta_orthogonal()(key, (3, 5, 4))
