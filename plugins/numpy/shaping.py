@@ -52,7 +52,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
       a: an array or a number.
       shape: a sequence of sizes, or one size; one of them may be -1, and follows from the others.
       order: "C" to read and fill the last axis fastest, "F" the first.
-      copy: True to have a copy in any case, False to refuse to make one.
+      copy: True to have a copy in any case; otherwise there is no telling, since arrays are never written to.
 
     Raises:
       TypeError: the shapes have different numbers of elements.
@@ -64,8 +64,6 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
            [3, 4, 5]], dtype=int32)
     """
     own = aval_of("reshape", a, "a").shape
-    if copy is False and own != shape:
-        raise NotImplementedError("reshape: copy must not be False: arrays do not share memory")
     if copy:
         a = asarray(a, copy=True)
     sizes = _resolved(own, shape)
