@@ -49,13 +49,14 @@ __all__ = ["RULES", "clipped", "is_unique", "read_back", "scatter_region"]
 
 def read_back(operand: Any, indices: Any, updates_shape: Any, dimension_numbers: Any, mode: Any, **params: Any) -> Any:
     """What an operand holds where a scatter writes, and zeros where that does not write."""
-    fill = GatherScatterMode.FILL_OR_DROP
+    if mode is GatherScatterMode.ONE_HOT:
+        mode = GatherScatterMode.FILL_OR_DROP
     return gather_p.bind(
         operand,
         indices,
         dimension_numbers=as_gather(dimension_numbers),
         slice_sizes=window_sizes(dimension_numbers, get_aval(operand).shape, updates_shape),
-        mode=mode if mode is GatherScatterMode.CLIP else fill,
+        mode=mode,
         fill_value=0,
         **params,
     )

@@ -212,7 +212,7 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Any) ->
     x, index, mode, unique, in_order, wrap = _target(reference, **options)
     aval = get_aval(x)
     shape = indexed_shape(index)
-    values = _converted(values, aval)
+    values = converted(values, aval)
     own = get_aval(values).shape
     if own and own != shape and joint_shape([own, shape]) != shape:
         raise ValueError(
@@ -243,14 +243,14 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Any) ->
     return _in_shape(out, get_aval(reference.array).shape)
 
 
-def _converted(values: Any, aval: ShapedArray) -> Any:
-    """Values in the dtype of the array."""
-    own = aval_of("x.at[...]", values, "values")
+def converted(values: Any, aval: ShapedArray, function: str = "x.at[...]") -> Any:
+    """Values in the dtype of the array that they are put into."""
+    own = aval_of(function, values, "values")
     if own.dtype == aval.dtype and own.weak_type is aval.weak_type:
         return values
     if own.dtype != aval.dtype and dtypes.result_type(aval, values) != aval.dtype:
         warnings.warn(
-            f"x.at[...]: values must be of a dtype that promotes to that of the array, got {own.dtype} for "
+            f"{function}: values must be of a dtype that promotes to that of the array, got {own.dtype} for "
             f"{aval.dtype}; they are converted, which will be an error in the future",
             FutureWarning,
             stacklevel=4,

@@ -49,6 +49,8 @@ def _entry(entry: Any) -> Any:
         return entry
     if isinstance(entry, Tracer) and entry.is_concrete:
         entry = entry.concrete()
+    if type(entry) is Array and entry.shape and entry.platform() == "cpu":
+        return _entry(entry._host())
     if isinstance(entry, list):
         entry = np.asarray(entry) if entry else np.empty(0, np.int32)
     if isinstance(entry, Array | Tracer | np.ndarray | np.generic):

@@ -8,12 +8,14 @@ import numpy as np
 
 from primax.extend import backend
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.numpy.joining import stack
+from primax.plugins.numpy.creation import asarray, ones
+from primax.plugins.numpy.joining import concatenate, stack
 from primax.plugins.numpy.promotion import aval_of
 from primax.plugins.numpy.ranges import arange, linspace, meshgrid
+from primax.plugins.numpy.searching import nonzero
 from primax.plugins.numpy.shaping import reshaped
 
-__all__ = ["diag_indices", "diag_indices_from", "index_exp", "ix_", "mgrid", "ogrid", "s_"]
+__all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "ix_", "mask_indices", "mgrid", "ogrid", "r_", "s_"]
 
 
 def _points(part: Any) -> Any:
@@ -43,6 +45,54 @@ class _Grid:
         return found if self._sparse else stack(found)
 
 
+class _Joined:
+    """What joins the slices, arrays and numbers in its brackets along an axis.
+
+    A string in front, such as "1" or "0,2" or "-1,2,0", gives the axis, the least rank of what is joined, and where in
+    that rank the axes begin which it has already. "r" and "c" make a matrix of one row, or of one column.
+    """
+
+    __slots__ = ("_axis", "_begin", "_rank")
+
+    def __init__(self, axis: int, rank: int, begin: int) -> None:
+        self._axis = axis
+        self._rank = rank
+        self._begin = begin
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = list(key) if isinstance(key, tuple) else [key]
+        if isinstance(parts[0], str):
+            directive = parts.pop(0)
+            if directive in ("r", "c"):
+                row = concatenate([self._part(part) for part in parts], self._axis)
+                return reshaped(row, (1, -1) if directive == "r" else (-1, 1)) if row.ndim == 1 else row
+            return _Joined(*_directive(directive, self))[tuple(parts)]
+        return concatenate([self._part(part) for part in parts], self._axis)
+
+    def _part(self, part: Any) -> Any:
+        """An array of the least rank."""
+        if isinstance(part, str):
+            raise ValueError(f"r_: a string must be the first entry, got {part!r}")
+        x = _points(part) if isinstance(part, slice) else asarray(part)
+        missing = self._rank - x.ndim
+        if missing <= 0:
+            return x
+        begin = 0 if not x.ndim else self._begin if self._begin >= 0 else self._begin + missing + 1
+        return reshaped(x, (*[1] * begin, *x.shape, *[1] * (missing - begin)))
+
+
+def _directive(text: str, default: _Joined) -> list[int]:
+    try:
+        given = [int(number) for number in text.split(",")]
+    except ValueError:
+        given = []
+    if not 1 <= len(given) <= 3:
+        raise ValueError(f"r_: a string must be 'r', 'c' or up to three integers, got {text!r}")
+    return [*given, *[default._axis, default._rank, default._begin][len(given) :]]
+
+
+r_ = _Joined(0, 1, -1)
+c_ = _Joined(-1, 2, 0)
 mgrid = _Grid(False)
 ogrid = _Grid(True)
 s_ = np.s_
@@ -53,11 +103,11 @@ def ix_(*args: Any) -> tuple[Any, ...]:
     """Vectors as arrays that broadcast against each other, one along each axis.
 
     Args:
-      args: arrays of rank 1.
+      args: arrays of rank 1; booleans stand for the positions where they hold.
 
     Raises:
       ValueError: an array is not of rank 1.
-      NotImplementedError: an array is boolean.
+      ConcretizationTypeError: a boolean array is traced.
     """
     out = []
     for i, x in enumerate(args):
@@ -65,7 +115,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
         if len(aval.shape) != 1:
             raise ValueError(f"ix_: arguments must be of rank 1, got {aval.str_short()}")
         if dtypes.is_bool(aval.dtype):
-            raise NotImplementedError("ix_: arguments must not be boolean: what is true has no static number")
+            (x,) = nonzero(x)
         out.append(reshaped(x, tuple([get_aval(x).shape[0] if k == i else 1 for k in range(len(args))])))
     return tuple(out)
 
@@ -91,3 +141,19 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
     if len(shape) < 2 or len(set(shape)) > 1:
         raise ValueError(f"diag_indices_from: arr must have two axes or more, of one length, got shape {shape}")
     return diag_indices(shape[0], len(shape))
+
+
+def mask_indices(n: int, mask_func: Any, k: Any = 0, *, size: int | None = None) -> tuple[Any, ...]:
+    """The positions of the elements of a square matrix that a function such as `triu` keeps.
+
+    Args:
+      n: the length of both axes.
+      mask_func: `(matrix, k) -> matrix`, which makes the others zero.
+      k: what it is given besides.
+      size: how many positions to return; see `nonzero`.
+
+    >>> import primax as px
+    >>> px.numpy.mask_indices(2, px.numpy.triu)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    return nonzero(mask_func(ones((n, n)), k), size=size)

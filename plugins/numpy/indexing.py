@@ -23,7 +23,7 @@ from primax.plugins.structural import (
     zeros_of,
 )
 
-__all__ = ["getitem", "indexed_shape", "iterate", "nearest", "read", "readable", "take_slice", "unstack"]
+__all__ = ["getitem", "iterate", "take_slice", "unstack"]
 
 _FILL, _PROMISE = GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS
 
@@ -58,18 +58,14 @@ def _of_host(x: Array, index: Any) -> Any:
     host, weak = x._host(), x._b.aval.weak_type
     if type(index) is int and host.ndim and -len(host) <= index < len(host):
         return backend.put_value(host[index, ...], weak)
-    entries = read_entries(index)
-    for i, entry in enumerate(entries):
-        if isinstance(entry, Array):
-            if not readable(entry):
-                return None
-            entries[i] = entry._host()
     axis = 0
-    within = expanded(host.shape, entries)
+    within = expanded(host.shape, read_entries(index))
     for i, entry in enumerate(within):
         kind = type(entry)
         if entry is not None and kind is not bool:
             if kind is not slice:
+                if kind is not int and kind is not np.ndarray:
+                    return None
                 size = host.shape[axis]
                 if kind is int or entry.size:
                     _require_elements(size, axis, host.shape)
@@ -125,7 +121,7 @@ def read(
     for axis, entry in enumerate(index.axes):
         if type(entry) is not tuple:
             _require_elements(index.shape[axis], axis, aval.shape)
-    if index.advanced is None and (mode is not _FILL or all(type(entry) is tuple for entry in index.axes)):
+    if index.advanced is None and (mode is not _FILL or _is_inside(index, wrap)):
         at_once = index.simple and (int not in map(type, index.axes) or _staged())
         out = _sliced(x, index, wrap) if at_once else _dynamic_part(x, index, wrap)
         dropped = tuple([axis for axis, entry in enumerate(index.axes) if type(entry) is not tuple])
@@ -158,6 +154,16 @@ def _staged() -> bool:
             return True
         trace = trace.parent
     return False
+
+
+def _is_inside(index: Index, wrap: bool) -> bool:
+    """Whether all positions are known, and in range."""
+    if not index.simple:
+        return False
+    return all(
+        type(entry) is tuple or (-size if wrap else 0) <= entry < size
+        for entry, size in zip(index.axes, index.shape, strict=True)
+    )
 
 
 def nearest(position: int, size: int, wrap: bool = True) -> int:

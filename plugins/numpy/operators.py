@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes
+from primax.extend.core import Array, ExtendedArray, dtypes
 from primax.plugins import arithmetic, bitwise, comparison, structural
 from primax.plugins.numpy import (
     at,
@@ -20,9 +20,11 @@ from primax.plugins.numpy import (
     reductions,
     rounding,
     scans,
+    searching,
     shaping,
     sorting,
     statistics,
+    taking,
     triangles,
     ufuncs,
 )
@@ -128,6 +130,8 @@ def _item_size(x: Any) -> int:
 
 def _item(x: Any, *args: Any) -> Any:
     """The value as a Python scalar; with arguments, that of one element."""
+    if type(x) is ExtendedArray:
+        return x.__array__()
     value = x.concrete() if x.is_concrete else x
     if value is x:
         return x.__array__()
@@ -154,6 +158,10 @@ def _paired(x: Any, dtype: Any) -> Any:
     return x.reshape((*x.shape[:-1], x.shape[-1] // parts, parts))
 
 
+def _compress(x: Any, condition: Any, axis: int | None = None, **options: Any) -> Any:
+    return taking.compress(condition, x, axis, **options)
+
+
 OPERATORS: dict[str, Any] = {
     "pow": _power,
     "neg": ufuncs.negative,
@@ -174,7 +182,9 @@ OPERATORS: dict[str, Any] = {
     "argpartition": sorting.argpartition,
     "argsort": sorting.argsort,
     "astype": shaping.astype,
+    "choose": taking.choose,
     "clip": rounding.clip,
+    "compress": _compress,
     "conj": ufuncs.conjugate,
     "conjugate": ufuncs.conjugate,
     "copy": creation.copy,
@@ -187,6 +197,7 @@ OPERATORS: dict[str, Any] = {
     "max": reductions.max,
     "mean": statistics.mean,
     "min": reductions.min,
+    "nonzero": searching.nonzero,
     "prod": reductions.prod,
     "ptp": reductions.ptp,
     "ravel": shaping.ravel,
@@ -199,6 +210,7 @@ OPERATORS: dict[str, Any] = {
     "sum": reductions.sum,
     "swapaxes": shaping.swapaxes,
     "to_device": namespace.to_device,
+    "take": taking.take,
     "trace": triangles.trace,
     "transpose": shaping.transpose_method,
     "var": statistics.var,

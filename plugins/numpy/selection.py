@@ -6,6 +6,7 @@ from typing import Any
 
 from primax.extend.core import get_aval
 from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, promote
+from primax.plugins.numpy.searching import nonzero
 from primax.plugins.structural import select_n_p
 
 __all__ = ["select", "where"]
@@ -17,15 +18,16 @@ def choose(which: Any, x: Any, y: Any) -> Any:
     return select_n_p.bind(which, broadcast_to_shape(y, shape), broadcast_to_shape(x, shape))
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    """x where the condition holds, elsewhere y.
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """x where the condition holds, elsewhere y; of a condition alone, where it holds, as `nonzero` says.
 
     Args:
       condition: a boolean array; numbers other than zero count as true.
       x, y: arrays or numbers; all three are of shapes that broadcast together.
+      size, fill_value: those of `nonzero`, for a condition alone.
 
     Raises:
-      NotImplementedError: x and y are not given: the positions of what is true have no static number.
+      ValueError: one of x and y is given, but not the other; or both, and `size` or `fill_value` too.
       TypeError: an argument is no array and no number; the shapes do not broadcast.
 
     >>> import primax as px
@@ -34,10 +36,10 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     """
     if x is None or y is None:
         if x is None and y is None:
-            raise NotImplementedError(
-                "where: with one argument it is nonzero, which no active plugin supplies; give x and y too"
-            )
+            return nonzero(condition, size=size, fill_value=fill_value)
         raise ValueError("where: x and y must both be given or both be left out, got one of them")
+    if size is not None or fill_value is not None:
+        raise ValueError(f"where: size and fill_value are for a condition alone, got {size} and {fill_value}")
     aval_of("where", condition, "condition")
     return choose(*broadcast("where", [boolean(condition), *promote("where", x, y)]))
 

@@ -42,7 +42,6 @@ def test_selection_agrees_with_jax() -> None:
     }
     compare(calls, sample("float32"), sample("int32", seed=1))
     assert not pnp.array_equiv(pnp.ones((2, 3)), pnp.ones((2, 2)))
-    refuses(NotImplementedError, "where: with one argument it is nonzero", pnp.where, pnp.ones(2))
 
 
 def test_polynomials_agree_with_jax() -> None:
