@@ -9,6 +9,8 @@ import numpy as np
 
 from primax.core import config
 from primax.core.avals import AbstractToken, get_aval
+from primax.core.extended import ExtendedArray, has_extended_dtype, logical, physical, physical_aval
+from primax.interpreters import backend
 from primax.interpreters.foreign import TYPED, custom_call
 from primax.interpreters.ir_types import aval_to_ir_type
 from primax.interpreters.lowering import LoweringRuleContext
@@ -37,7 +39,7 @@ def emit_python_callback(
 
     Args:
       ctx: what the rule was called with.
-      callback: `(*arrays) -> results`, NumPy arrays, and whatever NumPy takes for an array.
+      callback: `(*arrays) -> results`, NumPy arrays or those of extended dtypes, and whatever NumPy takes for an array.
       token: what the call waits for, the token of an ordered effect; None if it waits for its operands only.
       operands: IR values.
       operand_avals: their types.
@@ -58,10 +60,14 @@ def emit_python_callback(
         raise NotImplementedError(f"{ctx.primitive}: programs for {module.platform!r} cannot call Python")
     wide = config.enable_x64.value
     ordered = token is not None
+    extended = any(map(has_extended_dtype, operand_avals))
 
     def call(*args: Any) -> Any:
+        given = args[1:] if ordered else args
         with config.enable_x64(wide):
-            found = callback(*(args[1:] if ordered else args))
+            if extended:
+                given = tuple(map(_element_array, given, operand_avals))
+            found = callback(*given)
             results = host_results(found, result_avals, label)
         return (None, *results) if ordered else results
 
@@ -85,10 +91,17 @@ def emit_python_callback(
     return (results[1:], results[0], call) if ordered else (results, None, call)
 
 
+def _element_array(x: Any, aval: Any) -> Any:
+    """The argument of a callback, which may be of an extended dtype."""
+    return logical(backend.put_value(x), aval) if has_extended_dtype(aval) else x
+
+
 def host_results(
     found: Sequence[Any], avals: Sequence[Any], label: Callable[[int], str] | None = None
 ) -> tuple[np.ndarray[Any, Any], ...]:
     """What a callback returned, as NumPy arrays of the promised types; 64-bit results are narrowed without x64.
+
+    Of results of extended dtypes these are the arrays of their elements.
 
     Raises:
       TypeError: it returned something else.
@@ -97,10 +110,10 @@ def host_results(
         raise TypeError(f"the number of arrays that the callback returns must be {len(avals)}, got {len(found)}")
     arrays = []
     for i, (x, aval) in enumerate(zip(found, avals, strict=True)):
-        array = np.asarray(x)
-        have = get_aval(array)
+        have = get_aval(x) if type(x) is ExtendedArray else get_aval(np.asarray(x))
         if have.shape != aval.shape or have.dtype != aval.dtype:
             name = f"output {i} of the callback" if label is None else label(i)
             raise TypeError(f"{name} must be {aval.str_short()}, got {have.str_short()}")
-        arrays.append(array if array.dtype == have.dtype else array.astype(have.dtype))
+        array, dtype = np.asarray(physical(x)), physical_aval(have).dtype
+        arrays.append(array if array.dtype == dtype else array.astype(dtype))
     return tuple(arrays)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primax.core.avals import get_aval
 from primax.core.extended import has_extended_dtype, physical_aval
 from primax.core.jaxpr import ClosedJaxpr
+from primax.core.protocol import protocol_of
 from primax.interpreters.batching import AxisData, batch_flat, to_dim
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -50,9 +52,16 @@ def _mapped(
 
     def over(*xs: Any) -> list[Any]:
         outs, found = batch_flat(fun, axis, xs, dims)
-        return [to_dim(x, axis.size, dim, to) for x, dim, to in zip(outs, found, wanted, strict=True)]
+        return [_with_axis(x, axis.size, dim, to) for x, dim, to in zip(outs, found, wanted, strict=True)]
 
     return over
+
+
+def _with_axis(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
+    """A value with the axis of elements where it belongs, or one of many equal ones where there is none."""
+    if wanted is None and dim is not None:
+        return protocol_of(get_aval(x)).index(x, 0, dim)
+    return to_dim(x, size, dim, wanted)
 
 
 def _axis_of_elements(aval: Any) -> int | None:

@@ -201,6 +201,7 @@ def _debug_callback_batch(args: Any, dims: Any, *, callback: Any, effect: core.E
     return [], []
 
 
+@mlir.physical_lowering
 def _debug_callback_lowering(ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, effect: core.Effect) -> Any:
     token = ctx.tokens_in[effect] if ctx.tokens_in else None
     _, after, _ = mlir.emit_python_callback(

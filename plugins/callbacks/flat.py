@@ -68,13 +68,14 @@ class OneByOne:
     result_avals: tuple[Any, ...]
 
     def __call__(self, *flat: Any) -> list[Any]:
-        given = [np.asarray(x) if m else x for x, m in zip(flat, self.mapped, strict=True)]
-        results = [np.empty((self.size, *aval.shape), aval.dtype) for aval in self.result_avals]
+        given = [_elements(x) if m else x for x, m in zip(flat, self.mapped, strict=True)]
+        types = map(core.physical_aval, self.result_avals)
+        results = [np.empty((self.size, *aval.shape), aval.dtype) for aval in types]
         for i in range(self.size):
             found = self.callback(*(x[i] if m else x for x, m in zip(given, self.mapped, strict=True)))
             for result, x in zip(results, mlir.host_results(found, self.result_avals, self.label), strict=True):
                 result[i] = x
-        return results
+        return list(map(_stack, results, self.result_avals))
 
     def label(self, i: int) -> str:
         """What messages call the `i`-th result."""
@@ -82,6 +83,18 @@ class OneByOne:
 
     def __repr__(self) -> str:
         return f"one_by_one({self.callback!r})"
+
+
+def _elements(x: Any) -> Any:
+    """What can be indexed for each element along the first axis of an argument."""
+    if type(x) is core.ExtendedArray:
+        return [core.ExtendedArray(backend.put_value(element), x.dtype) for element in np.asarray(x.base)]
+    return np.asarray(x)
+
+
+def _stack(elements: np.ndarray[Any, Any], aval: Any) -> Any:
+    """The inverse, for results of a type."""
+    return core.logical(backend.put_value(elements), aval) if core.has_extended_dtype(aval) else elements
 
 
 def one_by_one(
@@ -100,8 +113,10 @@ def mapped_in_front(args: Sequence[Any], dims: Sequence[Any]) -> tuple[int, list
     return size, [x if dim is None else batching.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)]
 
 
-def _as_array(x: Any) -> core.Array:
+def _as_array(x: Any) -> Any:
     """The argument of a callback as an array, on a CPU and without a weak type."""
+    if type(x) is core.ExtendedArray:
+        return x
     aval = core.get_aval(x)
     platform = backend.default_device().platform
     if type(x) is core.Array and not aval.weak_type and platform == "cpu":
@@ -121,7 +136,8 @@ def run_eagerly(callback: Any, args: Sequence[Any], result_avals: Sequence[Any])
     except Exception as error:
         raise core.XlaError(f"{type(error).__name__}: {error}") from error
     committed = any(type(x) is core.Array and x.committed for x in args)
-    return [backend.put_value(x, device=device if committed else None) for x in found]
+    arrays = [backend.put_value(x, device=device if committed else None) for x in found]
+    return list(map(core.logical, arrays, result_avals))
 
 
 def flat_call(callback: Any, args: Sequence[Any]) -> list[Any]:

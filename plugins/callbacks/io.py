@@ -109,6 +109,7 @@ def _io_callback_batch(args: Any, dims: Any, *, callback: Any, result_avals: Any
     return outs, [0] * len(outs)
 
 
+@mlir.physical_lowering
 def _io_callback_lowering(
     ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, result_avals: Any, ordered: bool
 ) -> Any:

@@ -84,6 +84,7 @@ def _pure_callback_batch(args: Any, dims: Any, *, callback: Any, result_avals: A
     return outs, [0] * len(outs)
 
 
+@mlir.physical_lowering
 def _pure_callback_lowering(ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, **params: Any) -> Any:
     results, _, _ = mlir.emit_python_callback(
         ctx, callback, None, args, ctx.avals_in, ctx.avals_out, has_side_effect=False, label=callback.label

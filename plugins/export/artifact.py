@@ -142,6 +142,7 @@ def _jvp(primals: Any, tangents: Any, *, artifact: Artifact) -> Any:
     return outs, [next(found) if g else ad.Zero.from_primal_value(o) for o, g in zip(outs, flags, strict=True)]
 
 
+@mlir.physical_lowering
 def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> list[Any]:
     platform = ctx.module_context.platform
     data = artifact.modules.get(platform)

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.random import KeyDType, find_prng_impl
 from primax.plugins.export.artifact import Artifact
 
 __all__ = ["from_bytes", "to_bytes"]
@@ -48,11 +49,22 @@ def _describe(artifact: Artifact, vjp_order: int, blobs: list[bytes]) -> dict[st
 
 
 def _aval_to_json(aval: Any) -> list[Any]:
-    return [list(aval.shape), aval.dtype.name, aval.weak_type]
+    return [list(aval.shape), _dtype_to_json(aval.dtype), aval.weak_type]
+
+
+def _dtype_to_json(dtype: Any) -> Any:
+    """The name of a dtype; of a dtype of keys that of their generator, in a list."""
+    if isinstance(dtype, KeyDType):
+        if not dtype.impl.is_registered:
+            raise ValueError(f"serialize: the generator of {dtype} must be registered by name, got {dtype.impl!r}")
+        return [dtype.impl.name]
+    return dtype.name
 
 
 def _aval_from_json(described: Any) -> core.ShapedArray:
     shape, dtype, weak_type = described
+    if isinstance(dtype, list):
+        return core.ShapedArray(shape, find_prng_impl(dtype[0], "deserialize").dtype)
     return core.ShapedArray(shape, np.dtype(getattr(ml_dtypes, dtype, dtype)), weak_type)
 
 

@@ -264,3 +264,31 @@ KEY = np.zeros(2, np.uint32)
 def test_a_wrong_argument_is_refused_and_named(keys, call, error, message):
     with pytest.raises(error, match=message):
         call(keys)
+
+
+def test_callbacks_receive_and_return_keys(keys, capfd):
+    struct = px.ShapeDtypeStruct((), keys.dtype)
+
+    def advance(key):
+        return px.pure_callback(lambda k: random.fold_in(k, 1), struct, key, vmap_method="sequential")
+
+    want = words(px.vmap(lambda key: random.fold_in(key, 1))(keys))
+    for run in (px.jit(advance), advance):
+        np.testing.assert_array_equal(words(run(keys[2])), want[2])
+    np.testing.assert_array_equal(words(px.jit(px.vmap(advance))(keys)), want)
+    px.jit(lambda key: px.debug.print("{}", key))(random.key(3))
+    px.effects_barrier()
+    assert capfd.readouterr().out == "Array((), dtype=key<fry>) overlaying:\n[0 3]\n"
+
+
+def test_exported_programs_take_and_return_keys(keys):
+    exported = px.export.export(px.jit(lambda key: (random.split(key), random.bits(key))))(keys[0])
+    new, bits = px.export.deserialize(exported.serialize()).call(keys[1])
+    np.testing.assert_array_equal(words(new), words(random.split(keys[1])))
+    assert int(bits) == int(random.bits(keys[1]))
+
+
+def test_numbers_to_sort_by_carry_keys_along(keys):
+    order, moved = px.lax.sort((np.array([5, 3, 4, 0, 1, 2]), keys), num_keys=1)
+    np.testing.assert_array_equal(order, np.arange(6))
+    np.testing.assert_array_equal(words(moved), words(keys)[[3, 4, 5, 1, 2, 0]])
