@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from primax.plugins.linalg import (
-    EigImplementation,
     EighImplementation,
+    EigImplementation,
     SvdAlgorithm,
     cholesky,
     cholesky_p,

@@ -11,6 +11,7 @@ from primax.plugins.linalg import general as _general
 from primax.plugins.linalg import householder as _householder
 from primax.plugins.linalg import orthogonal as _orthogonal
 from primax.plugins.linalg import positive as _positive
+from primax.plugins.linalg import pseudoinverse as _pseudoinverse
 from primax.plugins.linalg import singular as _singular
 from primax.plugins.linalg import solve as _solve
 from primax.plugins.linalg import symmetric as _symmetric
@@ -93,6 +94,7 @@ _PARTS = (
     _general,
     _tridiagonal,
     _updates,
+    _pseudoinverse,
 )
 
 

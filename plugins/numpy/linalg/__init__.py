@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from primax.plugins.numpy.linalg.determinants import SlogdetResult, det, slogdet
-from primax.plugins.numpy.linalg.equations import inv, solve, tensorinv, tensorsolve
-from primax.plugins.numpy.linalg.factorizations import cholesky
+from primax.plugins.numpy.linalg.equations import inv, lstsq, pinv, solve, tensorinv, tensorsolve
+from primax.plugins.numpy.linalg.factorizations import (
+    EighResult,
+    EigResult,
+    QRResult,
+    SVDResult,
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    qr,
+    svd,
+    svdvals,
+)
+from primax.plugins.numpy.linalg.norms import cond, matrix_norm, matrix_rank, norm, vector_norm
 from primax.plugins.numpy.linalg.products import (
     cross,
     diagonal,
@@ -19,22 +33,40 @@ from primax.plugins.numpy.linalg.products import (
 )
 
 __all__ = [
+    "EigResult",
+    "EighResult",
+    "QRResult",
+    "SVDResult",
     "SlogdetResult",
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
     "inv",
+    "lstsq",
     "matmul",
+    "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "matrix_transpose",
     "multi_dot",
+    "norm",
     "outer",
+    "pinv",
+    "qr",
     "slogdet",
     "solve",
+    "svd",
+    "svdvals",
     "tensordot",
     "tensorinv",
     "tensorsolve",
     "trace",
     "vecdot",
+    "vector_norm",
 ]

@@ -5,14 +5,23 @@ from __future__ import annotations
 from operator import index
 from typing import Any
 
-from primax.extend.core import get_aval
-from primax.plugins.linalg.matrices import eye
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins.linalg.matrices import adjoint, eye, real_dtype
+from primax.plugins.linalg.positive import symmetrize
+from primax.plugins.linalg.pseudoinverse import pinv_p
+from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.solve import by_lu
-from primax.plugins.numpy.linalg.operands import inexact, require_square, square, stacked
-from primax.plugins.numpy.shaping import moveaxis, reshaped
+from primax.plugins.numpy.creation import asarray, zeros
+from primax.plugins.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
+from primax.plugins.numpy.reductions import sum as sum_
+from primax.plugins.numpy.selection import where
+from primax.plugins.numpy.shaping import broadcast_to, moveaxis, reshaped
+from primax.plugins.numpy.ufuncs import conjugate, multiply, real
 from primax.plugins.structural.arguments import canonical_axis
 
-__all__ = ["inv", "solve", "tensorinv", "tensorsolve"]
+__all__ = ["inv", "lstsq", "pinv", "solve", "tensorinv", "tensorsolve"]
 
 
 def solve(a: Any, b: Any) -> Any:
@@ -63,6 +72,83 @@ def inv(a: Any) -> Any:
     a = square("inv", a)
     aval = get_aval(a)
     return by_lu(a, eye(aval.dtype, aval.shape))
+
+
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+    """The Moore-Penrose inverses of matrices.
+
+    Args:
+      a: matrices of shape (..., m, n).
+      rtol: singular values that are at most this times the greatest one are taken for zero; a number, or one for each
+        matrix. By default 10 max(m, n) times the spacing of numbers near 1.
+      hermitian: whether `a` is Hermitian.
+      rcond: another name of `rtol`.
+
+    Returns:
+      An array of shape (..., n, m).
+
+    Raises:
+      ValueError: the rank of `a` is below 2, or both `rtol` and `rcond` are given.
+    """
+    if rtol is not None and rcond is not None:
+        raise ValueError(f"pinv: one of rtol and rcond must be None, got {rtol} and {rcond}")
+    a = symmetrize("pinv", square("pinv", a)) if hermitian else matrices("pinv", a)
+    aval = get_aval(a)
+    dtype = real_dtype(aval.dtype)
+    given = rcond if rtol is None else rtol
+    if given is None:
+        given = 10 * max(aval.shape[-2:]) * float(dtypes.finfo(dtype).eps)
+    tolerance = broadcast_to(asarray(given, dtype), aval.shape[:-2])
+    return pinv_p.bind(a, tolerance, hermitian=bool(hermitian))
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tuple[Any, Any, Any, Any]:
+    """The X of the least norm among those that minimize the norm of a @ X - b.
+
+    Args:
+      a: a matrix of shape (m, n).
+      b: a vector of shape (m,), or a matrix of shape (m, k).
+      rcond: singular values below this times the greatest one are taken for zero; by default max(m, n) times the
+        spacing of numbers near 1, which is also what a negative one means.
+      numpy_resid: whether the sums of squares are empty where NumPy says so: if the rank is below n, or m <= n. Only
+        outside of `jit`.
+
+    Returns:
+      X, the sums of squares that remain, for each column, the rank of `a`, and its singular values.
+
+    Raises:
+      TypeError: `a` is no matrix, or `b` no vector or matrix.
+      ValueError: `a` and `b` differ in the number of rows.
+    """
+    a, b = inexact("lstsq", a, b)
+    x, y = get_aval(a).shape, get_aval(b).shape
+    if len(x) != 2 or len(y) not in (1, 2):
+        raise TypeError(f"lstsq: a must be a matrix and b a vector or a matrix, got shapes {x} and {y}")
+    if x[0] != y[0]:
+        raise ValueError(f"lstsq: a and b must have as many rows, got {x[0]} and {y[0]} for shapes {x} and {y}")
+    m, n = x
+    columns = b if len(y) == 2 else reshaped(b, (*y, 1))
+    dtype = real_dtype(get_aval(a).dtype)
+    eps = float(dtypes.finfo(dtype).eps)
+    if m and n:
+        s, u, vh = svd_p.bind(a, compute_uv=True, full_matrices=False, subset_by_index=None, algorithm=None)
+        least = asarray(eps * max(m, n) if rcond is None else rcond, dtype)
+        kept = (s > 0) & (s >= where(least < 0, eps, least) * s[0])
+        rank = sum_(kept, dtype=np.int32)
+        inverse = where(kept, 1 / where(kept, s, 1), 0)
+        found = adjoint(vh) @ (inverse[:, None] * (adjoint(u) @ columns))
+    else:
+        s, rank = zeros((0,), dtype), zeros((), np.int32)
+        found = zeros((n, get_aval(columns).shape[1]), get_aval(a).dtype)
+    if numpy_resid and (m <= n or int(rank) < n):
+        residuals = zeros((0,), dtype)
+    else:
+        residuals = sum_(_absolute_squares(columns - a @ found), axis=0)
+    return reshaped(found, (n,)) if len(y) == 1 else found, residuals, rank, s
+
+
+def _absolute_squares(x: Any) -> Any:
+    return real(multiply(x, conjugate(x)))
 
 
 def _size(shape: tuple[int, ...]) -> int:

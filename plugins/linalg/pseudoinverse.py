@@ -1,0 +1,134 @@
+"""The Moore-Penrose inverse of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, get_aval
+from primax.extend.interpreters import ad, mlir
+from primax.plugins import arithmetic, comparison, structural
+from primax.plugins.linalg.matrices import (
+    adjoint,
+    along_rows,
+    columns_at,
+    from_triangle,
+    front_batch,
+    full_like,
+    matmul,
+    real_dtype,
+    require_matrix,
+    require_square,
+    scaled,
+)
+from primax.plugins.linalg.sampling import dominant, positive, vary_diagonal
+from primax.plugins.linalg.singular import svd_p
+from primax.plugins.linalg.symmetric import eigh_p
+from primax.plugins.reductions import reduce_max_p
+from primax.plugins.sorting import sort_p
+
+__all__ = ["RULES", "hermitian_svd", "pinv_p"]
+
+pinv_p = core.Primitive("pinv")
+
+
+def hermitian_svd(a: Any) -> tuple[Any, Any, Any]:
+    """The singular value decomposition of Hermitian matrices by their eigenvectors: U, s descending, and V^H."""
+    v, w = eigh_p.bind(a, lower=True, sort_eigenvalues=True, subset_by_index=None, algorithm=None)
+    shape, rank = get_aval(w).shape, get_aval(w).ndim
+    places = structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=rank - 1)
+    keys = arithmetic.neg_p.bind(arithmetic.abs_p.bind(w)), w, places
+    key, w, order = sort_p.bind(*keys, dimension=rank - 1, is_stable=True, num_keys=1)
+    u = columns_at(v, order)
+    zeros = full_like(w, 0)
+    signs = structural.select_n_p.bind(comparison.lt_p.bind(w, zeros), full_like(w, 1), full_like(w, -1))
+    return u, arithmetic.neg_p.bind(key), adjoint(scaled(u, along_rows(signs, get_aval(v).shape)))
+
+
+def _abstract_eval(a: ShapedArray, rtol: ShapedArray, *, hermitian: bool) -> ShapedArray:
+    (require_square if hermitian else require_matrix)("pinv", a, "a")
+    if rtol.shape != a.shape[:-2] or rtol.dtype != real_dtype(a.dtype):
+        raise TypeError(
+            f"pinv: rtol must be {real_dtype(a.dtype)}, one number for each matrix, got {rtol.str_short()} for "
+            f"{a.str_short()}"
+        )
+    *batch, m, n = a.shape
+    return ShapedArray((*batch, n, m), a.dtype)
+
+
+def _pseudoinvert(a: Any, rtol: Any, *, hermitian: bool) -> Any:
+    if not get_aval(a).size:
+        *batch, m, n = get_aval(a).shape
+        return full_like(a, 0, (*batch, n, m))
+    if hermitian:
+        u, s, vh = hermitian_svd(a)
+    else:
+        s, u, vh = svd_p.bind(a, compute_uv=True, full_matrices=False, subset_by_index=None, algorithm=None)
+    greatest = reduce_max_p.bind(s, axes=(get_aval(s).ndim - 1,))
+    cutoff = arithmetic.mul_p.bind(rtol, greatest)
+    shape = get_aval(s).shape
+    dims = tuple(range(len(shape) - 1))
+    cutoff = structural.broadcast_in_dim_p.bind(cutoff, shape=shape, broadcast_dimensions=dims)
+    kept = comparison.gt_p.bind(s, cutoff)
+    inverse = arithmetic.div_p.bind(
+        get_aval(s).dtype.type(1), structural.select_n_p.bind(kept, full_like(s, np.inf), s)
+    )
+    v = adjoint(vh)
+    return matmul(scaled(v, along_rows(inverse, get_aval(v).shape)), adjoint(u))
+
+
+def _jvp(primals: Any, tangents: Any, *, hermitian: bool) -> Any:
+    """dP = - P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P, at a constant rank.
+
+    G. H. Golub and V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
+    variables separate, SIAM J. Numer. Anal. 10 (1973), equation 4.12.
+    """
+    (a, rtol), (t, _) = primals, tangents
+    p = pinv_p.bind(a, rtol, hermitian=hermitian)
+    if type(t) is ad.Zero:
+        return p, ad.Zero.from_primal_value(p)
+    if hermitian:
+        a, t = from_triangle(a), from_triangle(t)
+    m, n = get_aval(a).shape[-2:]
+    pt, th, ph = matmul(p, t), adjoint(t), adjoint(p)
+    change = arithmetic.neg_p.bind(matmul(pt, p))
+    if n < m or hermitian:
+        left = matmul(p, matmul(ph, th))
+        change = arithmetic.add_p.bind(change, arithmetic.sub_p.bind(left, matmul(matmul(left, a), p)))
+    if m < n or hermitian:
+        right = matmul(matmul(th, ph), p)
+        change = arithmetic.add_p.bind(change, arithmetic.sub_p.bind(right, matmul(p, matmul(a, right))))
+    return p, change
+
+
+def _samples() -> list[core.Sample]:
+    made: list[tuple[str, Any, bool]] = [
+        ("square", dominant((3, 3)), False),
+        ("tall", dominant((2, 3, 2)), False),
+        ("wide", dominant((2, 3), np.complex64), False),
+        ("hermitian", positive((3, 3)), True),
+    ]
+    return [
+        core.Sample(
+            [a, np.full(a.shape[:-2], 1e-5, np.float32)[()]],
+            {"hermitian": hermitian},
+            name,
+            constant=(1,),
+            vary=lambda args, k: [*vary_diagonal(args[:1], k), args[1]],
+            reference=lambda a, rtol, hermitian: np.linalg.pinv(a),
+        )
+        for name, a, hermitian in made
+    ]
+
+
+RULES = {
+    pinv_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "axis_batch": front_batch(pinv_p),
+        "lowering": mlir.lower_fun(_pseudoinvert, multiple_results=False),
+        "samples": [_samples],
+    }
+}
