@@ -65,7 +65,7 @@ class _Joined:
             directive = parts.pop(0)
             if directive in ("r", "c"):
                 row = concatenate([self._part(part) for part in parts], self._axis)
-                return reshaped(row, (1, -1) if directive == "r" else (-1, 1)) if row.ndim == 1 else row
+                return reshaped(row, (1, row.size) if directive == "r" else (row.size, 1)) if row.ndim == 1 else row
             return _Joined(*_directive(directive, self))[tuple(parts)]
         return concatenate([self._part(part) for part in parts], self._axis)
 

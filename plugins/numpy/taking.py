@@ -21,7 +21,7 @@ from primax.plugins.numpy.brackets import read_entries, resolve
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.indexing import read
 from primax.plugins.numpy.joining import stack
-from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, joint_shape, promote
+from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, joint_shape, promote, strong
 from primax.plugins.numpy.reductions import refuse_out
 from primax.plugins.numpy.scans import cumsum
 from primax.plugins.numpy.searching import around, inside, known, nonzero
@@ -242,8 +242,8 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
       a: an array.
       ind: their positions, integers.
       v: what is put there; repeated if there are fewer values than positions.
-      mode: what to do with positions out of range: 'wrap' goes around, 'clip' takes the nearest; by default they are
-        left out, and negative ones count from the end.
+      mode: what to do with positions out of range: 'wrap' goes around, 'clip' takes the nearest, which is 0 for
+        negative ones; by default the nearest is taken once negative ones have been counted from the end.
       inplace: False.
 
     Raises:
@@ -272,7 +272,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     if not count or not given or not aval.size:
         return asarray(a)
     values = take(values, np.arange(count) % given) if given != count else values
-    return reshaped(Reference(ravel(a), reshaped(position, (count,))).set(values), aval.shape)
+    return reshaped(Reference(ravel(a), reshaped(position, (count,))).set(values, mode="clip"), aval.shape)
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
@@ -349,7 +349,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         raise ValueError(f"choose: mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
     number, *arrays = broadcast("choose", [number, *promote("choose", *arrays)], scalars=False)
     place = reshaped(number, (1, *get_aval(number).shape))
-    return reshaped(take_along_axis(stack(arrays), place, 0, "promise_in_bounds"), get_aval(number).shape)
+    found = take_along_axis(stack(arrays), place, 0, "promise_in_bounds")
+    return strong(reshaped(found, get_aval(number).shape))
 
 
 def compress(

@@ -1,0 +1,209 @@
+"""take, take_along_axis, put and their kin, nonzero and positions, against jax.numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpycheck import compare, refuses
+
+import primax as px
+import primax.numpy as pnp
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+X = np.linspace(-1, 2, 12, dtype=np.float32).reshape(3, 4)
+POSITIONS = np.int32([[0, -1, 7], [2, -9, 1]])
+WHICH = np.int32([2, 0, 1, 1])
+
+
+def test_take_agrees_with_jax() -> None:
+    calls: dict[str, Any] = {
+        f"{axis} {mode}": lambda m, x, i, axis=axis, mode=mode: m.take(x, i, axis, mode=mode)
+        for axis in (None, 0, -1)
+        for mode in (None, "fill", "wrap", "clip")
+    }
+    calls |= {
+        "one": lambda m, x, i: m.take(x, 2, 1),
+        "beyond": lambda m, x, i: m.take(x, -9, 1, fill_value=5.0),
+        "known": lambda m, x, i: m.take(x, POSITIONS, 1, fill_value=5),
+        "integers": lambda m, x, i: m.take(x.astype("int32"), i, 1),
+        "bytes": lambda m, x, i: m.take(x.astype("uint8"), i, 1),
+        "truths": lambda m, x, i: m.take(x > 0, i, 1),
+        "nothing": lambda m, x, i: m.take(x[:0], i[0, :0], 0),
+        "method": lambda m, x, i: x.take(i, 0, mode="clip"),
+        "raise": lambda m, x, i: m.take(x, i, mode="raise"),
+        "no mode": lambda m, x, i: m.take(x, i, mode="foo"),
+        "floats": lambda m, x, i: m.take(x, x),
+        "axis": lambda m, x, i: m.take(x, i, 2),
+        "out of nothing": lambda m, x, i: m.take(x[:0], i, 0),
+    }
+    compare(calls, X, POSITIONS)
+
+
+def test_elements_are_taken_and_put_along_axes_as_in_jax() -> None:
+    calls: dict[str, Any] = {
+        f"{shape} {axis} {mode}": lambda m, x, i, shape=shape, axis=axis, mode=mode: m.take_along_axis(
+            x[: shape[2]], i.reshape(-1)[: shape[0] * shape[1]].reshape(shape[:2]), axis, mode=mode
+        )
+        for shape, axis in (((3, 2, 3), 1), ((1, 3, 3), 1), ((3, 1, 3), 1), ((2, 4, 3), 0), ((3, 2, 1), 1))
+        for mode in (None, "clip", "promise_in_bounds")
+        if i_size(shape) <= 8
+    }
+    calls |= {
+        "raveled": lambda m, x, i: m.take_along_axis(x, i[0], None, fill_value=3.0),
+        "not wrapped": lambda m, x, i: m.take_along_axis(x, i[:, :1].T, 0, wrap_negative_indices=False),
+        "none": lambda m, x, i: m.take_along_axis(x, i.reshape(4, 2).T[:0], 0),
+        "ranks": lambda m, x, i: m.take_along_axis(x, i[0], 1),
+        "floats": lambda m, x, i: m.take_along_axis(x, x, 1),
+        "mode": lambda m, x, i: m.take_along_axis(x, i[:1], 1, mode="wrap"),
+        "put": lambda m, x, i: m.put_along_axis(x, i[:1, :2], 9, 1, inplace=False),
+        "put rows": lambda m, x, i: m.put_along_axis(x, i.reshape(2, 4)[:1], x[:1], 0, inplace=False, mode="clip"),
+        "put raveled": lambda m, x, i: m.put_along_axis(x, i[0, :2], x[0, :2], None, inplace=False),
+        "in place": lambda m, x, i: m.put_along_axis(x, i[:1, :2], 9, 1),
+        "put floats": lambda m, x, i: m.put_along_axis(x, x, 9, 1, inplace=False),
+    }
+    compare(calls, X, np.int32([[0, -1, 7, 2], [2, -9, 1, 0]]))
+
+
+def i_size(shape: tuple[int, ...]) -> int:
+    return shape[0] * shape[1]
+
+
+def test_put_place_and_choose_agree_with_jax() -> None:
+    compare(
+        {
+            **{
+                f"put {mode}": lambda m, x, i, k, mode=mode: m.put(x, i, x[0, :2], mode=mode, inplace=False)
+                for mode in ("wrap", "raise", "foo")
+            },
+            "put": lambda m, x, i, k: m.put(x, m.array([0, -1, 50]), x[0], inplace=False),
+            "put clip": lambda m, x, i, k: m.put(x, m.array([3, 50]), x[0], "clip", inplace=False),
+            "put nothing": lambda m, x, i, k: m.put(x, i, x[:0], inplace=False),
+            "put in place": lambda m, x, i, k: m.put(x, i, 1.0),
+            "place": lambda m, x, i, k: m.place(x, x > 0, x[0, :3], inplace=False),
+            "place none": lambda m, x, i, k: m.place(x, x > 0, x[:0], inplace=False),
+            "place elsewhere": lambda m, x, i, k: m.place(x, x[0] > 0, x[0], inplace=False),
+            "choose": lambda m, x, i, k: m.choose(k, (x[0], 7, x), mode="clip"),
+            "choose wrap": lambda m, x, i, k: m.choose(k + 2, (x[0], x[1], x[2]), mode="wrap"),
+            "choose array": lambda m, x, i, k: m.choose(k - 1, x, mode="clip"),
+            "choose method": lambda m, x, i, k: k.choose((1, 2, 3), mode="clip"),
+            "choose raise": lambda m, x, i, k: m.choose(k, (1, 2, 3)),
+            "choose beyond": lambda m, x, i, k: m.choose(WHICH, (x[0], x[1])),
+            "choose foo": lambda m, x, i, k: m.choose(k, (1, 2, 3), mode="foo"),
+        },
+        X,
+        POSITIONS,
+        WHICH,
+    )
+    assert np.array_equal(pnp.choose(WHICH, (X[0], X[1], 1.5)), np.choose(WHICH, (X[0], X[1], np.float32(1.5))))
+
+
+def test_what_a_condition_selects_agrees_with_jax() -> None:
+    some = np.array([True, False, True])
+    compare(
+        {
+            "size": lambda m, x: m.compress(x[:, 0] < 0, x, axis=0, size=2, fill_value=7),
+            "short": lambda m, x: m.compress(x[:2, 0] < 0, x, axis=0, size=1),
+            "matrix": lambda m, x: m.compress(x, x, axis=0),
+            "traced": lambda m, x: m.compress(x[0] > 0, x, axis=1),
+            "extract": lambda m, x: m.extract(x > 0.5, x, size=7, fill_value=-1),
+            "extract few": lambda m, x: m.extract(x > 0.5, x, size=2),
+        },
+        X,
+    )
+    x = pnp.asarray(X)
+    assert np.array_equal(px.jit(lambda x: x.compress(some, axis=0))(x), X[some])
+    assert np.array_equal(pnp.compress(some, x), X.ravel()[:3][some])
+    assert np.array_equal(pnp.compress(np.array([1, 0, 1, 0]), x, axis=0), X[some])
+    assert np.array_equal(pnp.extract(x > 0.5, x), X[X > 0.5])
+    refuses(ValueError, "must not hold beyond the length of the axis, 3, got length 4", pnp.compress, np.ones(4), x, 0)
+
+
+def test_positions_of_what_is_not_zero_agree_with_jax() -> None:
+    x = np.int32([[0, 3, 0], [5, 0, -1]])
+    compare(
+        {
+            "exactly": lambda m, x: m.nonzero(x, size=3),
+            "fewer": lambda m, x: m.nonzero(x, size=2),
+            "more": lambda m, x: m.nonzero(x, size=5),
+            "filled": lambda m, x: m.nonzero(x, size=5, fill_value=-1),
+            "each filled": lambda m, x: m.nonzero(x, size=5, fill_value=(7, 8)),
+            "none": lambda m, x: m.nonzero(x, size=0),
+            "of nothing": lambda m, x: m.nonzero(x[:0], size=2),
+            "method": lambda m, x: x[0].nonzero(size=2, fill_value=9),
+            "where": lambda m, x: m.where(x > 1, size=4, fill_value=-2),
+            "argwhere": lambda m, x: m.argwhere(x, size=4, fill_value=-2),
+            "argwhere of a vector": lambda m, x: m.argwhere(x[0], size=2),
+            "flat": lambda m, x: m.flatnonzero(x, size=5, fill_value=50),
+            "of rank 0": lambda m, x: m.argwhere(np.float32(3.0)),
+            "mask": lambda m, x: (m.mask_indices(3, m.triu, 1), m.mask_indices(3, m.tril, size=8)),
+            "no size": lambda m, x: m.nonzero(x),
+            "scalar": lambda m, x: m.nonzero(x[0, 0], size=1),
+            "fills": lambda m, x: m.nonzero(x, size=5, fill_value=(1, 2, 3)),
+            "fill vector": lambda m, x: m.nonzero(x[0], size=5, fill_value=m.array([3])),
+            "too much": lambda m, x: m.where(x, x, x, size=3),
+        },
+        x,
+    )
+    for ours, theirs in ((pnp.nonzero, np.nonzero), (pnp.argwhere, np.argwhere), (pnp.flatnonzero, np.flatnonzero)):
+        assert np.array_equal(ours(pnp.asarray(x)), theirs(x))
+    rows, columns = pnp.where(x > 0)
+    assert (rows.tolist(), columns.tolist()) == ([0, 1], [1, 0])
+
+
+def test_positions_are_raveled_and_unraveled_as_in_jax() -> None:
+    rows, columns = np.int32([0, 1, 2]), np.int32([0, 3, -1])
+    compare(
+        {
+            **{
+                f"ravel {mode}": lambda m, i, j, mode=mode: m.ravel_multi_index((i, j), (2, 3), mode=mode)
+                for mode in ("wrap", "clip", "foo", "raise")
+            },
+            "order": lambda m, i, j: m.ravel_multi_index((i, j), (2, 3), order="F", mode="clip"),
+            "beyond": lambda m, i, j: m.ravel_multi_index((np.int32([0, 2]), np.int32([2, 0])), (2, 3)),
+            "floats": lambda m, i, j: m.ravel_multi_index((i * 1.0, j), (2, 3), mode="clip"),
+            "no order": lambda m, i, j: m.ravel_multi_index((i, j), (2, 3), order="K", mode="clip"),
+            "unravel": lambda m, i, j: m.unravel_index(m.array([0, 5, 6, 100, -1, -6, -7]), (2, 3)),
+            "unravel 3": lambda m, i, j: m.unravel_index(i * 7, (2, 3, 4)),
+            "unravel vector": lambda m, i, j: m.unravel_index(i, 2),
+            "unravel nothing": lambda m, i, j: m.unravel_index(i, ()),
+        },
+        rows,
+        columns,
+    )
+    assert pnp.ravel_multi_index((np.int32([0, 1]), np.int32([2, 0])), (2, 3)).tolist() == [2, 3]
+    with pytest.raises(ValueError, match=r"one array per axis, got 1 for dims \(2, 3\)"):
+        pnp.ravel_multi_index((rows,), (2, 3))
+
+
+def test_brackets_join_as_in_numpy() -> None:
+    x, y = np.float32([1, 2]), np.float32([[3], [4]])
+    for ours, theirs in ((pnp.r_, np.r_), (pnp.c_, np.c_)):
+        for key in (
+            (slice(1, 3), x, 5.0),
+            (slice(0, 1, 5j), 2.0),
+            x,
+            ("0,2", x, x),
+            ("1,2,0", x, x),
+            ("-1", x, x),
+            ("0,3,-1", x, x),
+            ("0,3,1", x, x),
+        ):
+            assert np.array_equal(ours[key], np.asarray(theirs[key])), key
+    assert np.array_equal(pnp.c_[y, y], np.c_[y, y])
+    assert pnp.r_["r", x, x].tolist() == [[1, 2, 1, 2]]
+    assert pnp.r_["c", x, x].tolist() == [[1], [2], [1], [2]]
+    refuses(ValueError, "a string must be 'r', 'c' or up to three integers, got 'foo'", pnp.r_.__getitem__, ("foo", 1))
+    refuses(ValueError, "must be the first entry", pnp.r_.__getitem__, (1, "r"))
+
+
+def test_masks_work_where_their_values_are_known() -> None:
+    x = pnp.asarray(X)
+    total, slope = px.value_and_grad(lambda x: (x[x > 0] ** 2).sum() + x.at[x < 0].set(0.0).sum())(x)
+    positive = X[X > 0]
+    assert np.isclose(total, (positive**2).sum() + positive.sum(), rtol=1e-5)
+    np.testing.assert_allclose(slope, np.where(X > 0, 2 * X + 1, 0), rtol=1e-6)
+    rows, columns = pnp.ix_(pnp.array([True, False, True]), pnp.array([1, 2]))
+    assert np.array_equal(x[rows, columns], X[np.ix_([0, 2], [1, 2])])
