@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from operator import index
 from typing import Any
 
@@ -20,6 +19,7 @@ from primax.plugins.numpy.shaping import moveaxis
 from primax.plugins.numpy.statistics import mean
 from primax.plugins.numpy.ufuncs import add, conjugate, divide, imag, multiply, real, square
 from primax.plugins.scipy.signal.detrending import detrend as without_trend
+from primax.plugins.scipy.signal.windows import named_window
 from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["csd", "istft", "stft", "welch"]
@@ -51,7 +51,8 @@ def welch(
     Args:
       x: an array, not empty.
       fs: how many samples there are in a unit of time.
-      window: what segments are multiplied by: a NumPy array, or what `scipy.signal.get_window` takes.
+      window: what segments are multiplied by: a NumPy array, the name of a window, or a tuple of a name and its
+        parameters, such as `("kaiser", 4.0)`.
       nperseg: the length of a segment; None for that of the window if it is an array, else 256. It is at most that of
         the signal.
       noverlap: how many samples two segments share; half a segment if None.
@@ -282,7 +283,7 @@ def _windowing(function: str, size: int, window: Any, nperseg: Any, noverlap: An
         raise ValueError(f"{function}: nperseg must be positive, got {nperseg}")
     if isinstance(window, str | tuple):
         length = min(256 if nperseg is None else index(nperseg), size)
-        win = np.asarray(import_module("scipy.signal").get_window(window, length))
+        win = named_window(function, window, length)
     else:
         win = np.asarray(window)
         if win.ndim != 1 or not 1 <= len(win) <= size:

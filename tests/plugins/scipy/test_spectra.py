@@ -10,6 +10,7 @@ import pytest
 from rulecheck import assert_close, check_grad
 
 import primax as px
+from primax.plugins.scipy.signal.windows import named_window
 from primax.scipy import signal
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
@@ -101,7 +102,28 @@ def test_power_is_differentiated() -> None:
     check_grad(px.jit(lambda x: signal.istft(signal.stft(x**2, nperseg=4)[2], nperseg=4)[1]), x)
 
 
+WINDOWS = [
+    *("boxcar", "hann", "hamming", "blackman", "blackmanharris", "nuttall", "flattop", "barthann", "bartlett"),
+    *("bohman", "lanczos", "tukey", "exponential", "hann_periodic"),
+    *(("kaiser", 4.0), ("tukey", 0.3), ("tukey", 0.0), ("general_hamming", 0.7), ("gaussian", 3.0)),
+    *(("general_gaussian", 1.5, 2.0), ("exponential", None, 3.0)),
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_windows_are_scipys(window: Any) -> None:
+    for length in (1, 2, 7, 8):
+        want = pytest.importorskip("scipy.signal").get_window(window, length)
+        np.testing.assert_allclose(named_window("welch", window, length), want, atol=1e-12)
+
+
 REFUSED = {
+    "a window": (lambda x: signal.welch(x, window="some"), "welch: window must be an array or one of .* got 'some'"),
+    "no window": (lambda x: signal.welch(x, window=()), r"welch: window must be an array or one of .* got \(\)"),
+    "parameters": (
+        lambda x: signal.welch(x, window="kaiser"),
+        "welch: window must have the parameters that kaiser needs, got 'kaiser'",
+    ),
     "scaling": (lambda x: signal.welch(x, scaling="some"), "welch: scaling must be 'density' .* got 'some'"),
     "average": (lambda x: signal.csd(x, x, average="mode"), "csd: average must be 'mean' or 'median', got 'mode'"),
     "nothing": (lambda x: signal.welch(x[:, :0]), r"welch: x must not be empty, got f32\[2,0\]"),
