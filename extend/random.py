@@ -163,7 +163,7 @@ def define_prng_impl(
     for argument, text in (("name", name), ("tag", tag)):
         if not isinstance(text, str) or not text:
             raise TypeError(f"define_prng_impl: {argument} must be a non-empty string, got {text!r}")
-    return PRNGImpl(shape, name=name, tag=tag, **functions)
+    return PRNGImpl(shape, seed, split, random_bits, fold_in, name, tag)
 
 
 _named: dict[str, PRNGImpl] = {}
@@ -237,7 +237,7 @@ def random_seed(seeds: Any, impl: Any = None) -> Any:
       TypeError: `seeds` are not integers.
       OverflowError: a Python int does not fit 64 bits.
     """
-    return primitives["random_seed"].bind(canonical_seeds(seeds, "random_seed"), impl=find_prng_impl(impl))
+    return _bind("random_seed", canonical_seeds(seeds, "random_seed"), impl=find_prng_impl(impl))
 
 
 def seed_with_impl(impl: Any, seed: Any) -> Any:
@@ -300,13 +300,13 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
 
 
 def _bind(name: str, *args: Any, **params: Any) -> Any:
-    return primitives[name].bind(*args, **params)
+    return getattr(primitives, f"{name}_p").bind(*args, **params)
 
 
 def __getattr__(name: str) -> Any:
     """What plugins define: the primitive of threefry2x32, and the generators that primax has."""
     if name == "threefry2x32_p":
-        return primitives["threefry2x32"]
+        return getattr(primitives, name)
     if name in _BUILT_IN:
         return find_prng_impl(_BUILT_IN[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
