@@ -15,6 +15,7 @@ from primax.plugins.random import (
     wrap_key_data,
 )
 from primax.plugins.random.choices import permutation
+from primax.plugins.random.counts import binomial, multinomial, poisson
 from primax.plugins.random.gamma_family import (
     ball,
     beta,
@@ -41,12 +42,14 @@ from primax.plugins.random.inversion import (
 )
 from primax.plugins.random.normal import double_sided_maxwell, lognormal, maxwell, normal, truncated_normal, wald
 from primax.plugins.random.uniform import uniform
+from primax.plugins.random.vectors import orthogonal
 
 __all__ = [
     "PRNGKey",
     "ball",
     "bernoulli",
     "beta",
+    "binomial",
     "bits",
     "cauchy",
     "chisquare",
@@ -69,9 +72,12 @@ __all__ = [
     "logistic",
     "lognormal",
     "maxwell",
+    "multinomial",
     "normal",
+    "orthogonal",
     "pareto",
     "permutation",
+    "poisson",
     "rademacher",
     "randint",
     "rayleigh",
