@@ -16,8 +16,7 @@ from primax.plugins.arithmetic import neg_p
 from primax.plugins.bitwise import and_p, or_p, shift_left_p, shift_right_arithmetic_p, xor_p
 from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.elementwise import ORDERED
-from primax.plugins.positions import RULES as _POSITION_RULES
-from primax.plugins.positions import take_along_p
+from primax.plugins.indexing.taking import take_along
 from primax.plugins.sampling import array_samples, numbers, samples
 from primax.plugins.structural import (
     bitcast_convert_type_p,
@@ -216,7 +215,7 @@ def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, n
     places = iota_p.bind(dtype=_position_dtype(shape[dimension]), shape=shape, dimension=dimension)
     *outs, order = sort_p.bind(*primals, places, **params)
     moved = [
-        ad.Zero.from_primal_value(out) if type(t) is ad.Zero else take_along_p.bind(t, order, axis=dimension)
+        ad.Zero.from_primal_value(out) if type(t) is ad.Zero else take_along(t, order, dimension)
         for t, out in zip(tangents, outs, strict=True)
     ]
     return outs, moved
@@ -330,7 +329,7 @@ def _sort_packed(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> li
         (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=True, num_keys=1)
         low = and_p.bind(packed, np.int64(2**31 - 1))
         order = convert_element_type_p.bind(low, new_dtype=np.dtype(np.int32), weak_type=False)
-    return [take_along_p.bind(x, order, axis=dimension) for x in xs]
+    return [take_along(x, order, dimension) for x in xs]
 
 
 _by_packed_keys = mlir.lower_fun(_sort_packed)
@@ -375,7 +374,7 @@ def _top_k_abstract_eval(operand: ShapedArray, *, k: int, axis: int) -> list[Sha
 def _top_k_jvp(primals: Any, tangents: Any, *, k: int, axis: int) -> Any:
     values, positions = top_k_p.bind(*primals, k=k, axis=axis)
     (t,) = tangents
-    moved = ad.Zero.from_primal_value(values) if type(t) is ad.Zero else take_along_p.bind(t, positions, axis=axis)
+    moved = ad.Zero.from_primal_value(values) if type(t) is ad.Zero else take_along(t, positions, axis)
     return [values, positions], [moved, ad.Zero.from_primal_value(positions)]
 
 
@@ -426,8 +425,6 @@ def _greatest(x: Any, *, k: int, axis: int) -> list[Any]:
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for primitive, rules in _POSITION_RULES.items():
-        registry.define(primitive, **rules)
     registry.define(
         sort_p,
         abstract_eval=_sort_abstract_eval,

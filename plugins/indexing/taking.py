@@ -7,13 +7,13 @@ from typing import Any
 
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.plugins.arithmetic import rem_p
-from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode
+from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, as_scatter
 from primax.plugins.indexing.positions import from_the_end
-from primax.plugins.indexing.primitives import gather_p
+from primax.plugins.indexing.primitives import gather_p, scatter_p
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, convert_element_type_p, zeros_of
 from primax.plugins.structural.arguments import canonical_axes
 
-__all__ = ["along", "index_take", "take_along"]
+__all__ = ["along", "index_take", "put_along", "take_along"]
 
 
 def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
@@ -93,4 +93,30 @@ def take_along(x: Any, positions: Any, axis: int, unique: bool = False) -> Any:
         unique_indices=unique,
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
         fill_value=None,
+    )
+
+
+def put_along(x: Any, positions: Any, axis: int, size: int) -> Any:
+    """The transpose of `take_along`: elements at positions along an axis, in an array of zeros.
+
+    Args:
+      x: the elements.
+      positions: where they go, integers in an array of the shape of `x`; no two of a row are equal.
+      axis: the axis.
+      size: the length that the result has along it.
+    """
+    aval = get_aval(x)
+    shape = aval.shape
+    zeros = zeros_of(ShapedArray((*shape[:axis], size, *shape[axis + 1 :]), aval.dtype))
+    if 0 in shape:
+        return zeros
+    rank = len(shape)
+    return scatter_p.bind(
+        zeros,
+        broadcast_in_dim_p.bind(positions, shape=(*shape, 1), broadcast_dimensions=tuple(range(rank))),
+        x,
+        dimension_numbers=as_scatter(along(rank, axis)),
+        indices_are_sorted=False,
+        unique_indices=True,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
     )

@@ -12,6 +12,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, structural
+from primax.plugins.indexing.taking import take_along
 from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call, letter, unless_failed
 from primax.plugins.linalg.matrices import (
     adjoint,
@@ -27,7 +28,6 @@ from primax.plugins.linalg.matrices import (
 )
 from primax.plugins.linalg.sampling import dominant, vary_diagonal
 from primax.plugins.linalg.solve import by_lu
-from primax.plugins.positions import take_along_p
 from primax.plugins.reductions import argmax_p
 
 __all__ = [
@@ -222,7 +222,7 @@ def _at(x: Any, places: Any) -> Any:
     """For each column of matrices its element in a given row."""
     rank = len(get_aval(x).shape)
     rows = structural.expand_dims(places, (rank - 2,))
-    return structural.squeeze_p.bind(take_along_p.bind(x, rows, axis=rank - 2), dimensions=(rank - 2,))
+    return structural.squeeze_p.bind(take_along(x, rows, rank - 2), dimensions=(rank - 2,))
 
 
 def _eig_cpu_lowering(

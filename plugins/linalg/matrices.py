@@ -12,7 +12,7 @@ from primax.extend.interpreters import batching
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.dot import dot_general_p
 from primax.plugins.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
-from primax.plugins.positions import put_along_p, take_along_p
+from primax.plugins.indexing.taking import put_along, take_along
 from primax.plugins.precision import Precision
 
 __all__ = [
@@ -239,19 +239,19 @@ def picked(x: Any, subset: tuple[int, int], axis: int) -> Any:
 
 def rows_at(x: Any, permutation: Any) -> Any:
     """Matrices with their rows permuted: row i is row `permutation[i]` of `x`."""
-    return take_along_p.bind(x, along_columns(permutation, get_aval(x).shape), axis=len(get_aval(x).shape) - 2)
+    return take_along(x, along_columns(permutation, get_aval(x).shape), len(get_aval(x).shape) - 2)
 
 
 def columns_at(x: Any, permutation: Any) -> Any:
     """Matrices with their columns permuted: column i is column `permutation[i]` of `x`."""
     shape = get_aval(x).shape
-    return take_along_p.bind(x, along_rows(permutation, shape), axis=len(shape) - 1)
+    return take_along(x, along_rows(permutation, shape), len(shape) - 1)
 
 
 def rows_to(x: Any, permutation: Any) -> Any:
     """Matrices with their rows permuted back: row `permutation[i]` is row i of `x`."""
     shape = get_aval(x).shape
-    return put_along_p.bind(x, along_columns(permutation, get_aval(x).shape), axis=len(shape) - 2, size=shape[-2])
+    return put_along(x, along_columns(permutation, shape), len(shape) - 2, shape[-2])
 
 
 def columns_merged(primitive: Any, known: Sequence[Any], b: Any, dim: int, free: int, **params: Any) -> Any:

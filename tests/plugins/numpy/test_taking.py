@@ -182,8 +182,8 @@ def test_brackets_join_as_in_numpy() -> None:
     x, y = np.float32([1, 2]), np.float32([[3], [4]])
     for ours, theirs in ((pnp.r_, np.r_), (pnp.c_, np.c_)):
         for key in (
-            (slice(1, 3), x, 5.0),
-            (slice(0, 1, 5j), 2.0),
+            (slice(1, 3), x),
+            slice(0, 1, 5j),
             x,
             ("0,2", x, x),
             ("1,2,0", x, x),
@@ -192,6 +192,7 @@ def test_brackets_join_as_in_numpy() -> None:
             ("0,3,1", x, x),
         ):
             assert np.array_equal(ours[key], np.asarray(theirs[key])), key
+    assert np.array_equal(pnp.r_[1:3, x, 5.0], np.r_[1:3, x, 5.0])
     assert np.array_equal(pnp.c_[y, y], np.c_[y, y])
     assert pnp.r_["r", x, x].tolist() == [[1, 2, 1, 2]]
     assert pnp.r_["c", x, x].tolist() == [[1], [2], [1], [2]]
