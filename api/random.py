@@ -14,7 +14,7 @@ from primax.plugins.random import (
     split,
     wrap_key_data,
 )
-from primax.plugins.random.choices import permutation
+from primax.plugins.random.choices import categorical, choice, permutation
 from primax.plugins.random.counts import binomial, multinomial, poisson
 from primax.plugins.random.gamma_family import (
     ball,
@@ -42,7 +42,7 @@ from primax.plugins.random.inversion import (
 )
 from primax.plugins.random.normal import double_sided_maxwell, lognormal, maxwell, normal, truncated_normal, wald
 from primax.plugins.random.uniform import uniform
-from primax.plugins.random.vectors import orthogonal
+from primax.plugins.random.vectors import multivariate_normal, orthogonal
 
 __all__ = [
     "PRNGKey",
@@ -51,8 +51,10 @@ __all__ = [
     "beta",
     "binomial",
     "bits",
+    "categorical",
     "cauchy",
     "chisquare",
+    "choice",
     "clone",
     "dirichlet",
     "double_sided_maxwell",
@@ -73,6 +75,7 @@ __all__ = [
     "lognormal",
     "maxwell",
     "multinomial",
+    "multivariate_normal",
     "normal",
     "orthogonal",
     "pareto",
