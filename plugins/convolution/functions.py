@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend.core import get_aval
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
 from primax.plugins.convolution.padding import dilated, explicit_padding, transposed_padding
-from primax.plugins.convolution.primitive import conv_general_dilated, shape_of
+from primax.plugins.convolution.primitive import check_steps, conv_general_dilated, shape_of
 from primax.plugins.dot import dot_general
 from primax.plugins.structural import rev, transpose
 from primax.plugins.structural.arguments import integers
@@ -129,17 +129,18 @@ def conv_transpose(
     kernel = tuple(numbers.rhs_spec)
     steps = integers(strides, "conv_transpose", "strides")
     holes = (1,) * (rank - 2) if rhs_dilation is None else integers(rhs_dilation, "conv_transpose", "rhs_dilation")
-    if len(steps) != rank - 2 or len(holes) != rank - 2:
-        raise ValueError(
-            "conv_transpose: strides and rhs_dilation must have one entry for each spatial dimension, "
-            f"got {steps} and {holes} for {rank - 2}"
-        )
+    check_steps("conv_transpose", rank - 2, strides=steps, rhs_dilation=holes)
     window = [dilated(rhs_shape[d], step) for d, step in zip(kernel[2:], holes, strict=True)]
     if isinstance(padding, str) and padding.upper() in ("SAME", "VALID"):
-        kind = padding.upper()
-        padding = [transposed_padding(size, step, kind) for size, step in zip(window, steps, strict=True)]
+        full = padding.upper() == "VALID"
+        padding = [transposed_padding(size, step, full) for size, step in zip(window, steps, strict=True)]
     elif use_consistent_padding:
         padding = explicit_padding(padding, "conv_transpose")
+        if len(padding) != rank - 2:
+            raise ValueError(
+                "conv_transpose: padding must have one pair for each spatial dimension, "
+                f"got {len(padding)} in {padding} for {rank - 2}"
+            )
         padding = [(size - 1 - low, size - 1 - high) for size, (low, high) in zip(window, padding, strict=True)]
     if transpose_kernel:
         rhs = rev(rhs, kernel[2:])
@@ -194,6 +195,11 @@ def conv_general_dilated_patches(
     """
     window = integers(filter_shape, "conv_general_dilated_patches", "filter_shape")
     shape = shape_of(lhs)
+    if len(window) != len(shape) - 2:
+        raise ValueError(
+            "conv_general_dilated_patches: filter_shape must have one entry for each spatial dimension of lhs, "
+            f"got {len(window)} in {window} for {get_aval(lhs).str_short()}"
+        )
     count = math.prod(window)
     lhs_spec, _, out_spec = conv_dimension_numbers(shape, (1, 1, *window), dimension_numbers)
     features = shape[lhs_spec[1]]
@@ -260,6 +266,12 @@ def conv_general_dilated_local(
         ConvDimensionNumbers(lhs_spec, places, places),
         precision,
     )
+    one, other = shape_of(patches)[1:], [shape_of(rhs)[d] for d in rhs_spec[1:]]
+    if list(one) != other:
+        raise ValueError(
+            "conv_general_dilated_local: rhs must have an input feature for each element of a part of lhs, and the "
+            f"spatial dimensions of the result, got sizes {tuple(other)} of {get_aval(rhs).str_short()} for {one}"
+        )
     contracted, spatial = ((1,), (rhs_spec[1],)), (places[2:], tuple(rhs_spec[2:]))
     found = dot_general(patches, rhs, (contracted, spatial), precision)
     # The product has the spatial dimensions first, then the batch, then features.

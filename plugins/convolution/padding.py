@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.extend.core import ConcretizationTypeError
 
-__all__ = ["dilated", "explicit_padding", "padtype_to_pads", "result_size", "transposed_padding"]
+__all__ = ["dilated", "explicit_padding", "named_padding", "padtype_to_pads", "result_size", "transposed_padding"]
 
 Pads = tuple[tuple[int, int], ...]
 
@@ -37,7 +37,7 @@ def padtype_to_pads(
 
     Raises:
       TypeError: `padding` is not a string.
-      ValueError: it is another string.
+      ValueError: it is another string, or the sequences are not of one length.
 
     >>> import primax as px
     >>> px.lax.padtype_to_pads((8, 9), (3, 4), (2, 2), "SAME")
@@ -45,11 +45,23 @@ def padtype_to_pads(
     """
     if not isinstance(padding, str):
         raise TypeError(f"padtype_to_pads: padding must be a string, got {padding!r}")
+    if not len(in_shape) == len(window_shape) == len(window_strides):
+        raise ValueError(
+            "padtype_to_pads: in_shape, window_shape and window_strides must have one length, "
+            f"got {len(in_shape)}, {len(window_shape)} and {len(window_strides)}"
+        )
+    return named_padding("padtype_to_pads", in_shape, window_shape, window_strides, padding)
+
+
+def named_padding(
+    function: str, in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
+) -> list[tuple[int, int]]:
+    """`padtype_to_pads` for a function of another name and sequences of one length."""
     kind = padding.upper()
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
-        raise ValueError(f"padding must be 'SAME', 'SAME_LOWER', 'VALID' or explicit pairs, got {padding!r}")
+        raise ValueError(f"{function}: padding must be 'SAME', 'SAME_LOWER', 'VALID' or pairs, got {padding!r}")
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
         size, window, stride = int(size), int(window), int(stride)
@@ -76,12 +88,12 @@ def explicit_padding(padding: Any, function: str) -> Pads:
         ) from None
 
 
-def transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int]:
+def transposed_padding(window: int, stride: int, full: bool) -> tuple[int, int]:
     """What a transposed convolution pads along one axis, between whose elements lie `stride - 1` holes.
 
-    'SAME' gives a result of length `size * stride`; 'VALID' one that holds every place that the window touches.
+    The result holds every place that the window touches, or, if not `full`, has `stride` times the length of the axis.
     """
-    if padding == "VALID":
+    if full:
         return window - 1, max(window, stride) - 1
     total = window + stride - 2
     low = window - 1 if stride >= window else -(-total // 2)

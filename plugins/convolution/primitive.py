@@ -9,11 +9,12 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
-from primax.plugins.convolution.padding import dilated, explicit_padding, padtype_to_pads, result_size
+from primax.plugins.convolution.padding import dilated, explicit_padding, named_padding, result_size
 from primax.plugins.precision import canonicalize_precision
 from primax.plugins.structural.arguments import integers
 
 __all__ = [
+    "check_steps",
     "conv_general_dilated",
     "conv_general_dilated_abstract_eval",
     "conv_general_dilated_p",
@@ -84,10 +85,10 @@ def conv_general_dilated(
                 "conv_general_dilated: padding must be explicit if the image is dilated (or see conv_transpose), "
                 f"got {padding!r} for lhs_dilation {lhs_steps}"
             )
-        _check_counts(len(ones), window_strides=strides, rhs_dilation=rhs_steps)
+        check_steps("conv_general_dilated", len(ones), window_strides=strides, rhs_dilation=rhs_steps)
         sizes = [lhs_shape[d] for d in numbers.lhs_spec[2:]]
         window = [dilated(rhs_shape[d], step) for d, step in zip(numbers.rhs_spec[2:], rhs_steps, strict=True)]
-        pads = tuple(padtype_to_pads(sizes, window, strides, padding))
+        pads = tuple(named_padding("conv_general_dilated", sizes, window, strides, padding))
     else:
         pads = explicit_padding(padding, "conv_general_dilated")
     if preferred_element_type is not None:
@@ -102,11 +103,20 @@ def conv_general_dilated(
         lhs_dilation=lhs_steps,
         rhs_dilation=rhs_steps,
         dimension_numbers=numbers,
-        feature_group_count=index(feature_group_count),
-        batch_group_count=index(batch_group_count),
+        feature_group_count=_count("feature_group_count", feature_group_count),
+        batch_group_count=_count("batch_group_count", batch_group_count),
         precision=canonicalize_precision(precision, "conv_general_dilated"),
         preferred_element_type=preferred_element_type,
     )
+
+
+def _count(name: str, value: Any) -> int:
+    try:
+        return index(value)
+    except core.ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise TypeError(f"conv_general_dilated: {name} must be an integer, got {value!r}") from None
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
@@ -141,7 +151,7 @@ def conv_general_dilated_abstract_eval(
                 f"of lhs, got {spec} for {lhs.str_short()}"
             )
     steps = {"window_strides": window_strides, "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation}
-    _check_counts(rank - 2, **steps)
+    check_steps("conv_general_dilated", rank - 2, **steps)
     if len(padding) != rank - 2:
         raise ValueError(
             "conv_general_dilated: padding must have one pair for each spatial dimension, "
@@ -176,15 +186,16 @@ def conv_general_dilated_abstract_eval(
     return ShapedArray(out, _result_dtype(lhs, rhs, preferred_element_type), lhs.weak_type and rhs.weak_type)
 
 
-def _check_counts(count: int, **options: tuple[int, ...]) -> None:
+def check_steps(function: str, count: int, **options: tuple[int, ...]) -> None:
+    """Raises ValueError unless each option has a positive number for each of `count` spatial dimensions."""
     for name, values in options.items():
         if len(values) != count:
             raise ValueError(
-                f"conv_general_dilated: {name} must have one entry for each spatial dimension, "
+                f"{function}: {name} must have one entry for each spatial dimension, "
                 f"got {len(values)} in {values} for {count}"
             )
         if any(value < 1 for value in values):
-            raise ValueError(f"conv_general_dilated: {name} must be positive, got {values}")
+            raise ValueError(f"{function}: {name} must be positive, got {values}")
 
 
 def _check_channels(

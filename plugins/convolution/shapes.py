@@ -9,8 +9,8 @@ import numpy as np
 
 from primax.extend.core import ShapedArray
 from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
-from primax.plugins.convolution.padding import explicit_padding, padtype_to_pads, transposed_padding
-from primax.plugins.convolution.primitive import conv_general_dilated_abstract_eval
+from primax.plugins.convolution.padding import explicit_padding, named_padding, transposed_padding
+from primax.plugins.convolution.primitive import check_steps, conv_general_dilated_abstract_eval
 from primax.plugins.structural.arguments import canonical_shape, integers
 
 __all__ = ["conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose_shape_tuple"]
@@ -58,9 +58,13 @@ def conv_transpose_shape_tuple(
     """The shape that `conv_transpose` gives without dilation of the kernel; see there."""
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     steps = integers(window_strides, "conv_transpose_shape_tuple", "window_strides")
+    check_steps("conv_transpose_shape_tuple", len(lhs_shape) - 2, window_strides=steps)
     if isinstance(padding, str):
+        if padding.upper() not in ("SAME", "VALID"):
+            raise ValueError(f"conv_transpose_shape_tuple: padding must be 'SAME', 'VALID' or pairs, got {padding!r}")
+        full = padding.upper() == "VALID"
         window = [rhs_shape[d] for d in numbers.rhs_spec[2:]]
-        padding = [transposed_padding(size, step, padding.upper()) for size, step in zip(window, steps, strict=True)]
+        padding = [transposed_padding(size, step, full) for size, step in zip(window, steps, strict=True)]
     return _shape(lhs_shape, rhs_shape, (1,) * len(steps), padding, numbers, steps)
 
 
@@ -79,9 +83,10 @@ def _shape(
     ones = (1,) * (len(lhs_shape) - 2)
     steps = integers(strides, "conv_general_dilated", "window_strides")
     if isinstance(padding, str):
+        check_steps("conv_general_dilated", len(ones), window_strides=steps)
         image = [lhs_shape[d] for d in numbers.lhs_spec[2:]]
         window = [rhs_shape[d] for d in numbers.rhs_spec[2:]]
-        padding = padtype_to_pads(image, window, steps, padding)
+        padding = named_padding("conv_general_dilated", image, window, steps, padding)
     return conv_general_dilated_abstract_eval(
         ShapedArray(lhs_shape, _FLOAT),
         ShapedArray(rhs_shape, _FLOAT),
