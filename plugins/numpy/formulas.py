@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, special, structural
+from primax.plugins.calls import jit
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.predicates import isnan, signbit
 from primax.plugins.numpy.promotion import aval_of, broadcast, convert, operands, promote, strong
@@ -92,6 +93,10 @@ def hypot(x: Any, y: Any, /) -> Any:
     """
     x, y = operands("hypot", x, y, to=to_inexact)
     require_real("hypot", x)
+    return _compiled_hypot(x, y)
+
+
+def _hypot(x: Any, y: Any) -> Any:
     x, y = arithmetic.abs_p.bind(x), arithmetic.abs_p.bind(y)
     longer, shorter = arithmetic.max_p.bind(x, y), arithmetic.min_p.bind(x, y)
     none = comparison.eq_p.bind(longer, like(longer, 0))
@@ -103,9 +108,13 @@ def hypot(x: Any, y: Any, /) -> Any:
     return choose(infinite, infinity, out)
 
 
+# One call in programs, and one program outside of them, in place of a dozen operations.
+_compiled_hypot = jit(_hypot)
+
+
 def _log_of_sum(name: str, sentence: str, log1p_of_power: Function) -> Function:
-    def function(x: Any, y: Any, /) -> Any:
-        x, y = operands(name, x, y, to=to_inexact)
+    @jit
+    def log_of_sum(x: Any, y: Any) -> Any:
         difference = arithmetic.sub_p.bind(x, y)
         # Equal infinities differ by NaN, and so do their derivatives, unless they are kept out of what follows.
         undefined = comparison.ne_p.bind(difference, difference)
@@ -117,6 +126,9 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function) -> Function:
         larger = choose(positive, x, y)
         out = arithmetic.add_p.bind(larger, log1p_of_power(smaller))
         return choose(undefined, arithmetic.add_p.bind(x, y), out)
+
+    def function(x: Any, y: Any, /) -> Any:
+        return log_of_sum(*operands(name, x, y, to=to_inexact))
 
     return document(function, name, sentence, 2, "of any number dtype; integers are converted to a floating one")
 

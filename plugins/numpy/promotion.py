@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _PYTHON_SCALARS = (int, float, bool, complex)
+_NUMBERS = (int, float)
 _BOOL = np.dtype(np.bool_)
 _EXACT_INT = 2**24
 
@@ -244,6 +245,10 @@ def operands(function: str, x: Any, y: Any, to: Any = None) -> Any:
         x, y = _fitted(x, y), _fitted(y, x)
         a, b = get_aval(x), get_aval(y)
     if a.dtype != b.dtype or (to is not None and to(a.dtype) != a.dtype):
+        if type(y) in _NUMBERS and (to is None or to(a.dtype) == a.dtype):
+            scalar = scalar_in(a, y)
+            if scalar is not None:
+                return x, scalar
         x, y = promote(function, x, y, to=to)
     if a.shape == b.shape or not a.shape or not b.shape:
         return x, y

@@ -8,12 +8,13 @@ from typing import Any
 
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, comparison, rounding
+from primax.plugins.calls import jit
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.predicates import isnan
-from primax.plugins.numpy.promotion import aval_of, cast, convert, promote
+from primax.plugins.numpy.promotion import aval_of, cast, convert, operands, promote
 from primax.plugins.numpy.selection import choose, where
-from primax.plugins.numpy.ufuncs import document, imag, maximum, minimum, real, require_real, to_inexact
+from primax.plugins.numpy.ufuncs import document, imag, real, require_real, to_inexact
 
 __all__ = ["ceil", "clip", "floor", "modf", "nan_to_num", "rint", "round", "trunc"]
 
@@ -133,13 +134,12 @@ def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
     >>> px.numpy.clip(px.numpy.arange(4), 1, 2)
     Array([1, 1, 2, 2], dtype=int32)
     """
-    aval_of("clip", arr, "arr")
-    given = [x for x in (arr, min, max) if x is not None]
-    for x in given:
-        aval_of("clip", x)
-    require_real("clip", *given)
-    out = arr if min is None else maximum(arr, min)
-    out = out if max is None else minimum(out, max)
+    for x, argument in ((arr, "arr"), (min, "min"), (max, "max")):
+        aval = aval_of("clip", arr if x is None else x, argument)
+        if dtypes.is_complex(aval.dtype):
+            raise TypeError(f"clip: {argument} must be real, got {aval.str_short()}")
+    out = arr if min is None else arithmetic.max_p.bind(*operands("clip", arr, min))
+    out = out if max is None else arithmetic.min_p.bind(*operands("clip", out, max))
     return asarray(out)
 
 
@@ -160,11 +160,18 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     if not dtypes.is_floating(aval.dtype):
         return asarray(x)
     limits = dtypes.finfo(aval.dtype)
-    out = where(isnan(x), *_like(x, nan), x)
     upper = limits.max if posinf is None else posinf
     lower = limits.min if neginf is None else neginf
+    return _compiled_replacement(x, nan, upper, lower)
+
+
+def _replaced(x: Any, nan: Any, upper: Any, lower: Any) -> Any:
+    out = where(isnan(x), *_like(x, nan), x)
     out = where(comparison.eq_p.bind(x, like(x, math.inf)), *_like(x, upper), out)
     return where(comparison.eq_p.bind(x, like(x, -math.inf)), *_like(x, lower), out)
+
+
+_compiled_replacement = jit(_replaced)
 
 
 def _like(x: Any, value: Any) -> tuple[Any]:
