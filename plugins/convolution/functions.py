@@ -13,7 +13,7 @@ from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, c
 from primax.plugins.convolution.padding import dilated, explicit_padding, transposed_padding
 from primax.plugins.convolution.primitive import check_steps, conv_general_dilated, shape_of
 from primax.plugins.dot import dot_general
-from primax.plugins.structural import rev, transpose
+from primax.plugins.structural import broadcast_in_dim_p, reshape_p, rev, transpose
 from primax.plugins.structural.arguments import integers
 
 __all__ = [
@@ -205,7 +205,9 @@ def conv_general_dilated_patches(
     features = shape[lhs_spec[1]]
     dtype = get_aval(lhs).dtype
     # Each output feature takes one element of a part as it is.
-    kernel = np.broadcast_to(np.eye(count, dtype=dtype), (features, count, count)).reshape(-1, 1, *window)
+    same = np.eye(count, dtype=dtype)
+    kernel = broadcast_in_dim_p.bind(same, shape=(features, count, count), broadcast_dimensions=(1, 2))
+    kernel = reshape_p.bind(kernel, new_sizes=(features * count, min(features, 1), *window), dimensions=None)
     return conv_general_dilated(
         lhs,
         kernel,

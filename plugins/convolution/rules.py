@@ -151,24 +151,24 @@ def conv_general_dilated_batch(
     size = get_aval(rhs).shape[rhs_dim] if lhs_dim is None else get_aval(lhs).shape[lhs_dim]
     if size == 0:
         return _nothing(args, dims, dimension_numbers, feature_group_count, batch_group_count, params), 0
-    # The inner place is right whatever groups there are, but at the outer one the axis need not be moved as often.
-    inner = feature_group_count > 1 or batch_group_count > 1
+    # The axis becomes the outer part of a dimension, which often need not be moved for that, unless groups are.
     if rhs_dim is None:
         inner = batch_group_count > 1
         lhs = _merge(lhs, lhs_dim, lhs_spec[0], inner)
         out_axis = out_spec[0]
     elif lhs_dim is None:
+        inner = feature_group_count > 1 or batch_group_count > 1
         rhs = _merge(rhs, rhs_dim, rhs_spec[0], inner)
         out_axis = out_spec[1]
     else:
-        grouped = batch_group_count > 1
-        lhs = _merge(lhs, lhs_dim, lhs_spec[0 if grouped else 1])
-        rhs = _merge(rhs, rhs_dim, rhs_spec[0])
-        if grouped:
+        inner = False
+        if batch_group_count > 1:
+            lhs = _merge(lhs, lhs_dim, lhs_spec[0])
             batch_group_count *= size
         else:
+            lhs = _merge(lhs, lhs_dim, lhs_spec[1])
             feature_group_count *= size
-        inner = False
+        rhs = _merge(rhs, rhs_dim, rhs_spec[0])
         out_axis = out_spec[1]
     out = conv_general_dilated_p.bind(
         lhs,

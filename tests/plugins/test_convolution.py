@@ -467,6 +467,10 @@ def test_patches_and_local_convolutions_agree_with_jax(layout: str) -> None:
     check_against_jax(px.jit(run(lax)), pytest.importorskip("jax").jit(run(jax_lax())), x, y, rtol=1e-5)
 
 
+def test_patches_of_an_image_without_features_have_none() -> None:
+    assert lax.conv_general_dilated_patches(numbers(2, 0, 5), (2,), (1,), "VALID").shape == (2, 0, 4)
+
+
 def test_precision_is_in_the_program_and_in_that_of_the_gradient() -> None:
     def precisions(fun: Any, *args: Any) -> list[Any]:
         eqns = px.make_jaxpr(fun)(*args).eqns
