@@ -52,6 +52,7 @@ from primax.plugins.calls import clear_caches, eval_shape, jit
 from primax.plugins.devices import block_until_ready, copy_to_host_async, device_get, device_put
 
 if TYPE_CHECKING:
+    from primax.extend.drawing import visualize
     from primax.plugins.callbacks import io_callback, pure_callback
     from primax.plugins.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
     from primax.plugins.remat import checkpoint, remat
@@ -102,6 +103,7 @@ __all__ = [
     "pure_callback",
     "remat",
     "value_and_grad",
+    "visualize",
     "vjp",
     "vmap",
 ]
@@ -132,11 +134,12 @@ _SUBMODULES = frozenset(
 
 # Functions whose modules are imported when they are first used.
 _FUNCTIONS = {
-    name: f"primax.plugins.{family}"
-    for family, names in {
-        "callbacks": ("io_callback", "pure_callback"),
-        "custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
-        "remat": ("checkpoint", "remat"),
+    name: f"primax.{module}"
+    for module, names in {
+        "extend.drawing": ("visualize",),
+        "plugins.callbacks": ("io_callback", "pure_callback"),
+        "plugins.custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
+        "plugins.remat": ("checkpoint", "remat"),
     }.items()
     for name in names
 }

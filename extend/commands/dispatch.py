@@ -21,12 +21,14 @@ _COMMANDS = {
     "rules": "show which primitive has which rules",
     "why": "say where a rule comes from",
     "check": "run the conformance kit on a plugin",
+    "draw": "draw the program of a function",
     "new": "write a package with a plugin of your own",
 }
 _EPILOG = """exit codes:
   0  all is well
-  1  the answer is no: a plugin is not active, a rule is missing, a check failed
-  2  the question makes no sense: an unknown command, plugin, primitive or rule"""
+  1  the answer is no: a plugin is not active, a rule is missing, a check failed,
+     a function cannot be traced
+  2  the question makes no sense: an unknown command, plugin, primitive, rule or function"""
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -75,7 +77,7 @@ def _parser(wanted: str, version: str) -> argparse.ArgumentParser:
     """The command line, with the arguments of the wanted command."""
     parser = argparse.ArgumentParser(
         prog="primax",
-        description="See which plugins and rules there are, check them, and start a package of your own.",
+        description="See which plugins and rules there are, check them, draw programs, and start your own package.",
         epilog=_EPILOG,
         formatter_class=_Help,
     )

@@ -72,5 +72,6 @@ def test_the_page_names_every_command() -> None:
         "rules",
         "why",
         "check",
+        "draw",
         "new",
     }

@@ -246,7 +246,7 @@ def test_the_program_that_is_installed_is_the_module(
 def test_help_names_the_commands_and_exit_codes(call: Any) -> None:
     code, out, _ = call("--help")
     assert code == 0
-    for word in ("plugins", "rules", "why", "check", "new", "exit codes", "a check failed"):
+    for word in ("plugins", "rules", "why", "check", "draw", "new", "exit codes", "a check failed"):
         assert word in out
     code, out, _ = call("rules", "--help")
     assert code == 0
@@ -500,3 +500,60 @@ def test_notes_are_wrapped_beneath_their_rows_and_never_cut() -> None:
     text = render(["name"], [["a"], ["b"]], 24, ["", f"some words at {path}"])
     assert text.splitlines() == ["name", "a", "b", "    some words at", f"    {path}"]
     assert facts([("one", "1"), ("three", ""), ("four", "2\n3")]) == "  one   1\n  four  2 3"
+
+
+def test_draw_prints_the_text_of_a_picture(call: Any) -> None:
+    code, out, err = call("draw", "primax.numpy:hypot", "f32[3]", "float32[1]")
+    assert (code, err) == (0, "")
+    assert out.startswith('digraph "hypot" {')
+    assert "f32[3]" in out
+    assert out.endswith("}\n")
+
+
+def test_draw_writes_files_and_plain_data(call: Any, tmp_path: Path) -> None:
+    target = tmp_path / "relu.dot"
+    code, out, _ = call("draw", "primax.nn:relu", "bf16", "--out", str(target))
+    assert code == 0
+    assert out.startswith(f"{target} has been written: 4 equations (")
+    code, out, _ = call("draw", "primax.nn:relu", "bfloat16[]", "--json")
+    assert code == 0
+    assert json.loads(out)["dot"] == target.read_text(encoding="utf-8")
+    assert json.loads(out)["plugins"] == {"comparison": 1, "arithmetic": 1, "structural": 2}
+
+
+def test_draw_finds_modules_where_it_is_run(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "drawn_module.py").write_text("class Layer:\n    def double(x):\n        return 2 * x\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    code, out, _ = call("draw", "drawn_module:Layer.double", "i32[2]")
+    assert code == 0
+    assert "<B>mul</B>" in out
+
+
+@pytest.mark.parametrize(
+    "arguments, code, message",
+    [
+        (
+            ["primax.numpy"],
+            2,
+            "a function is written as MODULE:FUNCTION, such as primax.numpy:hypot, got",
+        ),
+        (["primax.nump:hypot"], 2, "module 'primax.nump' cannot be imported"),
+        (["primax.numpy:hypo"], 2, "'primax.numpy' has no 'hypo'; did you mean 'hypot'?"),
+        (["primax.numpy:pi"], 2, "'primax.numpy:pi' must be a function, got float"),
+        (["primax.numpy:sin", "q3"], 2, "there is no dtype 'q3'"),
+        (
+            ["primax.numpy:sin", "f32[n]"],
+            2,
+            "a type is written as in 'f32[3,4]', 'int32[5]' or 'float32', got",
+        ),
+        (["primax.numpy:sin", "f32", "--out", "sin.jpg"], 2, "path must end in one of .dot, "),
+        (["primax.numpy:sin", "f32", "--depth", "-1"], 2, "depth must be 0 or more, got -1"),
+        (["primax.numpy:hypot", "f32[3]", "f32[4]"], 1, "primax.numpy:hypot raised TypeError: hypot: shapes"),
+    ],
+)
+def test_draw_says_what_is_wrong(call: Any, arguments: list[str], code: int, message: str) -> None:
+    found, out, err = call("draw", *arguments)
+    assert (found, out) == (code, "")
+    assert err.startswith("primax: draw: ")
+    assert message in err

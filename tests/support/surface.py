@@ -18,7 +18,7 @@ import primax.extend
 RECORD = Path(__file__).parents[1] / "extend" / "surface.txt"
 
 # Their folders hold parts, which are used through the package's own names.
-_PACKAGES = ("primax.extend.core.", "primax.extend.testing.", "primax.extend.commands")
+_PACKAGES = ("primax.extend.core.", "primax.extend.drawing.", "primax.extend.testing.", "primax.extend.commands")
 _PARTS = ("primax.extend.core.primitives",)
 
 

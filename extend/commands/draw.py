@@ -1,0 +1,105 @@
+"""Draw the program of a function: equations in the colours of the plugins that their primitives come from."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from primax.core.avals import ShapeDtypeStruct
+from primax.core.dtypes import check_user_dtype
+from primax.core.registry import nearest
+from primax.extend.commands.common import UsageError, add_json, load_plugins, show_json, tell, warn_of_inactive
+
+__all__ = ["configure", "run"]
+
+_TYPE = re.compile(r"(?P<dtype>[a-z0-9_]+)\s*(\[(?P<shape>[\d\s,]*)\])?")
+# What programs call dtypes, where that is not the dtype's own name.
+_KINDS = {"f": "float", "i": "int", "u": "uint", "c": "complex", "bf": "bfloat"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("function", metavar="MODULE:FUNCTION", help="a function, such as primax.numpy:hypot")
+    parser.add_argument(
+        "types", nargs="*", metavar="TYPE", help="the type of each argument, such as 'f32[3,4]' or float32 for a number"
+    )
+    parser.add_argument("--out", metavar="FILE", help="a .dot, .svg, .png or .pdf file; without it the text is printed")
+    parser.add_argument("--depth", type=int, help="how deep programs within programs are drawn; as suits if not given")
+    parser.add_argument("--limit", type=int, default=250, help="how many equations are drawn at most")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Draw a program; exit code 1 if the function cannot be traced."""
+    function = _function(arguments.function)
+    given = [_struct(each) for each in arguments.types]
+    warn_of_inactive(load_plugins())
+    drawing: Any = import_module("primax.extend.drawing")
+    make_jaxpr = import_module("primax.interpreters.programs").make_jaxpr
+    try:
+        make_jaxpr(function)(*given)
+    except Exception as error:
+        tell(f"draw: {arguments.function} raised {type(error).__name__}: {error}")
+        return 1
+    try:
+        picture = drawing.visualize(function, *given, depth=arguments.depth, limit=arguments.limit)
+        if arguments.out is not None:
+            picture.save(arguments.out)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(str(error)) from error
+    if arguments.json:
+        show_json({"name": picture.name, "plugins": picture.plugins, "out": arguments.out, "dot": picture.dot})
+    elif arguments.out is not None:
+        listed = ", ".join(f"{name} {count}" for name, count in picture.plugins.items())
+        print(f"{arguments.out} has been written: {sum(picture.plugins.values())} equations ({listed})")
+    else:
+        print(picture.dot, end="")
+    return 0
+
+
+def _function(path: str) -> Callable[..., Any]:
+    """The function that MODULE:FUNCTION names; modules are looked for where the command is run, too.
+
+    Raises:
+      UsageError: there is no such module or function.
+    """
+    module_name, _, name = path.partition(":")
+    if not module_name or not name:
+        raise UsageError(f"a function is written as MODULE:FUNCTION, such as primax.numpy:hypot, got {path!r}")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"module {module_name!r} cannot be imported: {error}") from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise UsageError(f"{module_name!r} has no {name!r}{nearest(part, dir(found))}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise UsageError(f"{path!r} must be a function, got {type(found).__name__}")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _struct(text: str) -> ShapeDtypeStruct:
+    """A type as it is written in programs, or with the dtype's full name.
+
+    Raises:
+      UsageError: it is no such type.
+    """
+    match = _TYPE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"a type is written as in 'f32[3,4]', 'int32[5]' or 'float32', got {text!r}")
+    name = re.sub(r"^(bf|[fiuc])(?=\d)", lambda found: _KINDS[found[1]], match["dtype"])
+    try:
+        dtype = check_user_dtype(name, "dtype", "draw")
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"there is no dtype {match['dtype']!r}") from error
+    return ShapeDtypeStruct(tuple(int(size) for size in re.findall(r"\d+", match["shape"] or "")), dtype)

@@ -1,0 +1,113 @@
+"""A graph as text in Graphviz's language."""
+
+from __future__ import annotations
+
+from html import escape
+
+from primax.extend.drawing.graph import Box, Graph, Node
+
+__all__ = ["to_dot"]
+
+# Pairs of a light colour to fill with and a dark one for lines: plugins take them in the order of first use.
+_COLORS = (
+    ("#dbe7fb", "#2f5fb3"),
+    ("#fde3cd", "#b8601b"),
+    ("#d9f0da", "#2f7d3b"),
+    ("#f3dcf3", "#8c3f93"),
+    ("#fff0bf", "#94740d"),
+    ("#d3efef", "#1f7a80"),
+    ("#fbdada", "#b23a3f"),
+    ("#e4defa", "#5d47b0"),
+    ("#ebe6d6", "#766a3d"),
+    ("#e2efc2", "#5c7a16"),
+    ("#fbdcea", "#ad3770"),
+    ("#dde3ea", "#4b5d73"),
+)
+_FONT = "Helvetica,Arial,sans-serif"
+_INK, _FAINT, _LINE = "#22304a", "#6b7690", "#9aa5b8"
+
+
+def to_dot(graph: Graph, title: str) -> str:
+    """The text that Graphviz lays out.
+
+    Args:
+      graph: what to draw.
+      title: what stands above it.
+    """
+    colors = {plugin: _COLORS[i % len(_COLORS)] for i, plugin in enumerate(graph.plugins)}
+    lines = [
+        f"digraph {_quoted(title)} {{",
+        f'  graph [rankdir=TB, fontname="{_FONT}", fontsize=14, fontcolor="{_INK}", labelloc=t, labeljust=l,'
+        f" label=<<B>{_html(title)}</B>>, bgcolor=white, pad=0.3, nodesep=0.25, ranksep=0.35, newrank=true];",
+        f'  node [fontname="{_FONT}", fontsize=10, fontcolor="{_INK}", shape=box, style="filled,rounded",'
+        f' color="{_LINE}", fillcolor=white, penwidth=1, margin="0.10,0.05", height=0.3];',
+        f'  edge [fontname="{_FONT}", fontsize=9, color="{_LINE}", arrowsize=0.6, penwidth=1];',
+        *_legend(graph, colors),
+        *_parts(graph.root, colors, "  "),
+    ]
+    for edge in graph.edges:
+        faint = " [style=dashed, arrowsize=0.4]" if edge.faint else ""
+        lines.append(f"  {edge.source} -> {edge.target}{faint};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _legend(graph: Graph, colors: dict[str, tuple[str, str]]) -> list[str]:
+    """Which colour is which plugin, with the number of its equations."""
+    if not colors:
+        return []
+    rows = "".join(
+        f'<TR><TD BGCOLOR="{fill}" COLOR="{line}" BORDER="1" WIDTH="14"> </TD>'
+        f'<TD ALIGN="LEFT">{_html(plugin)}</TD>'
+        f'<TD ALIGN="RIGHT"><FONT COLOR="{_FAINT}">{graph.plugins[plugin]}</FONT></TD></TR>'
+        for plugin, (fill, line) in colors.items()
+    )
+    table = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="3" CELLPADDING="2">{rows}</TABLE>'
+    return [f'  legend [shape=plain, style="", fillcolor=none, label=<{table}>];']
+
+
+def _parts(box: Box, colors: dict[str, tuple[str, str]], indent: str) -> list[str]:
+    lines = []
+    for part in box.parts:
+        if isinstance(part, Node):
+            lines.append(f"{indent}{_node(part, colors)}")
+            continue
+        line = colors[part.plugin][1] if part.plugin else _LINE
+        lines += [
+            f"{indent}subgraph {part.id} {{",
+            f'{indent}  graph [label=<{_html(part.title)}>, style=rounded, color="{line}", bgcolor="#f6f7fa",'
+            f' fontcolor="{line if part.plugin else _FAINT}", fontsize=10, margin=10];',
+            *_parts(part, colors, f"{indent}  "),
+            f"{indent}}}",
+        ]
+    return lines
+
+
+def _node(node: Node, colors: dict[str, tuple[str, str]]) -> str:
+    shown = [f"<B>{_html(node.title)}</B>" if node.kind in ("equation", "more") else _html(node.title)]
+    if not node.title:
+        shown = []
+    shown += [f'<FONT POINT-SIZE="8.5" COLOR="{_FAINT}">{_html(line)}</FONT>' for line in node.lines]
+    attributes = [f"label=<{'<BR/>'.join(shown)}>"]
+    if node.plugin:
+        fill, line = colors[node.plugin]
+        attributes += [f'fillcolor="{fill}"', f'color="{line}"']
+    if node.kind == "result":
+        attributes += ['style="filled,rounded,dashed"']
+    if node.kind in ("input", "output"):
+        attributes += ["shape=ellipse", "style=filled", f'color="{_INK}"', 'margin="0.05,0.03"']
+    if node.kind == "output":
+        attributes += ["penwidth=2"]
+    if node.kind == "constant":
+        attributes += ["shape=note", "style=filled", 'fillcolor="#f3f4f6"']
+    attributes.append(f"tooltip={_quoted(node.note or node.title)}")
+    return f"{node.id} [{', '.join(attributes)}];"
+
+
+def _html(text: str) -> str:
+    return escape(text, quote=True)
+
+
+def _quoted(text: str) -> str:
+    """A string of the language. Backslashes are escapes to Graphviz, and stand for themselves when doubled."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

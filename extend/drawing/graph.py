@@ -1,0 +1,264 @@
+"""A jaxpr as a graph: values flow from inputs through equations to outputs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from primax.core import rules
+from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from primax.core.printer import atom_to_text, eqn_to_text, name_vars
+
+__all__ = ["Box", "Edge", "Graph", "Node", "build"]
+
+# Programs of loops run many times: what goes in does not flow straight through them.
+_LOOPS = frozenset(("scan", "while"))
+# Parameters that the type of the result tells already.
+_TOLD_BY_TYPES = frozenset(("dtype", "name", "new_dtype", "new_sizes", "shape"))
+_MOST_LITERALS = 6
+_MOST_PARAMETERS = 3
+_WIDTH = 34
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Something with a place in the picture.
+
+    Attributes:
+      id: what edges call it.
+      kind: "input", "constant", "equation", "result", "output" or "more".
+      title: its first line.
+      lines: the lines beneath.
+      plugin: the plugin that its primitive comes from, if it is an equation.
+      note: what is shown beside the pointer.
+    """
+
+    id: str
+    kind: str
+    title: str
+    lines: tuple[str, ...] = ()
+    plugin: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An arrow from one node to another; faint if it stands for a call rather than for a value."""
+
+    source: str
+    target: str
+    label: str = ""
+    faint: bool = False
+
+
+@dataclass(slots=True)
+class Box:
+    """A frame around the nodes of a program within the program."""
+
+    id: str
+    title: str
+    plugin: str = ""
+    parts: list[Node | Box] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Graph:
+    """A picture, before it is laid out."""
+
+    root: Box
+    edges: list[Edge]
+    plugins: Counter[str]
+    equations: int
+
+
+def build(jaxpr: Jaxpr, *, names: Sequence[str] = (), depth: int | None = None, limit: int = 250) -> Graph:
+    """The graph of a program.
+
+    Args:
+      jaxpr: the program.
+      names: what its inputs are called, if that is known.
+      depth: how deep programs within programs are drawn; as deep as `limit` allows if None.
+      limit: how many equations are drawn at most. Programs within programs are left out first, the deepest ones before
+        others; then the last equations of the program, which one node stands for.
+    """
+    if depth is None:
+        depth = 0
+        while _size(jaxpr, depth) < _size(jaxpr, depth + 1) <= limit:
+            depth += 1
+    return _Builder(jaxpr, depth, limit).build(jaxpr, names)
+
+
+def _size(jaxpr: Jaxpr, depth: int) -> int:
+    """How many equations are seen down to a depth."""
+    size = len(jaxpr.eqns)
+    if depth > 0:
+        size += sum(_size(inner, depth - 1) for eqn in jaxpr.eqns for _, inner in _programs(eqn))
+    return size
+
+
+def _programs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
+    """The programs that an equation holds, with what its parameters call them."""
+    for name, value in eqn.params.items():
+        inner = list(jaxprs_in_params({name: value}))
+        for i, jaxpr in enumerate(inner):
+            yield (f"{name}[{i}]" if len(inner) > 1 else name), jaxpr
+
+
+class _Builder:
+    def __init__(self, jaxpr: Jaxpr, depth: int, limit: int) -> None:
+        self.depth = depth
+        self.limit = limit
+        self.texts = name_vars(jaxpr)
+        self.ids = map("n{}".format, count())
+        self.edges: list[Edge] = []
+        self.plugins: Counter[str] = Counter()
+        self.equations = 0
+
+    def build(self, jaxpr: Jaxpr, names: Sequence[str]) -> Graph:
+        root = Box("root", "")
+        sources: dict[Var, str] = {}
+        for i, v in enumerate(jaxpr.invars):
+            sources[v] = self.node(root, "input", self.text(v), names[i : i + 1])
+        for v in jaxpr.constvars:
+            sources[v] = self.node(root, "constant", self.text(v), ("constant",))
+        self.program(root, jaxpr, sources, self.depth, self.limit)
+        for atom in jaxpr.outvars:
+            self.connect(root, atom, self.node(root, "output", self.text(atom)), sources)
+        return Graph(root, self.edges, self.plugins, self.equations)
+
+    def node(self, box: Box, kind: str, title: str, lines: Sequence[str] = (), plugin: str = "", note: str = "") -> str:
+        made = Node(next(self.ids), kind, title, tuple(filter(None, lines)), plugin, note)
+        box.parts.append(made)
+        return made.id
+
+    def text(self, atom: Any) -> str:
+        """A variable with its type, or a literal."""
+        if isinstance(atom, Literal):
+            return atom_to_text(atom, self.texts)
+        return f"{self.texts.get(atom, '_')}:{atom.aval.str_short()}"
+
+    def connect(self, box: Box, atom: Any, target: str, sources: Mapping[Var, str], label: str = "") -> None:
+        if isinstance(atom, Literal):
+            source = self.node(box, "constant", self.text(atom))
+        else:
+            source = sources[atom]
+        self.edges.append(Edge(source, target, label))
+
+    def program(self, box: Box, jaxpr: Jaxpr, sources: dict[Var, str], depth: int, limit: int) -> None:
+        """Draw the equations of a program whose inputs come from known nodes."""
+        eqns = jaxpr.eqns
+        for eqn in eqns[:limit] if len(eqns) > limit else eqns:
+            self.equation(box, eqn, sources, depth)
+        if len(eqns) > limit:
+            self.rest(box, eqns[limit:], sources)
+
+    def rest(self, box: Box, eqns: Sequence[JaxprEqn], sources: dict[Var, str]) -> None:
+        """One node for many equations."""
+        node = self.node(box, "more", f"{len(eqns):,} more equations")
+        read = dict.fromkeys(sources[v] for eqn in eqns for v in eqn.invars if v in sources)
+        self.edges += [Edge(source, node) for source in read]
+        for eqn in eqns:
+            sources.update(dict.fromkeys(eqn.outvars, node))
+
+    def equation(self, box: Box, eqn: JaxprEqn, sources: dict[Var, str], depth: int) -> None:
+        plugin = eqn.primitive.plugin or eqn.primitive.module
+        self.plugins[plugin] += 1
+        self.equations += 1
+        programs = list(_programs(eqn)) if depth > 0 else []
+        if not programs:
+            node = self.alone(box, eqn, sources, plugin, eqn.outvars)
+            sources.update(dict.fromkeys(eqn.outvars, node))
+            return
+        title = " ".join([eqn.primitive.name, *filter(None, [_own_name(eqn)])])
+        frame = Box(f"cluster_{next(self.ids)}", title, plugin)
+        box.parts.append(frame)
+        inner = programs[0][1]
+        if len(programs) == 1 and eqn.primitive.name not in _LOOPS and _flows_through(eqn, inner):
+            self.call(frame, eqn, inner, sources, depth)
+        else:
+            self.control(frame, eqn, programs, sources, depth)
+
+    def alone(self, box: Box, eqn: JaxprEqn, sources: dict[Var, str], plugin: str, outs: Sequence[Any]) -> str:
+        """An equation as one node."""
+        lines = [_operands(eqn, self.texts), *_parameters(eqn), *map(self.text, outs)]
+        title = " ".join([eqn.primitive.name, *filter(None, [_own_name(eqn)])])
+        node = self.node(box, "equation", title, lines, plugin, eqn_to_text(eqn, self.texts))
+        for v in dict.fromkeys(v for v in eqn.invars if not isinstance(v, Literal)):
+            self.edges.append(Edge(sources[v], node))
+        return node
+
+    def call(self, frame: Box, eqn: JaxprEqn, inner: Jaxpr, sources: dict[Var, str], depth: int) -> None:
+        """A program that is run once: values flow into its box and out of it."""
+        own: dict[Var, str] = {}
+        for v in inner.constvars:
+            own[v] = self.node(frame, "constant", self.text(v), ("constant",))
+        for v, atom in zip(inner.invars, eqn.invars, strict=True):
+            own[v] = self.node(frame, "constant", self.text(atom)) if isinstance(atom, Literal) else sources[atom]
+        self.program(frame, inner, own, depth - 1, self.limit)
+        for outer, atom in zip(eqn.outvars, inner.outvars, strict=True):
+            if isinstance(atom, Literal):
+                sources[outer] = self.node(frame, "constant", self.text(atom))
+            else:
+                sources[outer] = own[atom]
+
+    def control(self, frame: Box, eqn: JaxprEqn, programs: Any, sources: dict[Var, str], depth: int) -> None:
+        """Programs of branches and loops, each in a box, between the node that decides and the one with results."""
+        enter = self.alone(frame, eqn, sources, frame.plugin, ())
+        leave = self.node(frame, "result", "", [self.text(v) for v in eqn.outvars], frame.plugin)
+        for name, inner in programs:
+            box = Box(f"cluster_{next(self.ids)}", name)
+            frame.parts.append(box)
+            own: dict[Var, str] = {}
+            for v in [*inner.constvars, *inner.invars]:
+                own[v] = self.node(box, "input", self.text(v))
+                self.edges.append(Edge(enter, own[v], faint=True))
+            self.program(box, inner, own, depth - 1, self.limit)
+            if not inner.invars and not inner.eqns:
+                self.edges.append(Edge(enter, leave, faint=True))
+            for atom in inner.outvars:
+                if isinstance(atom, Literal):
+                    self.connect(box, atom, leave, own)
+                else:
+                    self.edges.append(Edge(own[atom], leave, faint=True))
+        sources.update(dict.fromkeys((v for v in eqn.outvars if not isinstance(v, DropVar)), leave))
+
+
+def _flows_through(eqn: JaxprEqn, inner: Jaxpr) -> bool:
+    """Whether the types of a program are those of the equation that holds it."""
+    given, taken = [v.aval for v in eqn.invars], [v.aval for v in inner.invars]
+    return len(eqn.outvars) == len(inner.outvars) and [a.str_short() for a in given] == [a.str_short() for a in taken]
+
+
+def _own_name(eqn: JaxprEqn) -> str:
+    """The name of the function that an equation calls."""
+    name = eqn.params.get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _operands(eqn: JaxprEqn, texts: Mapping[Var, str]) -> str:
+    """Literals among the operands, with a dot for each value that comes by an arrow."""
+    if not any(isinstance(v, Literal) for v in eqn.invars) or len(eqn.invars) > _MOST_LITERALS:
+        return ""
+    shown = [atom_to_text(v, texts).partition(":")[0] if isinstance(v, Literal) else "·" for v in eqn.invars]
+    return _shortened(", ".join(shown))
+
+
+def _parameters(eqn: JaxprEqn) -> list[str]:
+    """The parameters that say most: those beyond the defaults, and no programs."""
+    rule = rules.print_rules.functions.get(eqn.primitive)
+    params = eqn.params if rule is None or eqn.primitive.name == "jit" else rule(eqn.params)
+    shown = []
+    for name, value in params.items():
+        plain = isinstance(value, int | float | str | tuple | list)
+        held = list(jaxprs_in_params({name: value}))
+        if name not in _TOLD_BY_TYPES and plain and not held and value not in (False, None, (), "", []):
+            shown.append(_shortened(f"{name}={value}"))
+    return [*shown[:_MOST_PARAMETERS], "…"] if len(shown) > _MOST_PARAMETERS else shown
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

@@ -1,0 +1,42 @@
+"""The program `dot` of Graphviz, where it is installed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["FORMATS", "installed", "render"]
+
+FORMATS = ("svg", "png", "pdf")
+
+
+def installed() -> str | None:
+    """Where the program is; None if it is not there."""
+    shutil: Any = import_module("shutil")  # this and what follows are needed for images alone
+    found: str | None = shutil.which("dot")
+    return found
+
+
+def render(text: str, form: str) -> bytes:
+    """Lay out a graph and make an image of it.
+
+    Args:
+      text: the graph, in Graphviz's language.
+      form: "svg", "png" or "pdf".
+
+    Raises:
+      RuntimeError: Graphviz is not installed, or fails.
+    """
+    program = installed()
+    if program is None:
+        raise RuntimeError(
+            f"visualize: {form} is made by Graphviz, whose program dot is not on the path; install it (apt install "
+            "graphviz, brew install graphviz, conda install graphviz), or save a .dot file, which needs nothing"
+        )
+    subprocess: Any = import_module("subprocess")
+    options = ["-Gdpi=144"] if form == "png" else []
+    done = subprocess.run([program, f"-T{form}", *options], input=text.encode(), capture_output=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"visualize: Graphviz failed: {done.stderr.decode(errors='replace').strip()}")
+    image: bytes = done.stdout
+    return image

@@ -1,0 +1,114 @@
+"""`visualize`: the program of a function as a picture."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr
+from primax.extend.api_util import debug_info
+from primax.extend.drawing.dot import to_dot
+from primax.extend.drawing.graph import build
+from primax.extend.drawing.graphviz import FORMATS, installed, render
+from primax.interpreters.programs import make_jaxpr
+
+__all__ = ["Picture", "visualize"]
+
+
+class Picture:
+    """A program as a graph, which notebooks show where Graphviz is installed.
+
+    Attributes:
+      dot: the graph as text in Graphviz's language.
+      plugins: how many equations are drawn of the primitives of each plugin, in the order of the program.
+    """
+
+    def __init__(self, dot: str, name: str, plugins: dict[str, int]) -> None:
+        self.dot = dot
+        self.name = name
+        self.plugins = plugins
+
+    def __repr__(self) -> str:
+        equations = sum(self.plugins.values())
+        return f"<Picture of {self.name}: {equations} equations, plugins {', '.join(self.plugins) or 'none'}>"
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture as SVG.
+
+        Raises:
+          RuntimeError: Graphviz is not installed.
+        """
+        return render(self.dot, "svg").decode()
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg if installed() else None
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture to a file.
+
+        Args:
+          path: where; it ends in .dot or .gv for text, or in .svg, .png or .pdf for an image by Graphviz.
+
+        Returns:
+          The path.
+
+        Raises:
+          RuntimeError: an image is wanted, and Graphviz is not installed.
+          ValueError: the path ends in something else.
+        """
+        path = Path(path)
+        form = path.suffix.removeprefix(".").lower()
+        if form in ("dot", "gv"):
+            path.write_text(self.dot, encoding="utf-8")
+        elif form in FORMATS:
+            path.write_bytes(render(self.dot, form))
+        else:
+            wanted = ", ".join(f".{each}" for each in ("dot", "gv", *FORMATS))
+            raise ValueError(f"save: path must end in one of {wanted}, got {str(path)!r}")
+        return path
+
+
+def visualize(fun: Any, *args: Any, depth: int | None = None, limit: int = 250, name: str | None = None) -> Picture:
+    """A picture of the program of a function: equations in the colours of the plugins that their primitives come from.
+
+    Values flow along arrows, from inputs to outputs. Programs within programs have a frame each.
+
+    Args:
+      fun: a function of arrays in any containers; or a jaxpr, and then there are no arguments.
+      args: its arguments, or `ShapeDtypeStruct`s like them.
+      depth: how deep programs within programs are drawn; as deep as `limit` allows if None.
+      limit: how many equations are drawn at most.
+      name: what stands above the picture; the function's own name if None.
+
+    Raises:
+      TypeError: `fun` is neither a function nor a jaxpr.
+      ValueError: `depth` is negative, or `limit` not positive.
+
+    >>> import primax as px
+    >>> picture = px.visualize(lambda x: px.numpy.sin(x) * 2.0, 1.0, name="wave")
+    >>> picture
+    <Picture of wave: 2 equations, plugins trigonometry, arithmetic>
+    >>> picture.dot.startswith('digraph "wave" {')
+    True
+    """
+    if depth is not None and depth < 0:
+        raise ValueError(f"visualize: depth must be 0 or more, got {depth}")
+    if limit < 1:
+        raise ValueError(f"visualize: limit must be 1 or more, got {limit}")
+    names: list[str] = []
+    if isinstance(fun, Jaxpr | ClosedJaxpr):
+        if args:
+            raise TypeError(f"visualize: a jaxpr must come without arguments, got {len(args)}")
+        program = fun
+    elif callable(fun):
+        program = make_jaxpr(fun)(*args)
+        names = [found or "" for found in debug_info("visualize", fun, args, {}).arg_names or ()]
+        name = name or getattr(fun, "__name__", type(fun).__name__)
+    else:
+        raise TypeError(f"visualize: fun must be a function or a jaxpr, got {type(fun).__name__}")
+    jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+    graph = build(jaxpr, names=names, depth=depth, limit=limit)
+    title = name or "jaxpr"
+    return Picture(to_dot(graph, title), title, dict(graph.plugins))

@@ -1,0 +1,179 @@
+"""Pictures of programs: what is in them, and that Graphviz can read every one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax.extend import core
+from primax.extend.drawing import graphviz
+from primax.extend.drawing.graph import Box, Graph, Node, build
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+F32 = np.float32
+needs_graphviz = pytest.mark.skipif(graphviz.installed() is None, reason="Graphviz is not installed")
+
+
+def graph_of(fun: Any, *args: Any, **options: Any) -> Graph:
+    return build(px.make_jaxpr(fun)(*args).jaxpr, **options)
+
+
+def nodes(box: Box) -> list[Node]:
+    """All nodes of a box and of those in it."""
+    return [node for part in box.parts for node in ([part] if isinstance(part, Node) else nodes(part))]
+
+
+def boxes(box: Box) -> list[Box]:
+    inner = [part for part in box.parts if isinstance(part, Box)]
+    return [*inner, *(each for part in inner for each in boxes(part))]
+
+
+def paths(graph: Graph) -> set[tuple[str, str]]:
+    """Arrows between titles."""
+    titles = {node.id: node.title or node.kind for node in nodes(graph.root)}
+    return {(titles[edge.source], titles[edge.target]) for edge in graph.edges}
+
+
+def everything(x: Any, ys: Any) -> Any:
+    x = px.lax.cond(x > 0, pnp.sin, lambda x: px.nn.log1mexp(x) * 2.0, x)
+    total, zs = px.lax.scan(lambda c, y: (c + y * x, pnp.cos(c)), x, ys)
+    looped = px.lax.while_loop(lambda c: c < 3, lambda c: c + 1, x)
+    return px.jit(lambda a: pnp.exp(a) / 3)(total) + looped, zs, x, 2.0, np.ones(2, F32) * x
+
+
+def test_values_flow_from_inputs_through_equations_to_outputs() -> None:
+    graph = graph_of(lambda x, y: pnp.sin(x) * y, 1.0, 2.0)
+    assert paths(graph) == {("a:f32[]", "sin"), ("sin", "mul"), ("b:f32[]", "mul"), ("mul", "d:f32[]")}
+    assert graph.plugins == {"trigonometry": 1, "arithmetic": 1}
+    assert {node.kind for node in nodes(graph.root)} == {"input", "equation", "output"}
+
+
+def test_an_equation_shows_literals_parameters_and_types() -> None:
+    by_title = {node.title: node for node in nodes(graph_of(lambda x: 1.0 - pnp.cumsum(x), np.ones(3, F32)).root)}
+    assert by_title["sub"].lines == ("1.0, ·", "c:f32[3]")
+    assert "b:f32[3]" in by_title["cumsum"].lines
+    assert by_title["sub"].note == "c:f32[3] = sub 1.0:f32[] b"
+
+
+def test_inputs_have_the_names_of_arguments() -> None:
+    picture = px.visualize(lambda weights, x: weights["w"] * x, {"w": 2.0}, 3.0)
+    assert "weights[&#x27;w&#x27;]" in picture.dot
+    assert re.search(r'COLOR="#\w+">x<', picture.dot)
+
+
+def test_calls_are_frames_that_values_flow_through() -> None:
+    graph = graph_of(lambda x: px.jit(pnp.sin)(x) + 1.0, 1.0)
+    (frame,) = boxes(graph.root)
+    assert frame.title == "jit sin"
+    assert frame.plugin == "calls"
+    assert paths(graph) == {("a:f32[]", "sin"), ("sin", "add"), ("add", "c:f32[]")}
+
+
+def test_branches_and_loops_have_a_frame_for_each_program() -> None:
+    graph = graph_of(everything, 1.0, np.ones(3, F32))
+    titles = [box.title for box in boxes(graph.root)]
+    for title in ("cond", "branches[0]", "branches[1]", "scan", "jaxpr", "while", "cond_jaxpr", "body_jaxpr"):
+        assert title in titles
+    assert {("gt", "convert_element_type"), ("lt", "result"), ("sin", "result")} <= paths(graph)
+    assert all(edge.faint for edge in graph.edges if edge.target in _results(graph))
+
+
+def _results(graph: Graph) -> set[str]:
+    return {node.id for node in nodes(graph.root) if node.kind == "result"}
+
+
+def test_every_edge_joins_nodes_that_are_there_once() -> None:
+    def slope(x: Any, ys: Any) -> Any:
+        return px.grad(lambda x: px.lax.cond(x > 0, pnp.sin, pnp.cos, px.lax.scan(lambda c, y: (c * y, c), x, ys)[0]))(
+            x
+        )
+
+    for fun in (everything, slope):
+        graph = graph_of(fun, 1.0, np.ones(3, F32))
+        ids = [node.id for node in nodes(graph.root)]
+        assert len(ids) == len(set(ids))
+        assert {end for edge in graph.edges for end in (edge.source, edge.target)} <= set(ids)
+
+
+def test_depth_leaves_out_programs_within_programs() -> None:
+    nested = px.jit(lambda x: px.jit(pnp.sin)(x) + 1.0)
+    assert px.visualize(nested, 1.0, depth=0).plugins == {"calls": 1}
+    assert px.visualize(nested, 1.0, depth=1).plugins == {"calls": 2, "arithmetic": 1}
+    assert px.visualize(nested, 1.0).plugins == {"calls": 2, "arithmetic": 1, "trigonometry": 1}
+    assert px.visualize(nested, 1.0, limit=3).plugins == {"calls": 2, "arithmetic": 1}
+
+
+def test_what_is_too_long_ends_in_one_node() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(9):
+            x = pnp.sin(x)
+        return x
+
+    graph = graph_of(chain, 1.0, limit=4)
+    assert graph.equations == 4
+    assert ("5 more equations", "j:f32[]") in paths(graph)
+    assert ("sin", "5 more equations") in paths(graph)
+
+
+def test_what_is_written_by_others_is_escaped() -> None:
+    strange = core.Primitive('<b> & "x" \\ {y}')
+    strange.def_abstract_eval(lambda x, *, note: x)
+    picture = px.visualize(lambda x: strange.bind(x, note='</b>"'), 1.0, name='a "b" <c> \\')
+    assert "<<b>" not in picture.dot
+    assert "note=&lt;/b&gt;&quot;" in picture.dot
+    assert picture.dot.startswith('digraph "a \\"b\\" <c> \\\\" {')
+    if graphviz.installed():
+        assert "&lt;b&gt; &amp; &quot;x&quot; \\ {y}" in picture.svg
+
+
+@needs_graphviz
+def test_graphviz_makes_images_of_it(tmp_path: Path) -> None:
+    picture = px.visualize(everything, 1.0, np.ones(3, F32))
+    assert picture.save(tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert picture.save(str(tmp_path / "all.png")).read_bytes().startswith(b"\x89PNG")
+    assert picture.save(tmp_path / "all.pdf").read_bytes().startswith(b"%PDF")
+    assert picture._repr_svg_() == picture.svg
+
+
+@needs_graphviz
+def test_what_graphviz_says_against_a_text_is_told() -> None:
+    with pytest.raises(RuntimeError, match=r"Graphviz failed: .*syntax error"):
+        graphviz.render("digraph {", "svg")
+
+
+def test_without_graphviz_there_is_text_and_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    picture = px.visualize(pnp.sin, 1.0)
+    assert picture._repr_svg_() is None
+    assert picture.save(tmp_path / "sin.gv").read_text(encoding="utf-8") == picture.dot
+    with pytest.raises(RuntimeError, match=r"svg is made by Graphviz, .*apt install graphviz"):
+        picture.save(tmp_path / "sin.svg")
+
+
+def test_arguments_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="visualize: fun must be a function or a jaxpr, got float"):
+        px.visualize(1.0)
+    with pytest.raises(TypeError, match="visualize: a jaxpr must come without arguments, got 1"):
+        px.visualize(px.make_jaxpr(pnp.sin)(1.0), 1.0)
+    with pytest.raises(ValueError, match="visualize: depth must be 0 or more, got -1"):
+        px.visualize(pnp.sin, 1.0, depth=-1)
+    with pytest.raises(ValueError, match="visualize: limit must be 1 or more, got 0"):
+        px.visualize(pnp.sin, 1.0, limit=0)
+    with pytest.raises(ValueError, match=r"save: path must end in one of \.dot, .*, got 'sin\.jpg'"):
+        px.visualize(pnp.sin, 1.0).save("sin.jpg")
+
+
+def test_programs_without_equations_or_results_are_drawn() -> None:
+    for fun in (lambda x: x, lambda x: None, lambda x: (3.0, np.ones(2, F32)), lambda x: px.debug.print("{}", x)):
+        dot = px.visualize(fun, 1.0).dot
+        if graphviz.installed():
+            subprocess.run(["dot", "-Tcanon"], input=dot.encode(), capture_output=True, check=True)
+        assert dot.rstrip().endswith("}")
