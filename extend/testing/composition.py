@@ -31,7 +31,14 @@ class Compositions:
     def __init__(self, case: Case) -> None:
         setting = self.setting = case.double
         self.dims: dict[str, list[Any]] = {}
-        self.elements = [case.other_args(setting, k) for k in range(_SIZE)]
+        self.elements = [
+            # What is no NumPy array is not mapped, and the same in every element.
+            [
+                x if is_array_type(a) else same
+                for x, same, a in zip(case.other_args(setting, k), setting.args, setting.avals, strict=True)
+            ]
+            for k in range(_SIZE)
+        ]
         self.tangents = [[np.roll(t, k) if np.ndim(t) else t * (1 + k) for t in setting.tangents] for k in range(_SIZE)]
         self.cotangents = [[ct * (1 + k) for ct in setting.cotangents] for k in range(_SIZE)]
         args = [_column(self.elements, i) if is_array_type(a) else setting.args[i] for i, a in enumerate(setting.avals)]

@@ -34,7 +34,7 @@ _RTOL = {
 
 def is_inexact(x: Any) -> bool:
     """Whether a value is of a floating or complex type, so that it has tangents."""
-    return bool(dtypes.is_inexact(np.asarray(x).dtype))
+    return type(x) is not ExtendedArray and bool(dtypes.is_inexact(np.asarray(x).dtype))
 
 
 def epsilon(x: Any) -> float:
