@@ -11,7 +11,7 @@ from primax.plugins.linalg.matrices import eye
 from primax.plugins.numpy import linear, triangles
 from primax.plugins.numpy.linalg.equations import inv
 from primax.plugins.numpy.linalg.operands import require_square
-from primax.plugins.numpy.linear import matmul, tensordot, vecdot
+from primax.plugins.numpy.linear import matmul, vecdot
 from primax.plugins.numpy.promotion import aval_of, promote
 from primax.plugins.numpy.shaping import matrix_transpose, reshaped
 from primax.plugins.numpy.ufuncs import multiply
@@ -81,6 +81,18 @@ def outer(x1: Any, x2: Any, /) -> Any:
     if any(len(shape) != 1 for shape in shapes):
         raise ValueError(f"outer: arguments must be of rank 1, got shapes {shapes[0]} and {shapes[1]}")
     return multiply(reshaped(x1, (*shapes[0], 1)), reshaped(x2, (1, *shapes[1])))
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of products of two arrays over several axes.
+
+    Args:
+      x1, x2: arrays.
+      axes: how many of the last axes of `x1` and of the first of `x2` are summed over; or a pair of sequences of axes.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+    """
+    return linear.tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def matrix_power(a: Any, n: int) -> Any:
