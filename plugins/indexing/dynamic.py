@@ -163,8 +163,9 @@ def dynamic_update_index_in_dim(
 
 def _along(start: Any, axis: int, shape: tuple[int, ...], negative: bool) -> list[Any]:
     """Starts that are zero but for one axis."""
+    dtype = _dtype_of_starts("dynamic_slice", [start])
     found = from_the_end(start, shape[axis]) if negative else start
-    dtype = _dtype_of_starts("start_index", [found])
+    dtype = dtype if type(start) is int else get_aval(found).dtype
     if type(found) is int:
         found = dtype.type(found)
     starts: list[Any] = [dtype.type(0)] * len(shape)
@@ -190,6 +191,7 @@ def _starts(function: str, indices: Any, shape: tuple[int, ...], negative: bool 
             f"{function}: allow_negative_indices must have one entry per axis of operand, got {len(allowed)} "
             f"for shape {shape}"
         )
+    _dtype_of_starts(function, given)
     found = [from_the_end(x, size) if yes else x for x, size, yes in zip(given, shape, allowed, strict=True)]
     dtype = _dtype_of_starts(function, found)
     return [_in_dtype(x, dtype) for x in found]
@@ -204,10 +206,11 @@ def _dtype_of_starts(function: str, starts: Sequence[Any]) -> Any:
     """The dtype of what is not known beforehand, which known positions take on."""
     found = None
     for x in starts:
+        aval = get_aval(x)
+        if not dtypes.is_integer(aval.dtype):
+            raise TypeError(f"{function}: indices must be integers, got {aval.str_short()}")
         if isinstance(x, Tracer | core.Array):
-            found = x.aval.dtype if found is None else dtypes.promote_types(found, x.aval.dtype)
-        elif not dtypes.is_integer(get_aval(x).dtype):
-            raise TypeError(f"{function}: indices must be integers, got {get_aval(x).str_short()}")
+            found = aval.dtype if found is None else dtypes.promote_types(found, aval.dtype)
     return index_dtype(0) if found is None else found
 
 

@@ -267,7 +267,7 @@ def around(x: Any, size: int) -> Any:
     """Positions that count around an axis, as positions on it."""
     values = known(x)
     if values is not None:
-        return np.mod(values, max(size, 1))
+        return np.mod(values, max(size, 1)) if values.ndim else int(values) % max(size, 1)
     return from_the_end(rem_p.bind(x, get_aval(x).dtype.type(max(size, 1))), size)
 
 
@@ -275,6 +275,6 @@ def inside(x: Any, size: int) -> Any:
     """Positions moved to the nearest on an axis."""
     values = known(x)
     if values is not None:
-        return np.clip(values, 0, max(size - 1, 0))
+        return np.clip(values, 0, max(size - 1, 0)) if values.ndim else min(max(int(values), 0), max(size - 1, 0))
     scalar = get_aval(x).dtype.type
     return clamp_p.bind(scalar(0), x, scalar(max(size - 1, 0)))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend import backend
 from primax.extend.core import ConcretizationTypeError, Tracer, dtypes, get_aval
 from primax.plugins.indexing import (
     GatherDimensionNumbers,
@@ -19,7 +20,7 @@ from primax.plugins.indexing.taking import along
 from primax.plugins.numpy.at import Reference, converted
 from primax.plugins.numpy.brackets import read_entries, resolve
 from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.indexing import read
+from primax.plugins.numpy.indexing import read, readable
 from primax.plugins.numpy.joining import stack
 from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, joint_shape, promote, strong
 from primax.plugins.numpy.reductions import refuse_out
@@ -96,8 +97,23 @@ def take(
         raise NotImplementedError("take: mode must be 'fill', 'wrap' or 'clip': programs cannot raise, got 'raise'")
     elif mode not in (None, "fill"):
         raise ValueError(f"take: mode must be 'fill', 'wrap' or 'clip', got {mode!r}")
+    if readable(a) and isinstance(position, int | np.ndarray):
+        found = _taken_on_host(a, position, axis, how)
+        if found is not None:
+            return found
     index = resolve(shape, [*[_ALL] * axis, position])
     return asarray(read(a, index, how, fill_value, unique_indices, indices_are_sorted, how is not _CLIP))
+
+
+def _taken_on_host(a: Any, position: Any, axis: int, mode: GatherScatterMode) -> Any:
+    """The elements, copied on the host; None if some are out of range and read as a fill value."""
+    host = a._host()
+    size = host.shape[axis]
+    if mode is _CLIP:
+        position = np.clip(position, 0, size - 1)
+    elif not size or np.min(position, initial=0) < -size or np.max(position, initial=0) >= size:
+        return None
+    return backend.put_value(host.take(position, axis), a.weak_type)
 
 
 def take_along_axis(
