@@ -35,11 +35,11 @@ def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: An
       dimension_numbers: three strings such as `("NHWC", "HWIO", "NHWC")`, for the image, the kernel and the result.
         N stands for batch, C for features, O and I for output and input features; all other letters are spatial,
         in the order that they have in the kernel. None stands for batch, features, spatial dimensions, and for
-        output features, input features, spatial dimensions. A `ConvDimensionNumbers` is returned as it is.
+        output features, input features, spatial dimensions. A `ConvDimensionNumbers` stands for itself.
 
     Raises:
       TypeError: the ranks differ or are below 2; the strings are not three, not as long as the rank, repeat a letter,
-        lack one, or differ in their spatial letters.
+        lack one, or differ in their spatial letters; the dimensions of a `ConvDimensionNumbers` are no permutations.
 
     >>> import primax as px
     >>> px.lax.conv_dimension_numbers((1, 200, 198, 3), (3, 3, 3, 3), ("NHWC", "HWIO", "NHWC"))
@@ -56,16 +56,24 @@ def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: An
             "conv_general_dilated: lhs must have a batch and a feature dimension, and rhs two feature dimensions, "
             f"got rank {rank} for shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}"
         )
-    if isinstance(dimension_numbers, ConvDimensionNumbers):
-        return dimension_numbers
     if isinstance(dimension_numbers, list):
         dimension_numbers = tuple(dimension_numbers)
+    key = (rank, type(dimension_numbers), dimension_numbers)
     try:
-        return _known[rank, dimension_numbers]
+        return _known[key]
     except (KeyError, TypeError):
         pass
     if dimension_numbers is None:
         found = ConvDimensionNumbers(*[tuple(range(rank))] * 3)
+    elif isinstance(dimension_numbers, ConvDimensionNumbers):
+        found = ConvDimensionNumbers(*map(tuple, dimension_numbers))
+        for name, spec in found._asdict().items():
+            if sorted(spec) != list(range(rank)):
+                raise TypeError(
+                    f"conv_general_dilated: {name} of dimension_numbers must be a permutation of the {rank} "
+                    f"dimensions, got {spec} for shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}"
+                )
+        key = (rank, ConvDimensionNumbers, found)
     else:
         found = ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
         for n, (layout, (_, argument)) in enumerate(zip(dimension_numbers, _ARGUMENTS, strict=True)):
@@ -75,7 +83,7 @@ def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: An
                     f"{argument}, got {len(layout)} in {layout!r} for rank {rank}"
                 )
     if len(_known) < 1024:
-        _known[rank, dimension_numbers] = found
+        _known[key] = found
     return found
 
 

@@ -144,12 +144,6 @@ def conv_general_dilated_abstract_eval(
     """The type of a convolution."""
     lhs_spec, rhs_spec, out_spec = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
     rank = len(lhs.shape)
-    for name, spec in zip(ConvDimensionNumbers._fields, (lhs_spec, rhs_spec, out_spec), strict=True):
-        if sorted(spec) != list(range(rank)):
-            raise TypeError(
-                f"conv_general_dilated: {name} of dimension_numbers must be a permutation of the {rank} dimensions "
-                f"of lhs, got {spec} for {lhs.str_short()}"
-            )
     steps = {"window_strides": window_strides, "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation}
     check_steps("conv_general_dilated", rank - 2, **steps)
     if len(padding) != rank - 2:

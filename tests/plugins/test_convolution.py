@@ -174,7 +174,12 @@ REFUSED = {
     "no permutation": (
         convolved(dimension_numbers=lax.ConvDimensionNumbers((0, 1, 2, 2), (0, 1, 2, 3), (0, 1, 2, 3))),
         TypeError,
-        r"lhs_spec of dimension_numbers must be a permutation of the 4 dimensions .* got \(0, 1, 2, 2\)",
+        r"lhs_spec of dimension_numbers must be a permutation of the 4 dimensions, got \(0, 1, 2, 2\) for shapes",
+    ),
+    "dimensions that are not there": (
+        convolved(padding="SAME", dimension_numbers=lax.ConvDimensionNumbers((0, 1, 2, 4), (0, 1, 2, 3), (0, 1, 2, 3))),
+        TypeError,
+        r"lhs_spec of dimension_numbers must be a permutation of the 4 dimensions, got \(0, 1, 2, 4\)",
     ),
     "a negative stride": (convolved(window_strides=(-1, 1)), ValueError, r"window_strides must be positive, got \(-1"),
     "no stride": (convolved(window_strides=(0, 1), padding="SAME"), ValueError, "window_strides must be positive"),
