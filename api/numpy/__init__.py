@@ -65,6 +65,13 @@ from primax.plugins.numpy.constants import complex128 as cdouble
 from primax.plugins.numpy.constants import complex128 as complex_
 from primax.plugins.numpy.constants import float32 as single
 from primax.plugins.numpy.constants import float64 as double
+from primax.plugins.numpy.counting import (
+    bincount,
+    histogram,
+    histogram2d,
+    histogram_bin_edges,
+    histogramdd,
+)
 from primax.plugins.numpy.covariance import (
     corrcoef,
     cov,
@@ -96,6 +103,10 @@ from primax.plugins.numpy.division import (
 )
 from primax.plugins.numpy.division import power as pow
 from primax.plugins.numpy.division import remainder as mod
+from primax.plugins.numpy.divisors import (
+    gcd,
+    lcm,
+)
 from primax.plugins.numpy.editing import (
     delete,
     fill_diagonal,
@@ -138,6 +149,9 @@ from primax.plugins.numpy.grids import (
 )
 from primax.plugins.numpy.indexing import (
     unstack,
+)
+from primax.plugins.numpy.interpolation import (
+    interp,
 )
 from primax.plugins.numpy.joining import (
     append,
@@ -521,6 +535,7 @@ __all__ = [
     "average",
     "bartlett",
     "bfloat16",
+    "bincount",
     "bitwise_and",
     "bitwise_count",
     "bitwise_invert",
@@ -637,6 +652,7 @@ __all__ = [
     "fromstring",
     "full",
     "full_like",
+    "gcd",
     "generic",
     "geomspace",
     "get_printoptions",
@@ -646,6 +662,10 @@ __all__ = [
     "hamming",
     "hanning",
     "heaviside",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
     "hsplit",
     "hstack",
     "hypot",
@@ -667,6 +687,7 @@ __all__ = [
     "int8",
     "int_",
     "integer",
+    "interp",
     "intersect1d",
     "invert",
     "isclose",
@@ -687,6 +708,7 @@ __all__ = [
     "ix_",
     "kaiser",
     "kron",
+    "lcm",
     "ldexp",
     "left_shift",
     "less",

@@ -56,16 +56,13 @@ def test_results_of_a_given_size_are_those_of_jax() -> None:
         def fun(x: Any, y: Any, f: Any) -> Any:
             outs = []
             outs += lib.setxor1d(x, y, size=8), lib.setdiff1d(x, y, size=8), lib.intersect1d(x, y, size=8)
-            for options in ({"size": 3}, {"size": 8, "fill_value": 7}):
-                for array in (x, f, x.reshape(2, 3)):
-                    outs += lib.unique(array, True, True, True, **options)
-                outs += lib.unique(f, True, True, True, equal_nan=False, **options)
-                outs += lib.unique(x.reshape(3, 2), True, True, True, axis=1, **options)
-                outs.append(lib.union1d(x, y, **options))
-                outs += lib.intersect1d(x, y, return_indices=True, **options)
-                outs.append(lib.setdiff1d(x, y, **options))
-                outs.append(lib.setdiff1d(x[2:5:2], y[:3], assume_unique=True, **options))
-                outs.append(lib.setxor1d(x, y, **options))
+            outs += lib.unique(x, True, True, True, size=3)
+            options = {"size": 8, "fill_value": 7}
+            outs += lib.unique(f, True, True, True, **options)
+            outs += lib.unique(x.reshape(3, 2), True, True, True, axis=1, **options)
+            outs += lib.intersect1d(x, y, return_indices=True, **options)
+            outs.append(lib.setdiff1d(x[2:5:2], y[:3], assume_unique=True, **options))
+            outs.append(lib.setxor1d(x, y, **options))
             return outs
 
         return fun

@@ -1,0 +1,131 @@
+"""Histograms, interpolation and divisors: NumPy's results, in the dtypes of jax, and with derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from rulecheck import assert_close
+
+import primax as px
+import primax.numpy as pnp
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+F = np.array([1.0, 2, 3, 4, 4, 7], np.float32)
+W = np.array([1, 2, 0.5, 3, 1, 2], np.float32)
+
+
+def agree(got: Any, want: Any, rtol: float = 1e-5) -> None:
+    """Two trees of arrays have the same numbers."""
+    got, want = (list(x) if isinstance(x, tuple | list) else [x] for x in (got, want))
+    for one, other in zip(got, want, strict=True):
+        if isinstance(one, list):
+            agree(one, other)
+        else:
+            np.testing.assert_allclose(np.asarray(one), other, rtol=rtol)
+
+
+def test_numbers_are_counted_as_by_numpy() -> None:
+    x = np.array([1, 1, 3, 0])
+    agree(pnp.bincount(x), np.bincount(x))
+    agree(pnp.bincount(x, minlength=6), np.bincount(x, minlength=6))
+    agree(pnp.bincount(x, W[:4]), np.bincount(x, W[:4]))
+    agree(pnp.bincount(x[:0]), x[:0])
+    agree(pnp.bincount(np.array([True, False])), np.array([1, 1]))
+
+
+def test_a_length_makes_counting_traceable() -> None:
+    x = np.array([1, -1, 9, 3])
+    assert np.asarray(px.jit(lambda x: pnp.bincount(x, length=4))(x)).tolist() == [1, 1, 0, 1]
+    with pytest.raises(px.errors.ConcretizationTypeError, match=r"bincount: the values of x decide .* length"):
+        px.jit(pnp.bincount)(x)
+
+
+def test_weights_of_counts_have_derivatives() -> None:
+    grad = px.grad(lambda w: (pnp.bincount(np.array([1, 0, 1]), w, length=2) * np.float32([3, 5])).sum())(W[:3])
+    assert np.asarray(grad).tolist() == [5, 3, 5]
+
+
+HISTOGRAMS = [
+    {},
+    {"bins": 3},
+    {"bins": 4, "range": (2, 4)},
+    {"bins": 2, "range": (3, 3)},
+    {"bins": np.array([0.0, 2, 4, 9]), "weights": W},
+    {"bins": 3, "weights": W, "density": True},
+    {"bins": [0, 2, 5], "density": True},
+]
+
+
+def test_histograms_are_those_of_numpy() -> None:
+    outs = px.jit(lambda a: [pnp.histogram(a, **options) for options in HISTOGRAMS])(F)
+    for out, options in zip(outs, HISTOGRAMS, strict=True):
+        agree(out, np.histogram(F, **options))
+    agree(pnp.histogram_bin_edges(np.arange(5), 4), np.histogram_bin_edges(np.arange(5), 4))
+    agree(pnp.histogram(np.zeros(0), 2), np.histogram(np.zeros(0), 2))
+
+
+def test_histograms_of_points_are_those_of_numpy() -> None:
+    points = np.random.default_rng(0).uniform(-1, 1, (30, 3)).astype(np.float32)
+    ways: list[dict[str, Any]] = [
+        {"bins": 3},
+        {"bins": (2, 3, np.array([-1.0, 0, 0.5, 1])), "density": True},
+        {"bins": 2, "range": [(-0.5, 0.5), None, (0, 1)], "weights": points[:, 0]},
+    ]
+    outs = px.jit(lambda x: [pnp.histogramdd(x, **way) for way in ways])(points)
+    for out, way in zip(outs, ways, strict=True):
+        want, edges = np.histogramdd(points.astype(np.float64), **way)
+        agree(out[0], want, 1e-4)
+        agree(out[1], list(edges))
+    agree(pnp.histogram2d(F, W, bins=(2, 3)), np.histogram2d(F, W, bins=(2, 3)))
+    agree(pnp.histogram2d(F, W, bins=[0, 2, 8]), np.histogram2d(F, W, bins=[0, 2, 8]))
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda: pnp.bincount(F), TypeError, r"bincount: x must be integers, got f32\[6\]"),
+        (lambda: pnp.bincount(np.ones((2, 2), int)), ValueError, "bincount: x must be of rank 1"),
+        (lambda: pnp.bincount(np.arange(2), F), ValueError, r"weights must have the shape of x, \(2,\), got \(6,\)"),
+        (lambda: pnp.histogram(F, "auto"), TypeError, "histogram: bins must be a number or edges, got 'auto'"),
+        (lambda: pnp.histogram(F, weights=W[:2]), ValueError, r"weights must have the shape of a, \(6,\), got \(2,\)"),
+        (lambda: pnp.histogram2d(F, W[:2]), ValueError, r"x and y must be .* one length, got \(6,\) and \(2,\)"),
+        (lambda: pnp.histogramdd((F, W), (1, 2, 3)), ValueError, "one entry per axis, 2, got 3 and 2"),
+        (lambda: pnp.interp(1.0, F, W[:2]), ValueError, r"xp and fp must be .* got \(6,\) and \(2,\)"),
+        (lambda: pnp.interp(1.0, F, W, period=0), ValueError, "period must be a number other than 0, got 0"),
+        (lambda: pnp.interp(1.0, F, W, left="zero"), ValueError, "left and right must be .* got 'zero'"),
+        (lambda: pnp.gcd(1.0, 2), ValueError, "gcd: arguments must be integers, got dtype float32"),
+    ],
+)
+def test_bad_arguments_are_named(call: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_values_between_points_are_those_of_numpy() -> None:
+    x, xp, fp = np.float32([0, 1.5, 2, 5, 3]), np.float32([1, 2, 3]), np.float32([10, 20, 40])
+    ways: list[dict[str, Any]] = [{}, {"left": -1.0}, {"right": 2.5, "left": 0}]
+
+    def run(x: Any, xp: Any, fp: Any) -> Any:
+        outs = [pnp.interp(x, xp, fp, **way) for way in ways]
+        round_ = pnp.interp(x * 100, xp[::-1], fp, period=2.5)
+        return outs, pnp.interp(x, xp, fp * (1 + 1j)), round_, pnp.interp(x, xp, fp, "extrapolate", "extrapolate")
+
+    outs, complexes, round_, lines = px.jit(run)(x, xp, fp)
+    for out, way in zip(outs, ways, strict=True):
+        agree(out, np.interp(x, xp, fp, **way))
+    agree(complexes, np.interp(x, xp, fp * (1 + 1j)))
+    agree(round_, np.interp(x * 100, xp[::-1], fp, period=2.5))
+    agree(lines, np.float32([0, 15, 20, 80, 40]))
+    grads = px.grad(lambda x, fp: pnp.interp(x, xp, fp), (0, 1))(np.float32(1.25), fp)
+    agree(grads, [10, np.float32([0.75, 0.25, 0])])
+
+
+def test_divisors_and_multiples_are_those_of_numpy() -> None:
+    x, y = np.array([[12], [-18], [0]]), np.array([8, 0, -5, 27])
+    for name in ("gcd", "lcm"):
+        assert_close(getattr(pnp, name)(x, y), getattr(np, name)(x, y).astype(np.int32))
+    small = np.arange(10, dtype=np.uint8)
+    assert_close(pnp.gcd(small, np.uint8(6)), np.gcd(small, np.uint8(6)))
