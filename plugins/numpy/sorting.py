@@ -15,6 +15,7 @@ from primax.plugins.numpy.predicates import isnan
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, promote
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import ravel, reshaped
+from primax.plugins.numpy.taking import take
 from primax.plugins.structural import iota_p, reduce_sum_p, rev_p, slice_p
 from primax.plugins.structural.arguments import canonical_axis
 
@@ -176,14 +177,14 @@ def sort_complex(a: Any) -> Any:
     return convert(out, get_aval(out), dtypes.canonicalize_dtype(dtypes.to_complex_dtype(get_aval(out).dtype)))
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: None = None, *, method: str = "default") -> Any:
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "default") -> Any:
     """Where elements would have to be inserted in a sorted array to keep it sorted.
 
     Args:
       a: an array of rank 1, in ascending order.
       v: an array or a number.
       side: "left" for the first such position, "right" for the last.
-      sorter: None.
+      sorter: the positions that bring `a` into ascending order, as `argsort` gives them, if it is not.
       method: "compare_all" to compare every pair of elements, "sort" to sort all of them together; anything else to
         take the one that is cheaper.
 
@@ -201,7 +202,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: None = None, *, met
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     if sorter is not None:
-        raise NotImplementedError("searchsorted: sorter must be None: sort a first")
+        a = take(a, sorter)
     aval, wanted = aval_of("searchsorted", a, "a"), aval_of("searchsorted", v, "v")
     if len(aval.shape) != 1:
         raise TypeError(f"searchsorted: a must be of rank 1, got {aval.str_short()}")

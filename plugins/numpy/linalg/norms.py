@@ -200,7 +200,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
         if rtol is None:
             rtol = max(aval.shape[-2:]) * float(dtypes.finfo(get_aval(s).dtype).eps)
         tol = multiply(max_(s, axis=-1, initial=0), rtol)
-    return sum_(s > _column(tol), axis=-1, dtype=np.int32)
+    return sum_(s > _column(tol), axis=-1)
 
 
 def _column(tolerance: Any) -> Any:

@@ -31,7 +31,7 @@ EQUIVALENT_DEFAULTS = {
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 KEYWORD = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
-NAMESPACES = [(pnp, strict), (pnp.fft, strict.fft)]
+NAMESPACES = [(pnp, strict), (pnp.fft, strict.fft), (pnp.linalg, strict.linalg)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -342,6 +342,11 @@ def _python_floats(m: Any) -> bool:
     return isinstance(m.finfo(m.float32).eps, float)
 
 
+def _wide_positions(m: Any) -> bool:
+    x = m.arange(3)
+    return m.searchsorted(x, x).dtype == np.int64
+
+
 # What differs from the standard, with the reason: docs/array-api.md tells users.
 DEVIATIONS: dict[str, Callable[[Any], bool]] = {
     "x += y makes another array": _changed_in_place,
@@ -352,16 +357,18 @@ DEVIATIONS: dict[str, Callable[[Any], bool]] = {
     "the sign of zeros that remainder returns": _signed_zero,
     "subnormal numbers": _subnormal,
     "finfo has NumPy's numbers": _python_floats,
+    "positions that searchsorted returns": _wide_positions,
 }
 
 
 @pytest.mark.parametrize("name", DEVIATIONS)
 def test_there_are_these_deviations_and_jax_has_them_too(name: str) -> None:
     conforms = DEVIATIONS[name]
-    modules = [pnp, pytest.importorskip("jax.numpy")]
-    for module in modules:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    jax = pytest.importorskip("jax")
+    wide = name.startswith("positions")
+    with px.enable_x64(wide), jax.enable_x64(wide), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module in (pnp, jax.numpy):
             try:
                 assert not conforms(module)
             except TypeError as error:

@@ -77,31 +77,43 @@ def leaves(found: Any) -> list[Any]:
     return list(found) if isinstance(found, list | tuple) else [found]
 
 
-def check(family: str, *arrays: Any) -> None:
-    """Assert that all calls of a family which the standard defines for such arrays give what it says."""
+def check(family: str, *arrays: Any, compiled: bool = True, scaled: bool = False) -> None:
+    """Assert that all calls of a family which the standard defines for such arrays give what it says.
+
+    Args:
+      family: of `FAMILIES`.
+      arrays: NumPy arrays.
+      compiled: whether the calls are made in one program.
+      scaled: whether tolerances are relative to the largest element of a result.
+    """
     wanted = outcomes(FAMILIES[family], *arrays)
     with px.enable_x64(True):
-        results = program(family, tuple(wanted))(*arrays) if wanted else {}
+        if compiled:
+            results = program(family, tuple(wanted))(*arrays) if wanted else {}
+        else:
+            results = {name: FAMILIES[family][name](pnp, *map(pnp.asarray, arrays)) for name in wanted}
     problems = []
     for name, want in wanted.items():
         got, expected = leaves(results[name]), leaves(want)
         assert len(got) == len(expected), name
         for one, other in zip(got, expected, strict=True):
-            problem = difference(np.asarray(one), np.asarray(other))
+            problem = difference(np.asarray(one), np.asarray(other), scaled)
             if problem:
                 problems.append(f"{name}: {problem}")
     assert not problems, "\n".join([f"of {', '.join(map(repr, arrays))}:", *problems])
 
 
-def difference(got: Any, want: Any) -> str:
+def difference(got: Any, want: Any, scaled: bool) -> str:
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"got {got.dtype}{got.shape}, the standard says {want.dtype}{want.shape}"
     if got.dtype.kind not in "fc":
         return "" if np.array_equal(got, want) else f"got {got}, the standard says {want}"
     rtol = _TOLERANCE[got.dtype.name]
-    tiny = 2 * float(np.finfo(got.dtype).tiny)
+    atol = rtol if got.dtype.kind == "c" else 2 * float(np.finfo(got.dtype).tiny)
+    if scaled:
+        atol = 4 * rtol * float(np.max(np.abs(want), initial=1))
     with np.errstate(all="ignore"):
-        close = np.isclose(got, want, rtol, max(tiny, rtol if got.dtype.kind == "c" else 0), equal_nan=True)
+        close = np.isclose(got, want, rtol, atol, equal_nan=True)
     return "" if close.all() else f"got {got[~close]}, the standard says {want[~close]}"
 
 
@@ -134,6 +146,24 @@ def _with_scalars(symbols: str) -> dict[str, Call]:
         text: lambda xp, x, text=text: eval(text, {"x": x}) for text in (*both, "x & True", "False | x", "x ^ True")
     }
 
+
+def regular(xp: Any, x: Any) -> Any:
+    """A matrix whose diagonal outweighs the rest."""
+    return x / 64 + xp.eye(3, dtype=x.dtype)
+
+
+def positive(xp: Any, x: Any) -> Any:
+    """A Hermitian matrix with positive eigenvalues."""
+    return xp.matmul(x, xp.conj(xp.matrix_transpose(x))) / 64 + xp.eye(3, dtype=x.dtype)
+
+
+def positions(xp: Any, *arrays: Any, **options: Any) -> Any:
+    """What searchsorted returns, whose dtype is a deviation, as int64."""
+    return xp.astype(xp.searchsorted(*arrays, **options), xp.int64)
+
+
+SEVERAL = ("fftn", "ifftn", "rfftn", "irfftn")
+TRANSFORMS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", *SEVERAL)
 
 FAMILIES: dict[str, dict[str, Call]] = {
     "functions of one array": {
@@ -203,6 +233,69 @@ FAMILIES: dict[str, dict[str, Call]] = {
         "diff with ends": lambda xp, x: xp.diff(x, axis=0, prepend=x[:1, :], append=x),
         "cumulative_sum of one axis": lambda xp, x: xp.cumulative_sum(x[0, :], include_initial=True),
         "cumulative_sum as float64": lambda xp, x: xp.cumulative_sum(x, axis=1, dtype=xp.float64),
+    },
+    "searching": {
+        "take": lambda xp, x, i: xp.take(x, i, axis=0),
+        "take along the last": lambda xp, x, i: xp.take(x, i, axis=-1),
+        "take_along_axis": lambda xp, x, i: xp.take_along_axis(x, xp.broadcast_to(i, (3, 4)), axis=1),
+        "take_along_axis of columns": lambda xp, x, i: xp.take_along_axis(x, xp.reshape(i, (4, 1))[:2, :] % 3, axis=0),
+        "searchsorted": lambda xp, x, i: positions(xp, xp.sort(x[0, :]), x[1, :]),
+        "searchsorted from the right": lambda xp, x, i: positions(xp, xp.sort(x[0, :]), x, side="right"),
+        "searchsorted by a sorter": lambda xp, x, i: positions(xp, x[0, :], x[1, :], sorter=xp.argsort(x[0, :])),
+        "x[i, i]": lambda xp, x, i: x[i, i],
+        "x[i, 0]": lambda xp, x, i: x[i, 0],
+    },
+    "sets": {
+        "nonzero": lambda xp, x: xp.nonzero(xp.reshape(x, (2, 3))),
+        "x[x]": lambda xp, x: x[xp.astype(x, xp.bool)],
+        **_named("unique_all unique_counts unique_inverse unique_values"),
+        "unique_all of two axes": lambda xp, x: xp.unique_all(xp.reshape(x, (3, 2))),
+    },
+    "fft": {
+        **{name: lambda xp, x, name=name: getattr(xp.fft, name)(x) for name in TRANSFORMS},
+        **{f"{name} n": lambda xp, x, name=name: getattr(xp.fft, name)(x, n=5, axis=0) for name in TRANSFORMS[:6]},
+        **{f"{name} ortho": lambda xp, x, name=name: getattr(xp.fft, name)(x, norm="ortho") for name in TRANSFORMS},
+        **{f"{name} of one axis": lambda xp, x, name=name: getattr(xp.fft, name)(x, axes=(0,)) for name in SEVERAL},
+        "fftfreq": lambda xp, x: xp.fft.fftfreq(5, d=0.5),
+        "fftfreq as float32": lambda xp, x: xp.fft.fftfreq(4, dtype=xp.float32),
+        "rfftfreq": lambda xp, x: xp.fft.rfftfreq(5),
+        "fftshift": lambda xp, x: xp.fft.fftshift(x),
+        "ifftshift": lambda xp, x: xp.fft.ifftshift(x, axes=(1,)),
+    },
+    "linear algebra": {
+        **_named("matmul tensordot"),
+        **_operators("@"),
+        **_with("tensordot", {"axes": 1}, {"axes": ((0,), (1,))}),
+        "matmul of a vector": lambda xp, x, y: xp.matmul(x[0, :], y),
+        "matmul of vectors": lambda xp, x, y: x[0, :] @ y[1, :],
+        **_with("vecdot", {}, {"axis": 0}),
+        "matrix_transpose": lambda xp, x, y: xp.linalg.matrix_transpose(x),
+        "cross": lambda xp, x, y: xp.linalg.cross(x, y, axis=0),
+        "diagonal": lambda xp, x, y: xp.linalg.diagonal(x, offset=1),
+        "outer": lambda xp, x, y: xp.linalg.outer(x[0, :], y[1, :]),
+        "trace": lambda xp, x, y: xp.linalg.trace(x, offset=-1),
+        "trace as complex128": lambda xp, x, y: xp.linalg.trace(x, dtype=xp.complex128),
+        "det": lambda xp, x, y: xp.linalg.det(regular(xp, x)),
+        "inv": lambda xp, x, y: xp.linalg.inv(regular(xp, x)),
+        "solve": lambda xp, x, y: xp.linalg.solve(regular(xp, x), y),
+        "solve of a vector": lambda xp, x, y: xp.linalg.solve(regular(xp, x), y[0, :]),
+        "slogdet": lambda xp, x, y: xp.linalg.slogdet(regular(xp, x)),
+        "cholesky": lambda xp, x, y: xp.linalg.cholesky(positive(xp, x)),
+        "cholesky above": lambda xp, x, y: xp.linalg.cholesky(positive(xp, x), upper=True),
+        "eigvalsh": lambda xp, x, y: xp.linalg.eigvalsh(positive(xp, x)),
+        "eigh": lambda xp, x, y: xp.linalg.eigh(positive(xp, x)).eigenvalues,
+        "svdvals": lambda xp, x, y: xp.linalg.svdvals(x),
+        "svd": lambda xp, x, y: xp.linalg.svd(x, full_matrices=False).S,
+        "qr": lambda xp, x, y: xp.abs(xp.linalg.qr(regular(xp, x), mode="complete").R),
+        "pinv": lambda xp, x, y: xp.linalg.pinv(regular(xp, x)),
+        "matrix_norm": lambda xp, x, y: xp.linalg.matrix_norm(x),
+        "matrix_norm of rows": lambda xp, x, y: xp.linalg.matrix_norm(x, ord=float("inf"), keepdims=True),
+        "nuclear norm": lambda xp, x, y: xp.linalg.matrix_norm(x, ord="nuc"),
+        "matrix_power": lambda xp, x, y: xp.linalg.matrix_power(regular(xp, x), -2),
+        "matrix_rank": lambda xp, x, y: xp.linalg.matrix_rank(regular(xp, x)),
+        "vector_norm": lambda xp, x, y: xp.linalg.vector_norm(x),
+        "vector_norm along axes": lambda xp, x, y: xp.linalg.vector_norm(x, axis=0, ord=1, keepdims=True),
+        "vector_norm of others": lambda xp, x, y: xp.linalg.vector_norm(x, axis=(0, 1), ord=3.0),
     },
     "functions of shapes": {
         "concat": lambda xp, x, y: xp.concat((x, y)),
@@ -316,3 +409,33 @@ def test_cumulative_and_sorting_functions(dtype: str, data: Any) -> None:
 def test_functions_of_shapes(dtype: str, data: Any) -> None:
     one, other = (data.draw(hnp.arrays(dtype, shape, elements=elements(dtype))) for shape in ((2, 3, 2), (1, 3, 2)))
     check("functions of shapes", one, other)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@EXAMPLES
+@given(st.data())
+def test_searching(dtype: str, data: Any) -> None:
+    x = data.draw(hnp.arrays(dtype, (3, 4), elements=elements(dtype, True)))
+    check("searching", x, data.draw(hnp.arrays(np.int64, (4,), elements=st.integers(0, 2))))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float64", "complex64"])
+@settings(max_examples=3)
+@given(st.data())
+def test_sets_outside_of_programs(dtype: str, data: Any) -> None:
+    check("sets", data.draw(hnp.arrays(dtype, (6,), elements=elements(dtype, True))), compiled=False)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEX])
+@EXAMPLES
+@given(st.data())
+def test_transforms(dtype: str, data: Any) -> None:
+    check("fft", data.draw(hnp.arrays(dtype, (3, 4), elements=elements(dtype, True))), scaled=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[1:])
+@EXAMPLES
+@given(st.data())
+def test_linear_algebra(dtype: str, data: Any) -> None:
+    one, other = (data.draw(hnp.arrays(dtype, (3, 3), elements=elements(dtype, True))) for _ in range(2))
+    check("linear algebra", one, other, scaled=True)
