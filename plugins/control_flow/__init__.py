@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import hookimpl
-from primax.plugins.control_flow import cond_rules, samples, scan_rules, while_rules
+from primax.plugins.control_flow import cond_rules, platforms, samples, scan_rules, while_rules
 from primax.plugins.control_flow.cond import cond, switch
 from primax.plugins.control_flow.cond_rules import cond_p
 from primax.plugins.control_flow.interpretation import interpret_cond, interpret_scan, interpret_while
 from primax.plugins.control_flow.loops import associative_scan, fori_loop, map
+from primax.plugins.control_flow.platforms import platform_dependent, platform_index_p
 from primax.plugins.control_flow.scan import scan
 from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.while_loop import while_loop
@@ -21,6 +22,8 @@ __all__ = [
     "cond_p",
     "fori_loop",
     "map",
+    "platform_dependent",
+    "platform_index_p",
     "scan",
     "scan_p",
     "switch",
@@ -34,3 +37,4 @@ def primax_register(registry: Any) -> None:
     registry.define(cond_p, **cond_rules.rules, interpret=interpret_cond, samples=[samples.cond_samples])
     registry.define(while_p, **while_rules.rules, interpret=interpret_while, samples=[samples.while_samples])
     registry.define(scan_p, **scan_rules.rules, interpret=interpret_scan, samples=[samples.scan_samples])
+    registry.define(platform_index_p, **platforms.rules)

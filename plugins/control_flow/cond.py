@@ -23,7 +23,7 @@ from primax.plugins.control_flow.staging import (
 )
 from primax.plugins.structural import convert_element_type
 
-__all__ = ["cond", "switch"]
+__all__ = ["choose", "cond", "switch"]
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
@@ -57,7 +57,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     if not dtypes.is_bool(aval.dtype):
         pred = ne(pred, np.zeros((), aval.dtype)[()]) if isinstance(pred, core.Tracer) else np.asarray(pred) != 0
     index = convert_element_type(pred, np.int32)
-    return _choose("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], operands)
+    return choose("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -94,7 +94,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         return branches[0](*operands)
     limit = aval.dtype.type(min(last, np.iinfo(aval.dtype).max))
     index = convert_element_type(clamp(aval.dtype.type(0), index, limit), np.int32)
-    return _choose("switch", index, branches, [f"branches[{i}]" for i in range(len(branches))], operands)
+    return choose("switch", index, branches, [f"branches[{i}]" for i in range(len(branches))], operands)
 
 
 def _require_scalar(what: str, name: str, x: Any) -> Any:
@@ -107,7 +107,7 @@ def _require_scalar(what: str, name: str, x: Any) -> Any:
     return aval
 
 
-def _choose(what: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Any) -> Any:
+def choose(what: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Any) -> Any:
     """Bind the primitive to functions that have been checked."""
     leaves, in_tree, avals = flatten_operands(what, "operands", operands)
     staged = [stage_function(what, fun, in_tree, avals) for fun in functions]

@@ -252,18 +252,37 @@ def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
 
 def _lowering(ctx: mlir.LoweringRuleContext, index: Any, *args: Any, branches: Programs) -> Any:
     hlo, ir = mlir.hlo, mlir.ir
+    known = _known(index)
+    if known is not None:
+        outs, tokens = _branch(ctx, branches[min(max(known, 0), len(branches) - 1)], args)
+        if ctx.tokens_in:
+            ctx.set_tokens_out(tokens)
+        return outs
     ordered = list(ctx.tokens_in or ())
     types = [*(ctx.tokens_in[effect].type for effect in ordered), *map(mlir.aval_to_ir_type, ctx.avals_out)]
     case = hlo.CaseOp(types, index=index, num_branches=len(branches))
     for region, branch in zip(case.regions, branches, strict=True):
         with ir.InsertionPoint(region.blocks.append()):
-            inner = ctx.replace(avals_in=branch.in_avals, avals_out=branch.out_avals)
-            outs = mlir.inline_jaxpr(inner, branch, args)
-            tokens = {**(ctx.tokens_in or {}), **(inner.tokens_out or {})}
+            outs, tokens = _branch(ctx, branch, args)
             hlo.return_([*(tokens[effect] for effect in ordered), *outs])
     if ordered:
         ctx.set_tokens_out(dict(zip(ordered, case.results, strict=False)))
     return list(case.results)[len(ordered) :]
+
+
+def _branch(ctx: mlir.LoweringRuleContext, branch: core.ClosedJaxpr, args: Any) -> tuple[list[Any], dict[Any, Any]]:
+    """The results of a branch, built here, and the tokens after it."""
+    inner = ctx.replace(avals_in=branch.in_avals, avals_out=branch.out_avals)
+    outs = mlir.inline_jaxpr(inner, branch, args)
+    return outs, {**(ctx.tokens_in or {}), **(inner.tokens_out or {})}
+
+
+def _known(index: Any) -> int | None:
+    """An index that is a constant of the program, as the platform is."""
+    owner = index.owner
+    if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.constant":
+        return None
+    return int(np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"])))
 
 
 rules = {

@@ -1,0 +1,87 @@
+"""`platform_dependent`: one of several programs, chosen by the kind of device that the whole is compiled for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray
+from primax.extend.interpreters import mlir
+from primax.plugins.control_flow.cond import choose
+from primax.plugins.control_flow.staging import require_function
+
+__all__ = ["platform_dependent", "platform_index_p", "rules"]
+
+# The position of the first tuple of names in which the platform is; None stands for all platforms.
+platform_index_p = core.Primitive("platform_index")
+
+Platforms = tuple[tuple[str, ...] | None, ...]
+
+
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """`per_platform[platform](*args)`, where the platform is that which the program is compiled for.
+
+    All functions are traced; only one is compiled. They need not be known for every platform: a branch may hold
+    primitives that no other platform has.
+
+    Args:
+      *args: arrays in any containers.
+      default: what is called on platforms without a function of their own.
+      **per_platform: functions by the names of platforms, such as "cpu", "cuda", "rocm", "gpu" for both of these, and
+        "tpu". They return the same structure, shapes and dtypes.
+
+    Returns:
+      What the chosen function returns.
+
+    Raises:
+      TypeError: something is not a function, or the results differ in type.
+      ValueError: there are no functions.
+      NotImplementedError: while compiling: there is none for the platform, and no default.
+
+    >>> import primax as px
+    >>> px.lax.platform_dependent(2.0, cpu=lambda x: x + 1.0, default=lambda x: x)
+    Array(3., dtype=float32, weak_type=True)
+    """
+    if not per_platform and default is None:
+        raise ValueError("platform_dependent: there must be a function or a default, got none")
+    functions = {**per_platform, "default": default} if default is not None else per_platform
+    for name, function in functions.items():
+        require_function("platform_dependent", name, function)
+    platforms = tuple([(name,) for name in per_platform]) + ((None,) if default is not None else ())
+    index = platform_index_p.bind(platforms=platforms)
+    return choose("platform_dependent", index, list(functions.values()), list(functions), args)
+
+
+def _abstract_eval(*, platforms: Platforms) -> ShapedArray:
+    return ShapedArray((), np.dtype(np.int32))
+
+
+_KINDS = {"cuda": "gpu", "rocm": "gpu"}
+
+
+def _lowering(ctx: mlir.LoweringRuleContext, *, platforms: Platforms) -> Any:
+    platform = ctx.module_context.platform
+    for i, names in enumerate(platforms):
+        if names is None or platform in names or _KINDS.get(platform) in names:
+            return [mlir.ir_constant(np.int32(i))]
+    known = ", ".join(name for names in platforms for name in names or ())
+    raise NotImplementedError(
+        f"platform_dependent: there must be a default or a function for {platform!r}, got functions for {known}"
+    )
+
+
+rules = {
+    "abstract_eval": _abstract_eval,
+    "lowering": _lowering,
+    "samples": [
+        lambda: [
+            core.Sample([], {"platforms": platforms}, reference=lambda *, platforms: np.int32(len(platforms) - 1))
+            for platforms in ((("nowhere",), None), (None,))
+        ]
+    ],
+}

@@ -1,0 +1,55 @@
+"""What depends on the platform is chosen while the program is built, under every transformation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax as px
+from primax import lax
+from primax.extend import core
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+ELSEWHERE = core.Primitive("not_on_this_platform")
+ELSEWHERE.def_abstract_eval(lambda x: x)
+
+X = np.float32([1, 2, 3])
+
+
+def power(x):
+    return lax.platform_dependent(x, tpu=ELSEWHERE.bind, cpu=lambda x: x * x, default=lambda x: x + 1)
+
+
+def test_the_branch_of_the_platform_is_taken():
+    assert np.asarray(power(X)).tolist() == [1, 4, 9]
+    assert np.asarray(px.jit(power)(X)).tolist() == [1, 4, 9]
+    other = px.jit(lambda x: lax.platform_dependent(x, gpu=lambda x: x, default=lambda x: x + 1))
+    assert np.asarray(other(X)).tolist() == [2, 3, 4]
+
+
+def test_only_the_branch_of_the_platform_is_compiled():
+    text = px.jit(lambda x: power(x)).lower(X).as_text()
+    assert "stablehlo.multiply" in text
+    assert "stablehlo.case" not in text
+    assert "stablehlo.add" not in text
+
+
+def test_the_branch_of_the_platform_is_differentiated():
+    def smooth(x):
+        return lax.platform_dependent(x, cpu=lambda x: (x * x).sum(), tpu=lambda x: x.sum())
+
+    for grad in (px.grad(smooth), px.jit(px.grad(smooth)), px.grad(px.jit(smooth))):
+        assert np.asarray(grad(X)).tolist() == [2, 4, 6]
+    assert np.asarray(px.vmap(px.grad(smooth))(X[None])).tolist() == [[2, 4, 6]]
+
+
+def test_platforms_without_a_branch_are_refused():
+    with pytest.raises(NotImplementedError, match="a default or a function for 'cpu', got functions for tpu, cuda"):
+        px.jit(lambda x: lax.platform_dependent(x, tpu=lambda x: x, cuda=lambda x: x))(X)
+    with pytest.raises(ValueError, match="there must be a function or a default, got none"):
+        lax.platform_dependent(X)
+    with pytest.raises(TypeError, match="platform_dependent: cpu must be a function"):
+        lax.platform_dependent(X, cpu=3)
+    with pytest.raises(TypeError, match="platform_dependent: all branches must return values of the same types"):
+        lax.platform_dependent(X, cpu=lambda x: x, tpu=lambda x: x[0])
