@@ -1,0 +1,50 @@
+"""The applications among the examples run at small size, as scripts, and find what they should."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+from packages import run
+
+EXAMPLES = ROOT / "examples"
+
+
+def printed(folder: Path, name: str, *options: str) -> str:
+    return run([sys.executable, "-W", "error", EXAMPLES / name, *options], folder, PYTHONPATH="").stdout
+
+
+def numbers(pattern: str, text: str) -> list[float]:
+    return [float(found) for found in re.findall(pattern, text)]
+
+
+def test_the_rates_of_hares_and_lynxes_are_found(tmp_path: Path) -> None:
+    out = printed(tmp_path, "predator_prey.py", "--steps", "60")
+    first, *_, last = numbers(r"mean squared error of logarithms ([\d.]+)", out)
+    assert last < first / 5
+    assert numbers(r"a cycle takes about ([\d.]+) years", out)[0] == pytest.approx(9.6, abs=0.5)
+
+
+def test_the_gaussian_process_finds_the_noise_and_the_function(tmp_path: Path) -> None:
+    out = printed(tmp_path, "gaussian_process.py", "--points", "60")
+    costs = numbers(r"negative log likelihood +(-?[\d.]+)", out)
+    assert costs == sorted(costs, reverse=True)
+    assert numbers(r"noise ([\d.]+), which was", out)[0] == pytest.approx(0.15, abs=0.06)
+    rows = re.findall(r"^ *-?[\d.]+ +(-?[\d.]+) +(-?[\d.]+) ± ([\d.]+)$", out, re.MULTILINE)
+    assert len(rows) == 9
+    assert all(abs(float(truth) - float(mean)) < 0.1 + 1.5 * float(bound) for truth, mean, bound in rows)
+
+
+def test_chains_of_hmc_agree_and_judge_well(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    out = printed(tmp_path, "hmc.py", "--samples", "60")
+    assert numbers(r"([\d.]+)% of 142 new tumours", out)[0] > 94
+    assert 50 < numbers(r"(\d+)% accepted", out)[0] <= 100
+
+
+@pytest.mark.parametrize("name", ["predator_prey.py", "gaussian_process.py", "hmc.py"])
+def test_an_application_is_one_short_file(name: str) -> None:
+    assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) < 80
