@@ -47,7 +47,7 @@ from primax.interpreters.differentiate import (
 from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
 from primax.interpreters.programs import make_jaxpr
 from primax.interpreters.vectorize import vmap
-from primax.plugins import BUILTIN_FAMILIES, ESSENTIAL_FAMILIES
+from primax.plugins import BUILTIN_FAMILIES, DEFERRED_FAMILIES, ESSENTIAL_FAMILIES
 from primax.plugins.calls import clear_caches, eval_shape, jit
 from primax.plugins.devices import block_until_ready, copy_to_host_async, device_get, device_put
 
@@ -144,7 +144,7 @@ _FUNCTIONS = {
     for name in names
 }
 
-host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES, version=__version__)
+host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES, deferred=DEFERRED_FAMILIES, version=__version__)
 
 
 def __getattr__(name: str) -> Any:

@@ -53,9 +53,11 @@ class PluginHost:
         self._active: list[PluginRecord] = []
         self._unreported: list[PluginRecord] = []
         self._essential: frozenset[str] = frozenset()
+        self._deferred: frozenset[str] = frozenset()
         self._owners: dict[tuple[str, Any], str] = {}
         self._listed = False
         self._complete = False
+        self._looked_at = -1
         self._lock = threading.RLock()
         self._here = _Here()
 
@@ -65,7 +67,8 @@ class PluginHost:
 
     def install(self) -> None:
         """Make this the host that is asked when a rule is missing."""
-        rules.loader.load = self.activate
+        rules.loader.load = self.activate_imported
+        rules.loader.load_all = self.activate
         rules.loader.suppliers = self.suppliers
 
     def add_builtins(
@@ -74,6 +77,7 @@ class PluginHost:
         *,
         package: str = "primax.plugins",
         essential: Iterable[str] = (),
+        deferred: Iterable[str] = (),
         version: str = "",
     ) -> None:
         """List the families that come with primax, in the order of their activation. Nothing is imported yet.
@@ -82,6 +86,8 @@ class PluginHost:
           names: modules in `package`, and the names of the plugins.
           package: where the modules are.
           essential: those that cannot be disabled, and whose failure is an error.
+          deferred: those that `activate_imported` may leave for later: all they register are rules for their own
+            primitives, none of a kind that a trace does without.
           version: the version of primax.
 
         Raises:
@@ -96,6 +102,7 @@ class PluginHost:
                 where = f"{package}.{name}"
                 self._builtins.append(PluginRecord(name, "built-in", "primax", version, where))
             self._essential |= frozenset(essential)
+            self._deferred |= frozenset(deferred)
             self._listed = self._complete = False
 
     def register_module(self, module: Any, *, name: str | None = None) -> PluginRecord:
@@ -164,6 +171,22 @@ class PluginHost:
             any plugin failed or was refused and `strict_plugins` is on.
         """
         return False if self._complete else self._advance(self._all_steps)
+
+    def activate_imported(self) -> bool:
+        """Activate every plugin, except deferred families that have not been imported.
+
+        Nobody can bind their primitives. Where there are other plugins than families, which may override rules of any
+        family, this is `activate`.
+
+        Returns:
+          Whether anything may have changed.
+
+        Raises:
+          PluginError: as `activate`.
+        """
+        if self._complete or self._looked_at == rules.loader.primitives:
+            return False
+        return self._advance(self._imported_steps)
 
     def activate_plugin(self, name: str) -> bool:
         """Activate a plugin and those that come before it: the built-in ones for a built-in one, else all.
@@ -322,8 +345,8 @@ class PluginHost:
         finally:
             self._here.busy = False
         self._report()
-        if done and steps == self._all_steps:
-            self._complete = True
+        if done:
+            self._complete = all(record.state != "discovered" for record in self._all())
         return True
 
     def _builtins_step(self) -> bool:
@@ -339,6 +362,20 @@ class PluginHost:
             if record.state == "discovered":
                 return False
         return True
+
+    def _imported_steps(self) -> bool:
+        if self._explicit or any(record.state == "discovered" for record in self._installed or ()):
+            return self._all_steps()
+        while True:
+            made = rules.loader.primitives
+            wanted = [each for each in self._builtins if each.name not in self._deferred or each.module in sys.modules]
+            for record in wanted:
+                self._load(record)
+            if any(record.state == "discovered" for record in wanted):
+                return False
+            if made == rules.loader.primitives:
+                self._looked_at = made
+                return True
 
     def _load(self, record: PluginRecord) -> None:
         """Import and register a plugin. It stays discovered if its import began before and is not over."""

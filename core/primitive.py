@@ -46,6 +46,7 @@ class Primitive:
         self.abstract_cache: dict[Any, tuple[Any, Effects]] = {}
         self.eager_cache: dict[Any, Any] = {}
         self.used = False  # whether any program may hold it
+        rules.loader.primitives += 1
 
     def __repr__(self) -> str:
         return self.name

@@ -89,7 +89,7 @@ class RuleTable(MutableMapping[Any, Rule]):
     @property
     def provenance(self) -> dict[Any, Provenance]:
         """Who gave each rule."""
-        load_plugins()
+        load_plugins(everything=True)
         return self._provenance
 
     def __getitem__(self, primitive: Any) -> Rule:
@@ -102,11 +102,11 @@ class RuleTable(MutableMapping[Any, Rule]):
         return self.get_or_load(primitive) is not None
 
     def __iter__(self) -> Iterator[Any]:
-        load_plugins()
+        load_plugins(everything=True)
         return iter(list(self.functions))
 
     def __len__(self) -> int:
-        load_plugins()
+        load_plugins(everything=True)
         return len(self.functions)
 
     def __setitem__(self, primitive: Any, rule: Rule) -> None:
@@ -308,19 +308,32 @@ def _nothing_to_load() -> bool:
 
 
 class _Loader:
-    """Set by the plugin host; `load` activates plugins and says whether that changed anything."""
+    """Set by the plugin host.
+
+    Attributes:
+      load: activates all plugins that may have rules for what has been imported; says whether that changed anything.
+      load_all: activates all plugins.
+      suppliers: lines for a message about who could supply what a primitive lacks.
+      primitives: how many primitives have been made.
+    """
 
     def __init__(self) -> None:
         self.load: Callable[[], bool] = _nothing_to_load
+        self.load_all: Callable[[], bool] = _nothing_to_load
+        self.primitives = 0
         self.suppliers: Callable[[Any], list[str]] = lambda primitive: []
 
 
 loader = _Loader()
 
 
-def load_plugins() -> bool:
-    """Activate the plugins if that has not happened; True if it happened now."""
-    return loader.load()
+def load_plugins(everything: bool = False) -> bool:
+    """Activate the plugins if that has not happened; True if it happened now.
+
+    Args:
+      everything: also built-in families that nobody has imported yet, which may otherwise be left for later.
+    """
+    return loader.load_all() if everything else loader.load()
 
 
 impl_rules = RuleTable("impl", "(*args, **params) -> array or list", optional=True)

@@ -187,7 +187,7 @@ def register_prng_impl(impl: PRNGImpl, registry: Registry | None = None) -> None
     if registry is not None:
         registry.enter("generator", _named, impl.name, impl)
         return
-    load_plugins()
+    load_plugins(everything=True)
     if impl.name in _named and impl.name not in _loose:
         raise PluginError(f"register_prng_impl: the name of impl must be new, got {impl.name!r}, which is a plugin's")
     _loose.add(impl.name)
@@ -210,7 +210,7 @@ def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGIm
     if isinstance(impl, str):
         found = _named.get(impl)
         if found is None:
-            load_plugins()
+            load_plugins(everything=True)
             found = _named.get(impl)
             if found is None:
                 known = ", ".join(sorted(_named))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BUILTIN_FAMILIES", "ESSENTIAL_FAMILIES"]
+__all__ = ["BUILTIN_FAMILIES", "DEFERRED_FAMILIES", "ESSENTIAL_FAMILIES"]
 
 BUILTIN_FAMILIES = (
     "structural",
@@ -37,3 +37,17 @@ BUILTIN_FAMILIES = (
 )
 
 ESSENTIAL_FAMILIES = ("structural", "arithmetic", "calls", "devices", "arrays")
+
+# They register only rules for primitives of their own, and so may wait until somebody imports them.
+DEFERRED_FAMILIES = (
+    "special",
+    "cumulative",
+    "sorting",
+    "indexing",
+    "convolution",
+    "windows",
+    "fft",
+    "linalg",
+    "random",
+    "export",
+)

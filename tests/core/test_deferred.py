@@ -1,0 +1,96 @@
+"""Families that nobody has imported wait, and nothing shows it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+START = """
+import primax as px
+from primax.core.host import host
+
+def waiting():
+    return [record.name for record in host.records() if record.state == "discovered"]
+
+px.jit(lambda x: x + 1.0)(1.0)
+"""
+
+
+def run(program, **environment):
+    """The lines that a program prints in a process of its own, where only built-in plugins are."""
+    env = {**os.environ, "PRIMAX_PLUGINS": "", **environment}
+    ran = subprocess.run(
+        [sys.executable, "-c", START + textwrap.dedent(program)], capture_output=True, text=True, env=env, timeout=120
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return ran.stdout.splitlines()
+
+
+def test_a_family_is_activated_when_its_primitives_can_be_bound():
+    first, then, value, names = run(
+        """
+        print("linalg" in waiting(), "export" in waiting())
+
+        def f(x):  # imported while a program is being traced
+            from primax.plugins.linalg import cholesky
+            return cholesky(x)
+
+        out = px.jit(px.vmap(px.grad(lambda x: f(x).sum())))(px.numpy.full((2, 1, 1), 4.0))
+        print("linalg" in waiting(), "export" in waiting())
+        print(out.tolist())
+        from primax.extend.core import primitives
+        print("conv_general_dilated" in primitives, waiting())
+        """
+    )
+    assert first == "True True"
+    assert then == "False True"
+    assert value == "[[[0.25]], [[0.25]]]"
+    assert names == "True []"
+
+
+def test_whoever_asks_for_all_rules_gets_them():
+    (line,) = run(
+        """
+        from primax.extend.core import rule_tables
+        names = {primitive.name for primitive in rule_tables["jvp"]}
+        print(waiting(), {"cholesky", "conv_general_dilated", "lgamma"} <= names)
+        """
+    )
+    assert line == "[] True"
+
+
+def test_a_plugin_that_may_override_rules_finds_all_families():
+    (line,) = run(
+        """
+        from primax.extend import hookimpl
+
+        class Quiet:
+            @hookimpl
+            def primax_register(self, registry):
+                from primax.plugins.special import lgamma_p
+                registry.define(lgamma_p, impl=lambda x: 7.0, override=True)
+
+        host.register_module(Quiet(), name="quiet")
+        print(waiting(), px.lax.lgamma(1.0))
+        """
+    )
+    assert line == "[] 7.0"
+
+
+def test_a_blocked_family_says_so():
+    (line,) = run(
+        """
+        try:
+            px.lax.lgamma(1.0)
+        except Exception as error:
+            print("PRIMAX_DISABLE_PLUGINS names it" in str(error))
+        """,
+        PRIMAX_DISABLE_PLUGINS="special",
+    )
+    assert line == "True"
