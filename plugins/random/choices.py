@@ -73,7 +73,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     key, aval = check_key(key, "permutation"), aval_of("permutation", x, "x")
     if not aval.shape:
         canonical_axis(axis, 1, "permutation")
-        return _permuted(key, max(_count("permutation", x, "x"), 0), aval.dtype)
+        return _permuted(key, max(_count("permutation", x, "x"), 0), dtypes.default_int_dtype())
     axis = canonical_axis(axis, len(aval.shape), "permutation")
     draw = _shuffled if independent or len(aval.shape) == 1 else _permutation
     return draw(key, x, aval.shape, axis)
@@ -153,8 +153,7 @@ def choice(
         raise ValueError(
             f"choice: p must be of shape {(count,)}, one number per element, got {get_aval(p).str_short()}"
         )
-    dtype = np.dtype(np.int32) if aval.shape else aval.dtype
-    found = _chosen(key, shape, dtype, count, replace, p, is_precise("choice", mode))
+    found = _chosen(key, shape, dtypes.default_int_dtype(), count, replace, p, is_precise("choice", mode))
     return _taken(a, found, aval.shape, axis) if aval.shape else found
 
 

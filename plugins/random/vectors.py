@@ -60,7 +60,7 @@ def multivariate_normal(
       cov: symmetric matrices along the last two axes: positive definite, or semi-definite for "eigh" and "svd".
       shape: the shape of the result without its last axis; that to which the parameters, without axes of vectors and
         matrices, broadcast if None.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: its dtype, a float dtype; the common one of the parameters if None.
       method: how the root of `cov` is found: "cholesky", which is fastest, "eigh", or "svd".
 
     Raises:
@@ -68,7 +68,7 @@ def multivariate_normal(
       ValueError: `key` is several keys, `dtype` is not a float dtype, `cov` is not square or of another size than
         `mean`, the parameters do not broadcast to `shape`, or there is no such method.
     """
-    key, dtype = check_key(key, "multivariate_normal"), float_dtype("multivariate_normal", dtype)
+    key = check_key(key, "multivariate_normal")
     if method not in _METHODS:
         raise ValueError(f"multivariate_normal: method must be one of {_METHODS}, got {method!r}")
     vectors = parameter_shape("multivariate_normal", mean, "mean")
@@ -80,6 +80,9 @@ def multivariate_normal(
         raise ValueError(
             f"multivariate_normal: cov must end with axes of the size of mean, {size}, got {get_aval(cov).str_short()}"
         )
+    if dtype is None:
+        dtype = dtypes.to_inexact_dtype(dtypes.result_type(mean, cov))
+    dtype = float_dtype("multivariate_normal", dtype)
     wanted = None if shape is None else read_shape(shape, "multivariate_normal")
     batches = {"mean without the last axis": vectors[:-1], "cov without the last two axes": matrices[:-2]}
     shape = broadcast_to("multivariate_normal", wanted, batches)
