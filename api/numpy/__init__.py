@@ -9,6 +9,7 @@ import numpy as _numpy
 
 from primax.core.dtypes import finfo, iinfo
 from primax.plugins.numpy.constants import (
+    ComplexWarning,
     bfloat16,
     bool_,
     character,
@@ -19,6 +20,8 @@ from primax.plugins.numpy.constants import (
     euler_gamma,
     flexible,
     float4_e2m1fn,
+    float6_e2m3fn,
+    float6_e3m2fn,
     float8_e3m4,
     float8_e4m3,
     float8_e4m3b11fnuz,
@@ -486,6 +489,7 @@ from primax.plugins.numpy.windows import (
 dtype = _numpy.dtype
 
 __all__ = [
+    "ComplexWarning",
     "__array_api_version__",
     "__array_namespace_info__",
     "abs",
@@ -627,6 +631,8 @@ __all__ = [
     "float32",
     "float4_e2m1fn",
     "float64",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
     "float8_e3m4",
     "float8_e4m3",
     "float8_e4m3b11fnuz",

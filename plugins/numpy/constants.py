@@ -11,6 +11,7 @@ from primax.extend.core import Array, Tracer, dtypes
 from primax.plugins.numpy.creation import asarray
 
 __all__ = [
+    "ComplexWarning",
     "ScalarType",
     "bfloat16",
     "bool_",
@@ -24,6 +25,8 @@ __all__ = [
     "float16",
     "float32",
     "float4_e2m1fn",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
     "float64",
     "float8_e3m4",
     "float8_e4m3",
@@ -105,6 +108,8 @@ uint32 = ScalarType("uint32", np.uint32)
 uint64 = ScalarType("uint64", np.uint64)
 bfloat16 = ScalarType("bfloat16", dtypes.bfloat16)
 float4_e2m1fn = ScalarType("float4_e2m1fn", dtypes.float4_e2m1fn)
+float6_e2m3fn = ScalarType("float6_e2m3fn", dtypes.float6_e2m3fn)
+float6_e3m2fn = ScalarType("float6_e3m2fn", dtypes.float6_e3m2fn)
 float8_e3m4 = ScalarType("float8_e3m4", dtypes.float8_e3m4)
 float8_e4m3 = ScalarType("float8_e4m3", dtypes.float8_e4m3)
 float8_e4m3b11fnuz = ScalarType("float8_e4m3b11fnuz", dtypes.float8_e4m3b11fnuz)
@@ -124,6 +129,7 @@ uint = uint64
 float_ = float64
 complex_ = complex128
 
+ComplexWarning = np.exceptions.ComplexWarning
 generic = np.generic
 number = np.number
 integer = np.integer

@@ -105,12 +105,12 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
 
 
 def array(
-    a: Any, dtype: Any = None, copy: bool = True, order: Any = None, ndmin: int = 0, *, device: Any = None
+    object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None
 ) -> Any:
     """Makes an array of a value; a copy if it is one already.
 
     Args:
-      a: an array, a number, or nested sequences of them.
+      object: an array, a number, or nested sequences of them.
       dtype: the dtype of the result; found by promotion if None.
       copy: whether an array is copied.
       order: None, "K", "C" or "F"; without effect, since arrays have no memory order.
@@ -118,7 +118,7 @@ def array(
       device: where the result is; uncommitted on the default device if None.
 
     Raises:
-      TypeError: `a` is not such a value, or `dtype` not a dtype that arrays may have.
+      TypeError: `object` is not such a value, or `dtype` not a dtype that arrays may have.
       ValueError: nested sequences are ragged.
 
     >>> import primax as px
@@ -126,7 +126,7 @@ def array(
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
-    out = _array("array", a, dtype, order, copy or None, device)
+    out = _array("array", object, dtype, order, copy or None, device)
     missing = ndmin - out.ndim
     return reshape_p.bind(out, new_sizes=(1,) * missing + out.shape, dimensions=None) if missing > 0 else out
 

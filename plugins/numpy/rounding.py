@@ -13,6 +13,7 @@ from primax.plugins.elementwise import like
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.predicates import isnan
 from primax.plugins.numpy.promotion import aval_of, cast, convert, operands, promote
+from primax.plugins.numpy.reductions import refuse_out
 from primax.plugins.numpy.selection import choose, where
 from primax.plugins.numpy.ufuncs import document, imag, real, require_real, to_inexact
 
@@ -107,12 +108,15 @@ def round_method(x: Any, decimals: Any = None) -> Any:
     return convert(out, get_aval(out), dtypes.default_int_dtype())
 
 
-def modf(x: Any, /) -> tuple[Any, Any]:
+def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     """The fractional and the whole part of x, both with its sign.
 
     Args:
       x: an array or a number, real.
+      out: None.
     """
+    if out is not None:
+        refuse_out("modf")
     (x,) = promote("modf", x, to=to_inexact)
     require_real("modf", x)
     whole = trunc(x)
