@@ -95,7 +95,7 @@ def logsumexp(
 
     >>> import primax as px
     >>> px.nn.logsumexp(px.numpy.array([1000.0, 1000.0]))
-    Array(1000.69315, dtype=float32)
+    Array(1000.6932, dtype=float32)
     """
     total, scale = _scaled_sum("logsumexp", a, axis, b, keepdims, where)
     if return_sign:
