@@ -115,7 +115,7 @@ def _by_generator(step: str, *names: str) -> Callable[..., Any]:
                 f"{step} of generator {keys.dtype.impl.name!r} must return {wanted.str_short()} "
                 f"for {', '.join(aval.str_short() for aval in ctx.avals_in)}, got {found.str_short()}"
             )
-        return mlir.inline_jaxpr(ctx, closed, args)
+        return mlir.call_jaxpr(ctx, f"{keys.dtype.impl.tag}_{step}", closed, args)
 
     lowering.__name__ = f"lower_to({step})"
     return mlir.physical_lowering(lowering)

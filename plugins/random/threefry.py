@@ -18,6 +18,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
 from primax.plugins.arithmetic import add_p
 from primax.plugins.bitwise import or_p, shift_left_p, shift_right_logical_p, xor_p
+from primax.plugins.control_flow.scan import scan
 from primax.plugins.elementwise import Accepts, elementwise_abstract_eval
 from primax.plugins.sampling import samples
 from primax.plugins.structural import (
@@ -27,6 +28,7 @@ from primax.plugins.structural import (
     iota_p,
     reshape_p,
     slice_p,
+    split_p,
     squeeze_p,
 )
 
@@ -63,13 +65,13 @@ def threefry_seed(seed: Any) -> Any:
 
 def threefry_split(key: Any, shape: tuple[int, ...]) -> Any:
     """Keys of that shape, uint32[*shape, 2]: the bits at the counts 0, 1, ..."""
-    high, low = threefry2x32_p.bind(*_words(key), *iota_2x32(shape))
+    high, low = _mixed_by_loop(*_words(key), *iota_2x32(shape), shape)
     return concatenate_p.bind(_with_last_axis(high), _with_last_axis(low), dimension=len(shape))
 
 
 def threefry_fold_in(key: Any, data: Any) -> Any:
     """The key at the count `data`, a uint32 of rank 0."""
-    return _pair(*threefry2x32_p.bind(*_words(key), np.uint32(0), data))
+    return _pair(*_mixed_by_loop(*_words(key), np.uint32(0), data, ()))
 
 
 def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
@@ -150,12 +152,44 @@ def _rounds(key0: Any, key1: Any, x: Any, y: Any) -> list[Any]:
     x, y = add_p.bind(x, key0), add_p.bind(y, key1)
     for i in range(5):
         for distance in _ROTATIONS[i % 2]:
-            x = add_p.bind(x, y)
-            left = shift_left_p.bind(y, np.uint32(distance))
-            y = xor_p.bind(or_p.bind(left, shift_right_logical_p.bind(y, np.uint32(32 - distance))), x)
+            x, y = _mix(x, y, np.uint32(distance), np.uint32(32 - distance))
         x = add_p.bind(x, schedule[(i + 1) % 3])
         y = add_p.bind(y, add_p.bind(schedule[(i + 2) % 3], np.uint32(i + 1)))
     return [x, y]
+
+
+def _mix(x: Any, y: Any, left: Any, right: Any) -> tuple[Any, Any]:
+    x = add_p.bind(x, y)
+    return x, xor_p.bind(or_p.bind(shift_left_p.bind(y, left), shift_right_logical_p.bind(y, right)), x)
+
+
+_STEPS = np.array([[*_ROTATIONS[i % 2], *(32 - np.array(_ROTATIONS[i % 2])), i + 1] for i in range(5)], np.uint32)
+
+
+def _mixed_by_loop(key0: Any, key1: Any, x: Any, y: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """The same, for the words of new keys, of a shape.
+
+    XLA would put the rounds into each kernel that uses a key, once for every number that is drawn. What a loop has
+    computed is read from memory instead, and kernels compile several times faster.
+    """
+
+    def step(carry: Any, row: Any) -> tuple[Any, None]:
+        x, y, first, second, third = carry
+        *distances, number = (
+            squeeze_p.bind(part, dimensions=(0,)) for part in split_p.bind(row, sizes=(1,) * 9, axis=0)
+        )
+        for left, right in zip(distances[:4], distances[4:], strict=True):
+            x, y = _mix(x, y, left, right)
+        return (add_p.bind(x, second), add_p.bind(y, add_p.bind(third, number)), second, third, first), None
+
+    third = xor_p.bind(xor_p.bind(key0, key1), _PARITY)
+    x, y = (_of_shape(add_p.bind(word, key), shape) for word, key in ((x, key0), (y, key1)))
+    (x, y, *_), _ = scan(step, (x, y, key0, key1, third), _STEPS)
+    return x, y
+
+
+def _of_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    return x if get_aval(x).shape == shape else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=())
 
 
 @lru_cache(maxsize=64)
