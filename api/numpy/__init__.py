@@ -115,6 +115,7 @@ from primax.plugins.numpy.editing import (
     fill_diagonal,
     insert,
     packbits,
+    trim_zeros,
     unpackbits,
 )
 from primax.plugins.numpy.einsum import (
@@ -122,6 +123,12 @@ from primax.plugins.numpy.einsum import (
     einsum_path,
 )
 from primax.plugins.numpy.filters import convolve, correlate
+from primax.plugins.numpy.fitting import (
+    poly,
+    polydiv,
+    polyfit,
+    roots,
+)
 from primax.plugins.numpy.formulas import (
     bitwise_count,
     copysign,
@@ -786,8 +793,11 @@ __all__ = [
     "pi",
     "piecewise",
     "place",
+    "poly",
     "polyadd",
     "polyder",
+    "polydiv",
+    "polyfit",
     "polyint",
     "polymul",
     "polysub",
@@ -818,6 +828,7 @@ __all__ = [
     "rint",
     "roll",
     "rollaxis",
+    "roots",
     "rot90",
     "round",
     "s_",
@@ -862,6 +873,7 @@ __all__ = [
     "tril",
     "tril_indices",
     "tril_indices_from",
+    "trim_zeros",
     "triu",
     "triu_indices",
     "triu_indices_from",

@@ -46,7 +46,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     if len(aval.shape) != 1:
         raise ValueError(f"bincount: x must be of rank 1, got {aval.str_short()}")
     if length is None:
-        known = concrete("bincount", "x", x)
+        known = concrete("bincount", "x", x, "length")
         length = max(minlength, int(known.max(initial=-1)) + 1, 1 if known.size else 0)
     return _counted(cast(x, dtypes.default_int_dtype()) if dtypes.is_bool(aval.dtype) else x, weights, length)
 

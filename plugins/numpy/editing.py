@@ -13,12 +13,13 @@ from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.indexing import take_slice
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.promotion import aval_of, boolean, broadcast_to_shape, cast, convert, known_integers
+from primax.plugins.numpy.rows import concrete
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import moveaxis, ravel, reshaped
 from primax.plugins.structural import iota_p, pad_p, reduce_sum_p, rev_p
-from primax.plugins.structural.arguments import canonical_axis
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis
 
-__all__ = ["delete", "fill_diagonal", "insert", "packbits", "unpackbits"]
+__all__ = ["delete", "fill_diagonal", "insert", "packbits", "trim_zeros", "unpackbits"]
 
 
 def _positions(function: str, obj: Any, size: int) -> list[int]:
@@ -148,6 +149,40 @@ def _bit_order(function: str, bitorder: str) -> bool:
 
 
 _BYTE = np.dtype(np.uint8)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """An array without the zeros at the ends of its axes.
+
+    Args:
+      filt: an array with known values.
+      trim: where zeros are left out, "f" at the front, "b" at the back, "fb" at both.
+      axis: an axis or several; all if None. What is left out is zero everywhere along the other axes.
+
+    Raises:
+      ConcretizationTypeError: `filt` is traced.
+      ValueError: `trim` is something else, or an axis is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.trim_zeros(px.numpy.array([0, 0, 1, 0, 2, 0]))
+    Array([1, 0, 2], dtype=int32)
+    """
+    aval = aval_of("trim_zeros", filt, "filt")
+    rank = len(aval.shape)
+    if not isinstance(trim, str) or not set(trim.lower()) <= {"f", "b"}:
+        raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}")
+    axes = (
+        range(rank) if axis is None else canonical_axes(axis if np.ndim(axis) else (axis,), rank, "trim_zeros", "axis")
+    )
+    places = np.nonzero(concrete("trim_zeros", "filt", filt))
+    out = asarray(filt)
+    for d in axes:
+        start, limit = (places[d].min(), places[d].max() + 1) if places[d].size else (0, 0)
+        if places[d].size:
+            start = start if "f" in trim.lower() else 0
+            limit = limit if "b" in trim.lower() else aval.shape[d]
+        out = take_slice(out, int(start), int(limit), d)
+    return out
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:

@@ -20,15 +20,20 @@ __all__ = ["add_rows", "below", "concrete", "count_true", "put_rows", "take_rows
 _INT32 = np.dtype(np.int32)
 
 
-def concrete(function: str, argument: str, x: Any) -> Any:
+def concrete(function: str, argument: str, x: Any, hint: str = "") -> Any:
     """The value of an array, on the host.
+
+    Args:
+      function: what messages call it.
+      argument: what they call the array.
+      x: the array.
+      hint: the argument of the function by which the shape of its result would not depend on values.
 
     Raises:
       ConcretizationTypeError: it is traced, and decides on a shape.
     """
-    hint = "" if function == "trim_zeros" else "; give that shape by the argument length or size"
-    context = f"{function}: the values of {argument} decide on the shape of the result{hint}"
-    return np.asarray(core.concrete_or_error(None, x, context))
+    context = f"{function}: the values of {argument} decide on the shape of the result"
+    return np.asarray(core.concrete_or_error(None, x, f"{context}, but for {hint}" if hint else context))
 
 
 def _column(positions: Any) -> Any:

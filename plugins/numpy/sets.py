@@ -108,7 +108,7 @@ def unique(
 
 
 def _known_unique(ar: Any, axis: int | None, equal_nan: bool) -> list[Any]:
-    host = concrete("unique", "ar", ar)
+    host = concrete("unique", "ar", ar, "size")
     values, *places = np.unique(host, True, True, True, axis, equal_nan=equal_nan)
     if isinstance(ar, Tracer):
         values = getitem(ravel(ar), places[0]) if axis is None else getitem(ar, (slice(None),) * axis + (places[0],))
@@ -228,7 +228,10 @@ def _vectors(function: str, ar1: Any, ar2: Any) -> list[Any]:
 
 def _by_numpy(function: str, ar1: Any, ar2: Any, **options: Any) -> Any:
     """A function of NumPy of the values of two arrays."""
-    hosts = [concrete(function, name, x) for name, x in zip(("ar1", "ar2"), _vectors(function, ar1, ar2), strict=True)]
+    hosts = [
+        concrete(function, name, x, "size")
+        for name, x in zip(("ar1", "ar2"), _vectors(function, ar1, ar2), strict=True)
+    ]
     return getattr(np, function)(*hosts, **options)
 
 
