@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["signal"]
+__all__ = ["linalg", "signal"]
 
-_SUBMODULES = frozenset(("signal",))
+_SUBMODULES = frozenset(("linalg", "signal"))
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,285 @@
+"""Systems of linear equations, and the factors that solve them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins import structural
+from primax.plugins.linalg.gauss import lu_p, lu_pivots_to_permutation_p
+from primax.plugins.linalg.matrices import adjoint, eye, rows_at, rows_to, tril, triu
+from primax.plugins.linalg.positive import cholesky_p, symmetrize
+from primax.plugins.linalg.solve import by_cholesky, by_lu
+from primax.plugins.linalg.triangular import triangular_solve_p
+from primax.plugins.numpy import linalg as numpy_linalg
+from primax.plugins.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
+from primax.plugins.numpy.shaping import broadcast_to, reshaped
+
+__all__ = [
+    "cho_factor",
+    "cho_solve",
+    "cholesky",
+    "det",
+    "inv",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "solve",
+    "solve_triangular",
+]
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The Cholesky decompositions of Hermitian positive definite matrices.
+
+    Args:
+      a: matrices of shape (..., n, n), whose means with their adjoints are taken.
+      lower: whether to return lower triangular matrices L with a = L @ L.T.conj(); else upper triangular ones U with
+        a = U.T.conj() @ U.
+      overwrite_a, check_finite: without effect.
+
+    Returns:
+      An array of the shape of `a`; NaN where a matrix is not positive definite.
+
+    Raises:
+      ValueError: the matrices are not square.
+
+    >>> import primax as px
+    >>> px.scipy.linalg.cholesky(px.numpy.array([[4.0, 2.0], [2.0, 5.0]]))
+    Array([[2., 1.],
+           [0., 2.]], dtype=float32)
+    """
+    found = cholesky_p.bind(symmetrize("cholesky", square("cholesky", a)))
+    return found if lower else adjoint(found)
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+    """Cholesky decompositions for `cho_solve`: a pair of `cholesky(a, lower)` and `lower`.
+
+    Args:
+      a, lower, overwrite_a, check_finite: as of `cholesky`.
+    """
+    return cholesky(a, lower), lower
+
+
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """The solutions X of a @ X = b, from the Cholesky decompositions of `a`.
+
+    Args:
+      c_and_lower: what `cho_factor` returns.
+      b: a vector of shape (n,), or matrices of shape (..., n, k).
+      overwrite_b, check_finite: without effect.
+
+    Raises:
+      ValueError: the factors are not square, or shapes do not fit.
+
+    >>> import primax as px
+    >>> a, b = px.numpy.array([[4.0, 2.0], [2.0, 5.0]]), px.numpy.array([8.0, 12.0])
+    >>> px.scipy.linalg.cho_solve(px.scipy.linalg.cho_factor(a), b)
+    Array([1., 2.], dtype=float32)
+    """
+    c, lower = c_and_lower
+    c, columns, vector = _system("cho_solve", c, b)
+    first, last = ("N", "C") if lower else ("C", "N")
+    out = _triangular(c, _triangular(c, columns, first, lower, False), last, lower, False)
+    return _without_axis(out) if vector else out
+
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """LU decompositions for `lu_solve`.
+
+    Args:
+      a: matrices of shape (..., m, n).
+      overwrite_a, check_finite: without effect.
+
+    Returns:
+      L and U in one array of the shape of `a`, and for each row the one that it was exchanged with, as an int32.
+
+    Raises:
+      ValueError: the rank of `a` is below 2.
+    """
+    factors, pivots, _ = lu_p.bind(matrices("lu_factor", a))
+    return factors, pivots
+
+
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """The solutions X of op(a) @ X = b, from the LU decompositions of `a`.
+
+    Args:
+      lu_and_piv: what `lu_factor` returns for square matrices.
+      b: a vector of shape (n,), or matrices of shape (..., n, k).
+      trans: 0 for `a` itself, 1 for its transpose, 2 for its adjoint.
+      overwrite_b, check_finite: without effect.
+
+    Raises:
+      ValueError: the factors are not square, shapes do not fit, or `trans` is none of these.
+    """
+    factors, pivots = lu_and_piv
+    if trans not in (0, 1, 2):
+        raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
+    factors, columns, vector = _system("lu_solve", factors, b)
+    n = get_aval(factors).shape[-1]
+    permutation = lu_pivots_to_permutation_p.bind(pivots, permutation_size=n)
+    permutation = broadcast_to(permutation, (*get_aval(factors).shape[:-2], n))
+    if trans == 0:
+        out = _triangular(factors, rows_at(columns, permutation), "N", True, True)
+        out = _triangular(factors, out, "N", False, False)
+    else:
+        how = "T" if trans == 1 else "C"
+        out = _triangular(factors, _triangular(factors, columns, how, False, False), how, True, True)
+        out = rows_to(out, permutation)
+    return _without_axis(out) if vector else out
+
+
+def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, ...]:
+    """LU decompositions: a = P @ L @ U with permutation matrices P, unit lower triangular L and upper triangular U.
+
+    Args:
+      a: matrices of shape (..., m, n); k is min(m, n).
+      permute_l: whether to return P @ L and U only.
+      overwrite_a, check_finite: without effect.
+
+    Returns:
+      P, L and U of shapes (..., m, m), (..., m, k) and (..., k, n); or a pair of P @ L and U.
+
+    Raises:
+      ValueError: the rank of `a` is below 2.
+    """
+    a = matrices("lu", a)
+    aval = get_aval(a)
+    *batch, m, n = aval.shape
+    k = min(m, n)
+    factors, _, permutation = lu_p.bind(a)
+    ones = eye(aval.dtype, (*batch, m, k))
+    l = tril(_cut(factors, m, k), -1) + ones
+    u = triu(_cut(factors, k, n))
+    if permute_l:
+        return rows_to(l, permutation), u
+    return rows_to(eye(aval.dtype, (*batch, m, m)), permutation), l, u
+
+
+def _cut(x: Any, m: int, n: int) -> Any:
+    """The first rows and columns of matrices."""
+    shape = get_aval(x).shape
+    limits = (*shape[:-2], m, n)
+    return structural.slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=limits, strides=None)
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinants of square matrices, as `numpy.linalg.det`.
+
+    Args:
+      a: matrices of shape (..., n, n).
+      overwrite_a, check_finite: without effect.
+    """
+    return numpy_linalg.det(a)
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The inverses of square matrices, as `numpy.linalg.inv`.
+
+    Args:
+      a: matrices of shape (..., n, n).
+      overwrite_a, check_finite: without effect.
+    """
+    return numpy_linalg.inv(a)
+
+
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+) -> Any:
+    """The solutions X of a @ X = b.
+
+    Args:
+      a: square matrices of shape (..., n, n).
+      b: a vector of shape (n,), or matrices of shape (..., n, k).
+      lower: which triangle is read of positive definite matrices.
+      overwrite_a, overwrite_b, debug, check_finite: without effect.
+      assume_a: "gen" for any matrix, "sym" for symmetric, "her" for Hermitian, "pos" for positive definite ones.
+
+    Raises:
+      ValueError: `a` is not square, shapes do not fit, or `assume_a` is none of these.
+
+    >>> import primax as px
+    >>> a, b = px.numpy.array([[4.0, 2.0], [2.0, 5.0]]), px.numpy.array([8.0, 12.0])
+    >>> px.scipy.linalg.solve(a, b, assume_a="pos")
+    Array([1., 2.], dtype=float32)
+    """
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise ValueError(f"solve: assume_a must be 'gen', 'sym', 'her' or 'pos', got {assume_a!r}")
+    a, columns, vector = _system("solve", a, b)
+    if assume_a == "pos":
+        out = by_cholesky(a if lower else adjoint(a), columns)
+    else:
+        out = by_lu(a, columns)
+    return _without_axis(out) if vector else out
+
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: Any = None,
+    check_finite: bool = True,
+) -> Any:
+    """The solutions X of op(a) @ X = b for triangular matrices.
+
+    Args:
+      a: matrices of shape (..., n, n), of which one triangle is read.
+      b: a vector of shape (n,), or matrices of shape (..., n, k).
+      trans: 0 or "N" for `a` itself, 1 or "T" for its transpose, 2 or "C" for its adjoint.
+      lower: whether `a` is lower triangular rather than upper.
+      unit_diagonal: whether the diagonal of `a` is taken to be ones, and not read.
+      overwrite_b, debug, check_finite: without effect.
+
+    Raises:
+      ValueError: `a` is not square, shapes do not fit, or `trans` is none of these.
+
+    >>> import primax as px
+    >>> a, b = px.numpy.array([[2.0, 0.0], [1.0, 4.0]]), px.numpy.array([2.0, 9.0])
+    >>> px.scipy.linalg.solve_triangular(a, b, lower=True)
+    Array([1., 2.], dtype=float32)
+    """
+    how = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}.get(trans)
+    if how is None:
+        raise ValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', got {trans!r}")
+    a, columns, vector = _system("solve_triangular", a, b)
+    out = _triangular(a, columns, how, bool(lower), bool(unit_diagonal))
+    return _without_axis(out) if vector else out
+
+
+def _system(function: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
+    """Square matrices, right-hand sides as columns, and whether these are made of a vector."""
+    a, b = inexact(function, a, b)
+    x, y = get_aval(a).shape, get_aval(b).shape
+    require_square(function, x)
+    vector = len(y) == 1
+    if not y or y[-1 if vector else -2] != x[-1]:
+        raise ValueError(f"{function}: b must have as many rows as a, {x[-1]}, got shapes {x} and {y}")
+    return *stacked(function, a, reshaped(b, (*y, 1)) if vector else b), vector
+
+
+def _without_axis(x: Any) -> Any:
+    return reshaped(x, get_aval(x).shape[:-1])
+
+
+def _triangular(a: Any, b: Any, how: str, lower: bool, unit: bool) -> Any:
+    return triangular_solve_p.bind(
+        a,
+        b,
+        left_side=True,
+        lower=bool(lower),
+        transpose_a=how != "N",
+        conjugate_a=how == "C" and dtypes.is_complex(get_aval(a).dtype),
+        unit_diagonal=unit,
+    )

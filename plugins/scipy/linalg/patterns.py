@@ -1,0 +1,356 @@
+"""Matrices with a pattern: of blocks, of constant diagonals, and known by name."""
+
+from __future__ import annotations
+
+from math import comb
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins.numpy.creation import asarray, zeros
+from primax.plugins.numpy.joining import concatenate
+from primax.plugins.numpy.linalg.operands import inexact
+from primax.plugins.numpy.padding import pad
+from primax.plugins.numpy.promotion import promote
+from primax.plugins.numpy.selection import where
+from primax.plugins.numpy.shaping import atleast_1d, atleast_2d
+from primax.plugins.numpy.triangles import diag
+from primax.plugins.numpy.ufuncs import absolute, conjugate
+
+__all__ = [
+    "block_diag",
+    "circulant",
+    "companion",
+    "convolution_matrix",
+    "dft",
+    "fiedler",
+    "fiedler_companion",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hilbert",
+    "invhilbert",
+    "invpascal",
+    "leslie",
+    "pascal",
+    "toeplitz",
+]
+
+
+def block_diag(*arrs: Any) -> Any:
+    """A matrix with given blocks on its diagonal, and zeros elsewhere.
+
+    Args:
+      arrs: numbers, vectors, which are rows, and matrices.
+
+    Raises:
+      ValueError: one of them has a rank above 2.
+
+    >>> import primax as px
+    >>> px.scipy.linalg.block_diag(px.numpy.ones((1, 2)), 3.0)
+    Array([[1., 1., 0.],
+           [0., 0., 3.]], dtype=float32)
+    """
+    blocks = promote("block_diag", *arrs) if arrs else [np.zeros((1, 0), dtypes.python_scalar_dtypes[float])]
+    for i, block in enumerate(blocks):
+        if len(get_aval(block).shape) > 2:
+            raise ValueError(f"block_diag: arrs must have rank 2 at most, got shape {get_aval(block).shape} at {i}")
+    blocks = [atleast_2d(block) for block in blocks]
+    widths = [get_aval(block).shape[1] for block in blocks]
+    rows = [pad(block, [(0, 0), (sum(widths[:i]), sum(widths[i + 1 :]))]) for i, block in enumerate(blocks)]
+    return concatenate(rows, axis=0)
+
+
+def _vectors(function: str, *arrays: Any) -> list[Any]:
+    found = [atleast_1d(x) for x in promote(function, *arrays)]
+    for x in found:
+        if not get_aval(x).shape[-1]:
+            raise ValueError(f"{function}: its argument must hold elements, got shape {get_aval(x).shape}")
+    return found
+
+
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """Matrices with constant diagonals.
+
+    Args:
+      c: the first columns, of shape (..., m).
+      r: the first rows, of shape (..., n), whose first numbers are not read; by default the conjugates of `c`.
+
+    Returns:
+      An array of shape (..., m, n).
+
+    >>> import primax as px
+    >>> px.scipy.linalg.toeplitz(px.numpy.array([1, 2, 3]), px.numpy.array([1, 4, 5]))
+    Array([[1, 4, 5],
+           [2, 1, 4],
+           [3, 2, 1]], dtype=int32)
+    """
+    if r is None:
+        (c,) = promote("toeplitz", c)
+        r = conjugate(c)
+    c, r = (atleast_1d(x) for x in promote("toeplitz", c, r))
+    m, n = get_aval(c).shape[-1], get_aval(r).shape[-1]
+    diagonals = concatenate([c[..., ::-1], r[..., 1:]], axis=-1)
+    return diagonals[..., m - 1 - np.arange(m)[:, None] + np.arange(n)]
+
+
+def hankel(c: Any, r: Any = None) -> Any:
+    """Matrices with constant antidiagonals.
+
+    Args:
+      c: the first columns, of shape (..., m).
+      r: the last rows, of shape (..., n), whose first numbers are not read; by default zeros, as many as `c` has.
+
+    Returns:
+      An array of shape (..., m, n).
+    """
+    (c,) = (atleast_1d(x) for x in promote("hankel", c))
+    c, r = (atleast_1d(x) for x in promote("hankel", c, c * 0 if r is None else r))
+    m, n = get_aval(c).shape[-1], get_aval(r).shape[-1]
+    return concatenate([c, r[..., 1:]], axis=-1)[..., np.arange(m)[:, None] + np.arange(n)]
+
+
+def circulant(c: Any) -> Any:
+    """Matrices whose columns are one vector, shifted around further and further.
+
+    Args:
+      c: the first columns, of shape (..., n).
+    """
+    (c,) = _vectors("circulant", c)
+    n = get_aval(c).shape[-1]
+    return c[..., (np.arange(n)[:, None] - np.arange(n)) % n]
+
+
+def companion(a: Any) -> Any:
+    """The companion matrices of polynomials, whose eigenvalues are the roots.
+
+    Args:
+      a: the coefficients, the highest first, of shape (..., n), n at least 2.
+
+    Raises:
+      ValueError: there are fewer than two coefficients.
+    """
+    (a,) = inexact("companion", a)
+    n = get_aval(a).shape[-1] if get_aval(a).shape else 0
+    if n < 2:
+        raise ValueError(f"companion: a must hold two coefficients or more, got shape {get_aval(a).shape}")
+    first = -a[..., 1:] / a[..., :1]
+    return _under(first, np.eye(n - 2, n - 1, dtype=get_aval(a).dtype))
+
+
+def _under(first: Any, rest: Any) -> Any:
+    """Matrices of which the first row is given, and the others are the same in all."""
+    row = first[..., None, :]
+    below = row * 0 + rest if get_aval(first).ndim > 1 else asarray(rest)
+    return concatenate([row, below], axis=-2)
+
+
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+    """The matrix by which a vector of a given length is multiplied to convolve it with another.
+
+    Args:
+      a: a vector.
+      n: the length of vectors that are multiplied.
+      mode: "full", "valid" or "same", as of `convolve`.
+
+    Raises:
+      ValueError: `n` is not positive, `a` is no vector, or there is no such mode.
+    """
+    n = index(n)
+    (a,) = promote("convolution_matrix", a)
+    shape = get_aval(a).shape
+    if n <= 0:
+        raise ValueError(f"convolution_matrix: n must be positive, got {n}")
+    if len(shape) != 1 or not shape[0]:
+        raise ValueError(f"convolution_matrix: a must be a vector, got shape {shape}")
+    if mode not in ("full", "valid", "same"):
+        raise ValueError(f"convolution_matrix: mode must be 'full', 'valid' or 'same', got {mode!r}")
+    m = shape[0]
+    whole = toeplitz(pad(a, (0, n - 1)), zeros(n, get_aval(a).dtype))
+    if mode == "same":
+        # As numpy.convolve: the middle of the full result, as long as the longer of the two.
+        first = (min(m, n) - 1) // 2
+        return whole[first : first + max(m, n)]
+    return whole if mode == "full" else whole[min(m, n) - 1 : max(m, n)]
+
+
+def leslie(f: Any, s: Any) -> Any:
+    """The matrix by which a population of different ages goes on.
+
+    Args:
+      f: fecundities, of shape (n,).
+      s: rates of survival, of shape (n - 1,).
+
+    Raises:
+      ValueError: there is not one rate of survival less, or none.
+    """
+    f, s = promote("leslie", f, s)
+    sizes = get_aval(f).shape, get_aval(s).shape
+    if any(len(shape) != 1 for shape in sizes) or sizes[0][0] != sizes[1][0] + 1 or not sizes[1][0]:
+        raise ValueError(
+            f"leslie: f must be a vector with one element more than s, got shapes {sizes[0]} and {sizes[1]}"
+        )
+    return concatenate([f[None, :], pad(diag(s), [(0, 0), (0, 1)])], axis=0)
+
+
+def fiedler(a: Any) -> Any:
+    """The absolute values of all differences of the elements of vectors.
+
+    Args:
+      a: an array of shape (..., n).
+    """
+    (a,) = _vectors("fiedler", a)
+    return absolute(a[..., :, None] - a[..., None, :])
+
+
+def fiedler_companion(a: Any) -> Any:
+    """Fiedler's companion matrix of a polynomial, which has five diagonals.
+
+    Args:
+      a: the coefficients, the highest first, a vector that begins with another number than zero.
+    """
+    (a,) = inexact("fiedler_companion", a)
+    shape = get_aval(a).shape
+    if len(shape) != 1:
+        raise ValueError(f"fiedler_companion: a must be a vector, got shape {shape}")
+    n = shape[0] - 1
+    if n < 1:
+        return zeros((0, 0), get_aval(a).dtype)
+    a = a / a[0]
+    if n == 1:
+        return -a[1:, None]
+    # Each row of even number holds two coefficients around the diagonal and a one; the others hold a one alone.
+    which, ones = np.zeros((n, n), np.int32), np.zeros((n, n))
+    which[0, 0] = 1
+    ones[1, 0] = 1
+    for i in range(0, n, 2):
+        if i:
+            which[i, i - 1] = i + 1
+        if i + 1 < n:
+            which[i, i + 1] = i + 2
+        if i + 2 < n:
+            ones[i, i + 2] = 1
+    for i in range(3, n, 2):
+        ones[i, i - 2] = 1
+    return where(which > 0, -a[which], ones.astype(get_aval(a).dtype))
+
+
+def hadamard(n: int, dtype: Any = int) -> Any:
+    """Sylvester's matrix of ones and minus ones with orthogonal rows.
+
+    Args:
+      n: its size, a power of 2.
+      dtype: of the matrix.
+
+    Raises:
+      ValueError: `n` is no power of 2.
+    """
+    n = index(n)
+    if n < 1 or n & (n - 1):
+        raise ValueError(f"hadamard: n must be a power of 2, got {n}")
+    found = np.ones((1, 1), np.int8)
+    while found.shape[0] < n:
+        found = np.kron(np.int8([[1, 1], [1, -1]]), found)
+    return asarray(found, dtype)
+
+
+def helmert(n: int, full: bool = False) -> Any:
+    """Helmert's orthogonal matrix of a size, without its constant first row unless `full`.
+
+    Args:
+      n: the size, at least 1.
+      full: whether the first row is there.
+    """
+    n = _size("helmert", n)
+    rows = np.tril(np.ones((n, n)), -1) - np.diag(np.arange(n))
+    rows[0] = 1
+    scale = np.arange(n) * np.arange(1, n + 1)
+    scale[0] = n
+    return asarray((rows / np.sqrt(scale)[:, None])[0 if full else 1 :], float)
+
+
+def hilbert(n: int) -> Any:
+    """The matrix of 1 / (i + j + 1).
+
+    Args:
+      n: its size.
+    """
+    places = np.arange(_size("hilbert", n, 0))
+    return asarray(1.0 / (places[:, None] + places + 1), float)
+
+
+def invhilbert(n: int) -> Any:
+    """The inverse of `hilbert(n)`, whose elements are integers.
+
+    Args:
+      n: its size.
+    """
+    n = _size("invhilbert", n, 0)
+    found = [
+        [
+            (-1) ** (i + j) * (i + j + 1) * comb(n + i, n - j - 1) * comb(n + j, n - i - 1) * comb(i + j, i) ** 2
+            for j in range(n)
+        ]
+        for i in range(n)
+    ]
+    return asarray(np.array(found, float).reshape(n, n), float)
+
+
+def _size(function: str, n: Any, least: int = 1) -> int:
+    n = index(n)
+    if n < least:
+        raise ValueError(f"{function}: n must be at least {least}, got {n}")
+    return n
+
+
+def _pascal(function: str, n: int, kind: str | None, sign: int) -> Any:
+    n = _size(function, n, 0)
+    if kind not in (None, "symmetric", "lower", "upper"):
+        raise ValueError(f"{function}: kind must be 'symmetric', 'lower', 'upper' or None, got {kind!r}")
+    lower = np.array([[sign ** (i + j) * comb(i, j) for j in range(n)] for i in range(n)], float).reshape(n, n)
+    if kind == "lower":
+        return asarray(lower, float)
+    if kind == "upper":
+        return asarray(lower.T, float)
+    return asarray(lower @ lower.T if sign > 0 else lower.T @ lower, float)
+
+
+def pascal(n: int, kind: str | None = None) -> Any:
+    """The matrix of binomial coefficients (i + j) over i; or one of its triangular factors.
+
+    Args:
+      n: its size.
+      kind: "symmetric" or None; "lower" or "upper" for the factors.
+    """
+    return _pascal("pascal", n, kind, 1)
+
+
+def invpascal(n: int, kind: str | None = None) -> Any:
+    """The inverse of `pascal(n, kind)`.
+
+    Args:
+      n, kind: as of `pascal`.
+    """
+    return _pascal("invpascal", n, kind, -1)
+
+
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+    """The matrix of the discrete Fourier transform.
+
+    Args:
+      n: its size.
+      scale: "sqrtn" to divide by the square root of `n`, "n" to divide by `n`.
+      dtype: of the matrix.
+
+    Raises:
+      ValueError: there is no such scale.
+    """
+    n = _size("dft", n, 0)
+    if scale not in (None, "sqrtn", "n"):
+        raise ValueError(f"dft: scale must be 'sqrtn', 'n' or None, got {scale!r}")
+    places = np.arange(n)
+    found = np.exp(-2j * np.pi * (np.outer(places, places) % max(n, 1)) / max(n, 1))
+    divisor = {None: 1.0, "sqrtn": np.sqrt(n), "n": n}[scale]
+    return asarray(found / divisor, complex if dtype is None else dtype)
