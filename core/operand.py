@@ -27,7 +27,7 @@ _BINARY = (
 _REFLECTED = tuple("r" + name for name in (*_BINARY, "divmod"))
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _UNARY = ("neg", "pos", "abs", "invert")
-_OTHERS = ("array_namespace", "contains", "divmod", "getitem", "iter", "len", "round")
+_OTHERS = ("array_namespace", "contains", "divmod", "getitem", "iter", "len")
 
 _METHODS = (
     "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum "
@@ -43,6 +43,7 @@ operator_names = frozenset(
         *_COMPARISONS,
         *_UNARY,
         *_OTHERS,
+        "builtin_round",
         *_METHODS,
         *_PROPERTIES,
     )
@@ -74,6 +75,7 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
 
     Args:
       functions: by name: `add` is `x + y`, `radd` its reflected form, `getitem` is `x[i]`, `sum` is `x.sum()`,
+        `round` is `x.round()` and `builtin_round` is `round(x)`,
         `T` is the property. `operator_names` lists them all.
 
     Raises:
@@ -127,6 +129,7 @@ def _refuse_write(self: Any, index: Any, value: Any) -> None:
 
 for _name in (*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS):
     setattr(Operand, f"__{_name}__", _special(_name))
+setattr(Operand, "__round__", _special("builtin_round"))  # noqa: B010 - as below; `round` is the method
 for _name in _METHODS:
     setattr(Operand, _name, _special(_name))
 for _name in _PROPERTIES:

@@ -84,6 +84,7 @@ def test_unary_operators_methods_and_properties_agree_with_jax(dtype: str) -> No
         "round": lambda m, x: round(x),
         "round 1": lambda m, x: round(x, 1),
         "round method": lambda m, x: x.round(1),
+        "round method to whole numbers": lambda m, x: x.round(),
         "real": lambda m, x: (x.real, x.imag, x.conj(), x.conjugate()),
         "sum": lambda m, x: (x.sum(), x.sum(0), x.sum(axis=1, keepdims=True), x.prod(), x.mean(), x.mean(0)),
         "max": lambda m, x: (x.max(), x.min(0), x.all(), x.any(1)),
