@@ -7,20 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Tracer, dtypes, get_aval, tree
 from primax.plugins.numpy import reductions, statistics
 from primax.plugins.numpy.creation import asarray
+from primax.plugins.numpy.division import floor_divide
 from primax.plugins.numpy.indexing import take_slice
+from primax.plugins.numpy.mapping import apply_along_axis
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast
+from primax.plugins.numpy.quantiles import median
+from primax.plugins.numpy.ranges import linspace
 from primax.plugins.numpy.rounding import rint
-from primax.plugins.numpy.ufuncs import multiply, subtract
+from primax.plugins.numpy.shaping import broadcast_to, reshaped
+from primax.plugins.numpy.ufuncs import add, multiply, subtract
 from primax.plugins.structural import concatenate_p, pad_p, rev_p
 from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["pad"]
 
 
-def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
+def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Any:
     """An array with elements put before and after it along axes.
 
     Args:
@@ -33,8 +38,11 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
         "reflect": the elements from the edge inwards, without that at the edge; "symmetric": with it. Both take
           `reflect_type`, "even" or "odd";
         "wrap": the elements from the other end;
-        "maximum", "minimum", "mean": of the `stat_length` elements at the edge, or of all;
-        "empty": anything.
+        "linear_ramp": numbers at even distances from the edge to `end_values`, in the form of `pad_width`, or 0;
+        "maximum", "minimum", "mean", "median": of the `stat_length` elements at the edge, or of all;
+        "empty": anything;
+        or a function `(vector, (before, after), axis, kwargs) -> vector` of each vector along each axis, padded with
+        zeros, which returns it with what it likes in their place.
 
     Raises:
       ValueError: `pad_width` is negative or not of such a form; the mode is none of these, or has no such option.
@@ -47,6 +55,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
     widths = _pairs("pad_width", pad_width, len(aval.shape))
     if any(width < 0 for pair in widths for width in pair):
         raise ValueError(f"pad: pad_width must not be negative, got {pad_width}")
+    if callable(mode):
+        return _by_function(array, widths, mode, kwargs)
     if mode not in _OPTIONS:
         raise ValueError(f"pad: mode must be one of {', '.join(_OPTIONS)}, got {mode!r}")
     unknown = sorted(kwargs.keys() - _OPTIONS[mode])
@@ -84,18 +94,32 @@ def _constant(array: Any, widths: list[tuple[int, int]], values: Any) -> Any:
     rank = len(aval.shape)
     if not any(before or after for before, after in widths):
         return asarray(array)
-    if np.ndim(values) == 0:
+    if not isinstance(values, tuple | list) and not get_aval(values).shape:
         value = cast(values, aval.dtype)
         return pad_p.bind(array, value, padding_config=tuple([(*pair, 0) for pair in widths]))
     out = array
-    values = np.broadcast_to(np.asarray(values), (rank, 2))
+    values = _each_side(values, rank)
     for axis in range(rank):
         for side in range(2):
             config = [(0, 0, 0)] * rank
             width = widths[axis][side]
             config[axis] = (width, 0, 0) if side == 0 else (0, width, 0)
             if width:
-                out = pad_p.bind(out, values[axis, side].astype(aval.dtype), padding_config=tuple(config))
+                out = pad_p.bind(out, cast(values[axis, side], aval.dtype), padding_config=tuple(config))
+    return out
+
+
+def _each_side(values: Any, rank: int) -> Any:
+    """Values in the form of `pad_width`, as an array of shape (rank, 2)."""
+    if any(isinstance(x, Tracer) for x in tree.tree_leaves(values)):
+        return broadcast_to(asarray(values), (rank, 2))
+    return np.broadcast_to(np.asarray(values), (rank, 2))
+
+
+def _by_function(array: Any, widths: list[tuple[int, int]], function: Callable[..., Any], kwargs: Any) -> Any:
+    out = _constant(array, widths, 0)
+    for axis, pair in enumerate(widths):
+        out = apply_along_axis(function, axis, out, pair, axis, kwargs)
     return out
 
 
@@ -159,6 +183,30 @@ def _wrap(x: Any, axis: int, before: int, after: int) -> Any:
     return _joined([*first, *[x] * (copies + 1 + more), *last], axis)
 
 
+def _linear_ramp(x: Any, axis: int, before: int, after: int, end_values: Any = 0) -> Any:
+    ends = _each_side(end_values, x.ndim)[axis]
+    size = x.shape[axis]
+    parts = [x]
+    if before:
+        edge = take_slice(x, 0, 1, axis)
+        parts.insert(0, _ramp(cast(ends[0], x.dtype), edge, before, axis))
+    if after:
+        edge = take_slice(x, size - 1, size, axis)
+        parts.append(rev_p.bind(_ramp(cast(ends[1], x.dtype), edge, after, axis), dimensions=(axis,)))
+    return _joined(parts, axis)
+
+
+def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
+    """Numbers from the end value up to the edge, which has length 1 along the axis."""
+    aval = get_aval(edge)
+    if dtypes.is_integer(aval.dtype):
+        # Without fractions, so that nothing is rounded before it is cut off.
+        steps = reshaped(np.arange(count, dtype=aval.dtype), (*[1] * axis, count, *[1] * (aval.ndim - axis - 1)))
+        return add(end, floor_divide(multiply(subtract(edge, end), steps), count))
+    along = reshaped(edge, (*aval.shape[:axis], *aval.shape[axis + 1 :]))
+    return linspace(end, along, count, endpoint=False, dtype=aval.dtype, axis=axis)
+
+
 def _statistic(reduce: Callable[..., Any]) -> Callable[..., Any]:
     def extend(x: Any, axis: int, before: int, after: int, stat_length: Any = None) -> Any:
         size = x.shape[axis]
@@ -188,6 +236,8 @@ _EXTEND: dict[str, Callable[..., Any]] = {
     "maximum": _statistic(reductions.max),
     "minimum": _statistic(reductions.min),
     "mean": _statistic(statistics.mean),
+    "median": _statistic(lambda x, axis, keepdims: median(x, axis, keepdims=keepdims)),
+    "linear_ramp": _linear_ramp,
 }
 
 _OPTIONS: dict[str, set[str]] = {
@@ -200,4 +250,6 @@ _OPTIONS: dict[str, set[str]] = {
     "maximum": {"stat_length"},
     "minimum": {"stat_length"},
     "mean": {"stat_length"},
+    "median": {"stat_length"},
+    "linear_ramp": {"end_values"},
 }
