@@ -36,6 +36,15 @@ def test_values_are_those_of_jax_bit_for_bit() -> None:
         np.testing.assert_array_equal(found, wanted, err_msg=name)
 
 
+def test_values_in_64_bits_are_those_of_jax() -> None:
+    with px.enable_x64(True), jax.enable_x64(True):
+        found, wanted = (module.nn.initializers.he_normal()(module.random.key(1), (3, 5)) for module in (px, jax))
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
+        np.testing.assert_allclose(px.nn.logsumexp(found), jax.nn.logsumexp(wanted), rtol=1e-13)
+        assert px.nn.gelu(1).dtype == px.nn.one_hot(1, 3).dtype == np.float64
+
+
 @pytest.mark.parametrize("shape, axis", [((4, 6), -1), ((2, 3, 4), 1)])
 def test_orthogonal_matrices_are_those_of_jax(shape: tuple[int, ...], axis: int) -> None:
     found, wanted = (
