@@ -13,7 +13,15 @@ from primax.core import _jaxlib
 from primax.interpreters.ir_types import aval_to_ir_types, dtype_to_ir_type, ir_attribute
 from primax.interpreters.lowering import LoweringRuleContext
 
-__all__ = ["FrozenArray", "build_ffi_lowering_function", "custom_call", "ffi_lowering", "freeze", "lapack_target"]
+__all__ = [
+    "FrozenArray",
+    "build_ffi_lowering_function",
+    "custom_call",
+    "ffi_lowering",
+    "freeze",
+    "lapack_target",
+    "load_lapack",
+]
 
 TYPED = 4  # the version of custom calls by which handlers get named attributes of known types
 
@@ -255,23 +263,22 @@ def ffi_lowering(
 
 
 @cache
-def _register_lapack() -> frozenset[str]:
-    """The names of jaxlib's functions of linear algebra, once they are registered."""
+def load_lapack() -> frozenset[str]:
+    """Load LAPACK, from scipy, and register jaxlib's functions that call it; returns their names."""
     found = _jaxlib.lapack.registrations()["cpu"]
     for name, handler, api_version in found:
         _jaxlib.xla_client.register_custom_call_target(name, handler, platform="cpu", api_version=api_version)
+    _jaxlib.lapack.prepare_lapack_call("getrf_ffi", np.dtype(np.float32))
     return frozenset(name for name, *_ in found)
 
 
 def lapack_target(routine: str, dtype: Any) -> str:
-    """What the foreign function is called by which jaxlib calls a routine of LAPACK.
-
-    The functions are registered, and LAPACK is loaded from scipy, when the first one is asked for.
+    """What the foreign function is called by which jaxlib calls a routine of LAPACK, which is loaded with the first.
 
     Args:
       routine: such as `"getrf"`, without the letter of its dtype.
       dtype: float32, float64, complex64 or complex128.
     """
-    if f"{routine}_ffi" in _register_lapack():  # one for all dtypes
+    if f"{routine}_ffi" in load_lapack():  # one for all dtypes
         return f"{routine}_ffi"
-    return str(_jaxlib.lapack.prepare_lapack_call(f"{routine}_ffi", np.dtype(dtype)))
+    return str(_jaxlib.lapack.build_lapack_fn_target(f"{routine}_ffi", np.dtype(dtype)))

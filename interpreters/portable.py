@@ -7,6 +7,7 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.interpreters.contexts import shared_context
+from primax.interpreters.foreign import load_lapack
 from primax.interpreters.lowering import Lowered, ModuleContext
 
 __all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "to_artifact"]
@@ -66,6 +67,8 @@ def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args:
 def _take_in(module: ModuleContext, data: bytes, prefix: str) -> Any:
     """Move the functions of an artifact into the module under names of their own; returns its `main`."""
     ir = _jaxlib.ir
+    if b"lapack_" in data:
+        load_lapack()
     other = _jaxlib.mlir.deserialize_portable_artifact(data, module.context)
     operations = list(other.body.operations)
     taken = {ir.StringAttr(op.attributes["sym_name"]).value for op in module.module.body.operations}
