@@ -14,6 +14,7 @@ from primax.extend.interpreters import batching
 from primax.plugins.arithmetic import add, mul
 from primax.plugins.collectives.names import Groups, axis_sizes
 from primax.plugins.comparison import eq
+from primax.plugins.indexing import GatherDimensionNumbers, gather
 from primax.plugins.reductions import reduce_or, reduce_sum
 from primax.plugins.structural import (
     broadcast_in_dim,
@@ -137,8 +138,12 @@ def bind_checked(primitive: core.Primitive, x: Any, **params: Any) -> Any:
     return primitive.bind(x, **params)
 
 
+# More parts than these are gathered: slices put one after the other take long to compile, a minute for a thousand.
+_MOST_SLICES = 4
+
+
 def rows(stack: Any, indices: Sequence[int | None]) -> Any:
-    """The elements along axis 0 that indices name, zeros for None; neighbours that stay so are moved as one."""
+    """The elements along axis 0 that indices name, zeros for None; where they are few, neighbours are moved as one."""
     shape = get_aval(stack).shape
     runs: list[tuple[int | None, int]] = []
     for index in indices:
@@ -150,6 +155,10 @@ def rows(stack: Any, indices: Sequence[int | None]) -> Any:
         runs.append((index, 1))
     if not runs or runs == [(0, shape[0])]:
         return stack
+    if len(runs) > _MOST_SLICES and shape[0]:
+        places = np.int32([[shape[0] if index is None else index] for index in indices])
+        numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
+        return gather(stack, places, numbers, (1, *shape[1:]), mode="fill", fill_value=0)
     parts = [
         full((length, *shape[1:]), 0, get_aval(stack).dtype)
         if start is None

@@ -315,3 +315,17 @@ def test_a_collective_bound_outside_of_its_axis_says_why_it_cannot_be_computed()
 def test_bad_arguments_are_refused(call, kind, message):
     with pytest.raises(kind, match=message):
         over_i(call)(X)
+
+
+def test_many_elements_are_permuted_by_one_gather():
+    order = np.random.default_rng(0).permutation(40)
+    pairs = [(int(source), int(to)) for to, source in enumerate(order) if to % 3]
+    x = np.arange(40.0, dtype=np.float32)
+
+    def permuted(x):
+        return px.vmap(lambda x: lax.ppermute(x, "i", pairs), axis_name="i")(x)
+
+    expected = np.where(np.arange(40) % 3, x[order], 0)
+    np.testing.assert_array_equal(permuted(x), expected)
+    assert str(px.make_jaxpr(permuted)(x)).count("gather") == 1
+    np.testing.assert_array_equal(px.linear_transpose(permuted, x)(expected)[0][order], expected)
