@@ -139,8 +139,6 @@ from primax.plugins.numpy.formulas import (
     hypot,
     i0,
     ldexp,
-    logaddexp,
-    logaddexp2,
     piecewise,
     sinc,
     spacing,
@@ -251,10 +249,7 @@ from primax.plugins.numpy.predicates import (
     isneginf,
     isposinf,
     isreal,
-    logical_and,
     logical_not,
-    logical_or,
-    logical_xor,
     signbit,
 )
 from primax.plugins.numpy.quantiles import (
@@ -416,7 +411,6 @@ from primax.plugins.numpy.triangles import (
 )
 from primax.plugins.numpy.ufuncs import (
     absolute,
-    add,
     angle,
     arccos,
     arccosh,
@@ -425,9 +419,6 @@ from primax.plugins.numpy.ufuncs import (
     arctan,
     arctan2,
     arctanh,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
     cbrt,
     conjugate,
     cos,
@@ -450,10 +441,6 @@ from primax.plugins.numpy.ufuncs import (
     log1p,
     log2,
     log10,
-    maximum,
-    minimum,
-    multiply,
-    negative,
     nextafter,
     not_equal,
     positive,
@@ -465,7 +452,6 @@ from primax.plugins.numpy.ufuncs import (
     sinh,
     sqrt,
     square,
-    subtract,
     tan,
     tanh,
 )
@@ -485,6 +471,24 @@ from primax.plugins.numpy.ufuncs import invert as bitwise_not
 from primax.plugins.numpy.ufuncs import left_shift as bitwise_left_shift
 from primax.plugins.numpy.ufuncs import rad2deg as degrees
 from primax.plugins.numpy.ufuncs import right_shift as bitwise_right_shift
+from primax.plugins.numpy.universal import (
+    add,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    frompyfunc,
+    logaddexp,
+    logaddexp2,
+    logical_and,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    subtract,
+    ufunc,
+)
 from primax.plugins.numpy.windows import (
     bartlett,
     blackman,
@@ -662,6 +666,7 @@ __all__ = [
     "fromfile",
     "fromfunction",
     "fromiter",
+    "frompyfunc",
     "fromstring",
     "full",
     "full_like",
@@ -879,6 +884,7 @@ __all__ = [
     "triu_indices_from",
     "true_divide",
     "trunc",
+    "ufunc",
     "uint",
     "uint16",
     "uint2",

@@ -1,0 +1,89 @@
+"""The methods of ufuncs do what they do in jax, with less of their own errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpycheck import compare, refuses
+
+import primax as px
+import primax.numpy as pnp
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+NUMBERS = "add multiply maximum minimum subtract logaddexp logaddexp2".split()
+BITS = "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor".split()
+
+
+def combined(m: Any) -> Any:
+    """A ufunc that is neither commutative nor associative."""
+    return m.frompyfunc(lambda x, y: x + 2 * y, 2, 1, identity=0)
+
+
+def test_reductions_of_ufuncs_agree_with_jax() -> None:
+    calls: dict[str, Any] = {}
+    for name in NUMBERS:
+        calls |= {
+            name: lambda m, x, name=name: getattr(m, name).reduce(x),
+            f"{name} of all": lambda m, x, name=name: getattr(m, name).reduce(x, axis=None),
+            f"{name}, keepdims": lambda m, x, name=name: getattr(m, name).reduce(x, 1, keepdims=True),
+            f"{name}, initial": lambda m, x, name=name: getattr(m, name).reduce(x, 1, initial=10.0),
+            f"{name}, where": lambda m, x, name=name: getattr(m, name).reduce(x, 1, initial=10.0, where=x > 1),
+            f"{name}, where alone": lambda m, x, name=name: getattr(m, name).reduce(x, 1, where=x > 1),
+            f"{name} of nothing": lambda m, x, name=name: getattr(m, name).reduce(x[:0]),
+        }
+    for name in BITS:
+        calls[name] = lambda m, x, name=name: getattr(m, name).reduce(x.astype("int32"), 1)
+    calls |= {
+        "from Python": lambda m, x: combined(m).reduce(x, 1),
+        "from Python of nothing": lambda m, x: combined(m).reduce(x[:0]),
+        "a dtype": lambda m, x: m.multiply.reduce(x, 1, dtype="float16"),
+        "small integers": lambda m, x: m.add.reduce(x.astype("int8")),
+        "of two axes": lambda m, x: m.subtract.reduce(x, axis=(0, 1)),
+        "of one argument": lambda m, x: m.negative.reduce(x),
+    }
+    compare(calls, X)
+
+
+def test_accumulations_and_products_of_ufuncs_agree_with_jax() -> None:
+    calls: dict[str, Any] = {}
+    for name in NUMBERS:
+        calls |= {
+            name: lambda m, x, name=name: getattr(m, name).accumulate(x, axis=1),
+            f"{name} outer": lambda m, x, name=name: getattr(m, name).outer(x, x[0]),
+            f"{name} at": lambda m, x, name=name: getattr(m, name).at(x, np.array([1, 1]), 2.0, inplace=False),
+            f"{name} reduceat": lambda m, x, name=name: getattr(m, name).reduceat(x, np.array([0, 2, 1]), 1),
+        }
+    for name in BITS:
+        calls[name] = lambda m, x, name=name: getattr(m, name).accumulate(x.astype("int32"), axis=1)
+    calls |= {
+        "from Python": lambda m, x: combined(m).accumulate(x),
+        "from Python, outer": lambda m, x: combined(m).outer(x, x),
+        "from Python, at": lambda m, x: combined(m).at(x, (np.array([0, 0]), 1), 5.0, inplace=False),
+        "negative at": lambda m, x: m.negative.at(x, 1, inplace=False),
+        "of two results": lambda m, x: m.frompyfunc(lambda x: (x, -x), 1, 2)(x),
+    }
+    compare(calls, X)
+
+
+def test_ufuncs_say_what_they_are() -> None:
+    assert isinstance(pnp.add, pnp.ufunc)
+    assert repr(pnp.add) == "<primax.numpy.ufunc 'add'>"
+    assert (pnp.add.nin, pnp.add.nout, pnp.add.nargs, pnp.add.identity) == (2, 1, 2, 0)
+    assert pnp.maximum.identity is None
+    assert pnp.add.__doc__.startswith("x + y")
+
+
+def test_derivatives_pass_through_methods_of_ufuncs() -> None:
+    gradient = px.grad(lambda x: pnp.subtract.reduce(x**2))(pnp.array([1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(gradient, [2.0, -4.0, -6.0])
+
+
+def test_what_ufuncs_cannot_do_is_said() -> None:
+    refuses(NotImplementedError, "add.at: inplace must be False", pnp.add.at, X, 0, 1.0)
+    refuses(NotImplementedError, "add.reduce: out must be None", pnp.add.reduce, X, out=X)
+    refuses(ValueError, "subtract.reduceat: indices must be in [0, 2), got 2", pnp.subtract.reduceat, X, [2])
+    refuses(ValueError, "negative.outer: the function must have two arguments", pnp.negative.outer, X, X)
