@@ -5,6 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from primax.core.dtypes import (
+    dtype,
+)
 from primax.plugins.accuracy import AccuracyMode, Tolerance
 from primax.plugins.arithmetic import (
     abs,
@@ -206,6 +209,11 @@ from primax.plugins.indexing import (
     scatter_sub,
     scatter_sub_p,
 )
+from primax.plugins.ragged import (
+    RaggedDotDimensionNumbers,
+    ragged_dot,
+    ragged_dot_general,
+)
 from primax.plugins.random.rbg import RandomAlgorithm, rng_bit_generator, rng_bit_generator_p
 from primax.plugins.reductions import (
     argmax,
@@ -300,6 +308,7 @@ from primax.plugins.structural import (
     convert_element_type_p,
     copy,
     copy_p,
+    empty,
     expand_dims,
     full,
     full_like,
@@ -318,6 +327,7 @@ from primax.plugins.structural import (
     select,
     select_n,
     select_n_p,
+    shape_as_value,
     slice,
     slice_in_dim,
     slice_p,
@@ -386,6 +396,7 @@ __all__ = [
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "Precision",
+    "RaggedDotDimensionNumbers",
     "RandomAlgorithm",
     "RoundingMethod",
     "ScatterDimensionNumbers",
@@ -500,6 +511,7 @@ __all__ = [
     "dot",
     "dot_general",
     "dot_general_p",
+    "dtype",
     "dynamic_index_in_dim",
     "dynamic_slice",
     "dynamic_slice_in_dim",
@@ -508,6 +520,7 @@ __all__ = [
     "dynamic_update_slice",
     "dynamic_update_slice_in_dim",
     "dynamic_update_slice_p",
+    "empty",
     "eq",
     "eq_p",
     "erf",
@@ -606,6 +619,8 @@ __all__ = [
     "psum_p",
     "psum_scatter",
     "pswapaxes",
+    "ragged_dot",
+    "ragged_dot_general",
     "random_gamma_grad",
     "random_gamma_grad_p",
     "real",
@@ -671,6 +686,7 @@ __all__ = [
     "select_and_scatter_p",
     "select_n",
     "select_n_p",
+    "shape_as_value",
     "shift_left",
     "shift_left_p",
     "shift_right_arithmetic",

@@ -17,11 +17,13 @@ from primax.plugins.structural.shapes import broadcast_in_dim_p
 
 __all__ = [
     "broadcasted_iota",
+    "empty",
     "full",
     "full_like",
     "iota",
     "iota_p",
     "ones_like",
+    "shape_as_value",
     "zero_of",
     "zeros_like",
     "zeros_of",
@@ -65,6 +67,22 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] |
     shape = aval.shape if shape is None else canonical_shape(shape, "full_like")
     dtype = aval.dtype if dtype is None else dtype_of(dtype, "full_like")
     return _full("full_like", shape, fill_value, dtype, weak)
+
+
+def empty(shape: Sequence[int] | int, dtype: Any) -> Any:
+    """An array whose elements do not matter; here they are zero.
+
+    Args:
+      shape: a sequence of sizes, or one size.
+      dtype: its dtype.
+    """
+    return full((shape,) if isinstance(shape, int) else shape, 0, dtype)
+
+
+def shape_as_value(shape: Sequence[int]) -> Any:
+    """A shape as an array of integers."""
+    sizes = canonical_shape(shape, "shape_as_value")
+    return backend.put_value(np.array(sizes, dtypes.default_int_dtype()))
 
 
 def zeros_like(x: Any) -> Any:

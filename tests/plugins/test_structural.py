@@ -565,3 +565,34 @@ def test_interpreters_find_zeros_sums_and_axes() -> None:
     assert_close(protocol.convert(x, core.ShapedArray((2, 3), np.int32)), np.asarray(x).astype(np.int32))
     assert protocol.convert(x, aval) is x
     assert_close(protocol.index(x, 1, 1), np.asarray(x)[:, 1])
+
+
+def test_small_names_of_lax_mean_what_they_mean_in_jax() -> None:
+    x = np.arange(3, dtype=np.float32)
+    assert px.lax.empty((2, 3), np.int8).shape == (2, 3)
+    assert px.lax.empty(4, np.float32).dtype == np.float32
+    assert np.asarray(px.lax.shape_as_value((2, 3))).tolist() == [2, 3]
+    assert px.lax.broadcast_to_rank(x, 3).shape == (1, 1, 3)
+    assert np.asarray(px.lax.broadcast_like(x, np.zeros((2, 3)))).tolist() == [[0, 1, 2]] * 2
+    assert px.lax.dtype(x) == np.float32
+    with pytest.raises(ValueError, match="broadcast_to_rank: rank must be that of x or more, 1, got 0"):
+        px.lax.broadcast_to_rank(x, 0)
+    with pytest.raises(ValueError, match=r"broadcast_like: .* shape of like_arr, \(2,\), got \(3,\)"):
+        px.lax.broadcast_like(x, np.zeros(2))
+
+
+def test_stacks_are_taken_apart_again() -> None:
+    x, y = np.arange(6.0).reshape(2, 3), np.ones((2, 3))
+    for axis in (0, 1, -1):
+        stacked = px.lax.stack([x, y], axis)
+        assert np.asarray(stacked).tolist() == np.stack([x, y], axis).tolist()
+        first, second = px.lax.unstack(stacked, axis)
+        assert np.asarray(first).tolist() == x.tolist()
+        assert np.asarray(second).tolist() == y.tolist()
+    assert px.lax.unstack(np.zeros((0, 2))) == ()
+    with pytest.raises(ValueError, match="stack: operands must hold an array, got none"):
+        px.lax.stack([])
+    with pytest.raises(TypeError, match=r"one shape and dtype, got f32\[2,3\] .* f32\[3\] for operand 1"):
+        px.lax.stack([np.float32(x), np.float32(x[0])])
+    with pytest.raises(ValueError, match=r"unstack: axis must be in \[-2, 2\), got 2"):
+        px.lax.unstack(x, 2)

@@ -1,0 +1,179 @@
+"""Products along groups of elements, whose lengths are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins.arithmetic import sub_p
+from primax.plugins.bitwise import and_p
+from primax.plugins.comparison import le_p, lt_p
+from primax.plugins.cumulative import cumsum_p
+from primax.plugins.dot import dot_general
+from primax.plugins.structural import broadcast_in_dim_p, iota_p, select_n_p, transpose_p, zeros_of
+from primax.plugins.structural.arguments import integers
+
+__all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
+
+
+@dataclass(frozen=True, slots=True)
+class RaggedDotDimensionNumbers:
+    """Which dimensions of two arrays belong together, and which are divided into groups.
+
+    Attributes:
+      dot_dimension_numbers: as for `dot_general`.
+      lhs_ragged_dimensions: the one dimension of the first array that is divided into groups.
+      rhs_group_dimensions: the dimension of the second array that counts groups, or none.
+    """
+
+    dot_dimension_numbers: Any
+    lhs_ragged_dimensions: Sequence[int]
+    rhs_group_dimensions: Sequence[int]
+
+
+_MATRICES = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+
+
+def ragged_dot(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: None = None,
+) -> Any:
+    """The product of each group of rows with a matrix of its own.
+
+    Args:
+      lhs: an array of shape (m, k): the rows of group 0 first, then those of group 1, and so on.
+      rhs: an array of shape (g, k, n): a matrix for each group.
+      group_sizes: integers of shape (g,): how many rows are in each group.
+      precision: see `dot_general`.
+      preferred_element_type: see `dot_general`.
+      group_offset: None.
+
+    Returns:
+      An array of shape (m, n); rows that are in no group are zero.
+
+    Raises:
+      TypeError: shapes do not match, or `group_sizes` are not integers.
+
+    >>> import primax as px
+    >>> matrices = px.numpy.array([[[1.]], [[5.]]])
+    >>> px.lax.ragged_dot(px.numpy.array([[1.], [2.], [3.]]), matrices, px.numpy.array([2, 1])).ravel()
+    Array([ 1.,  2., 15.], dtype=float32)
+    """
+    for name, x, rank in (("lhs", lhs, 2), ("rhs", rhs, 3)):
+        if len(get_aval(x).shape) != rank:
+            raise TypeError(f"ragged_dot: {name} must have rank {rank}, got {get_aval(x).str_short()}")
+    return ragged_dot_general(lhs, rhs, group_sizes, _MATRICES, precision, preferred_element_type, group_offset)
+
+
+def ragged_dot_general(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: None = None,
+) -> Any:
+    """Products along groups of the elements of one dimension of an array, the ragged one.
+
+    If this is neither a batch dimension nor contracted, `rhs` has a dimension of groups, and each group of `lhs` is
+    multiplied by its part of `rhs`. If it is contracted, the result has a leading dimension of groups, and holds the
+    product of each. If it is a batch dimension, groups make no difference.
+
+    Args:
+      lhs: an array.
+      rhs: an array.
+      group_sizes: integers, the lengths of groups, of shape (g,); or, where they are not the same everywhere, with
+        leading dimensions: the batch dimensions, and those dimensions of the kind of the ragged one that stand in
+        front of it.
+      ragged_dot_dimension_numbers: the dimensions.
+      precision: see `dot_general`.
+      preferred_element_type: see `dot_general`.
+      group_offset: None.
+
+    Returns:
+      An array as `dot_general` returns it, with a leading dimension of groups if the ragged one is contracted.
+
+    Raises:
+      TypeError: shapes do not match, or `group_sizes` are not integers.
+      NotImplementedError: there is a `group_offset`.
+    """
+    name = "ragged_dot_general"
+    if group_offset is not None:
+        raise NotImplementedError(f"{name}: group_offset must be None, got {group_offset!r}")
+    numbers = ragged_dot_dimension_numbers
+    (contract, rhs_contract), (batch, rhs_batch) = (
+        tuple(integers(dims, name, "dot_dimension_numbers") for dims in pair) for pair in numbers.dot_dimension_numbers
+    )
+    ragged, groups = _dimensions(name, numbers, get_aval(lhs), get_aval(rhs))
+    sizes = get_aval(group_sizes)
+    if not dtypes.is_integer(sizes.dtype) or not sizes.shape:
+        raise TypeError(f"{name}: group_sizes must be integers of rank 1 or more, got {sizes.str_short()}")
+    options = (precision, preferred_element_type)
+    if ragged in batch:
+        return dot_general(lhs, rhs, ((contract, rhs_contract), (batch, rhs_batch)), *options)
+    free = [d for d in range(get_aval(lhs).ndim) if d not in contract and d not in batch]
+    before = [d for d in (contract if ragged in contract else free) if d < ragged]
+    parts = _grouped(name, lhs, group_sizes, ragged, [*batch, *before])
+    moved_contract, moved_batch = tuple([d + 1 for d in contract]), tuple([d + 1 for d in batch])
+    if ragged in contract:
+        if groups is not None:
+            raise TypeError(f"{name}: rhs_group_dimensions must be empty where the ragged dimension is contracted")
+        out = dot_general(parts, rhs, ((moved_contract, rhs_contract), (moved_batch, rhs_batch)), *options)
+        count = len(batch)
+        order = (count, *range(count), *range(count + 1, get_aval(out).ndim))
+        return transpose_p.bind(out, permutation=order) if count else out
+    if groups is None:
+        raise TypeError(f"{name}: rhs_group_dimensions must hold one dimension for a ragged one that is not contracted")
+    if get_aval(rhs).shape[groups] != sizes.shape[-1]:
+        raise TypeError(
+            f"{name}: rhs must have one part per group, {sizes.shape[-1]}, got {get_aval(rhs).shape[groups]} in "
+            f"dimension {groups} of {get_aval(rhs).str_short()}"
+        )
+    dims = ((0, *moved_contract), (groups, *rhs_contract)), (moved_batch, rhs_batch)
+    return dot_general(parts, rhs, dims, *options)
+
+
+def _dimensions(name: str, numbers: Any, lhs: Any, rhs: Any) -> tuple[int, int | None]:
+    ragged = integers(numbers.lhs_ragged_dimensions, name, "lhs_ragged_dimensions")
+    groups = integers(numbers.rhs_group_dimensions, name, "rhs_group_dimensions")
+    if len(ragged) != 1 or not 0 <= ragged[0] < lhs.ndim:
+        raise TypeError(f"{name}: lhs_ragged_dimensions must be one dimension of {lhs.str_short()}, got {ragged}")
+    if len(groups) > 1 or any(not 0 <= d < rhs.ndim for d in groups):
+        raise TypeError(f"{name}: rhs_group_dimensions must be none or one of {rhs.str_short()}, got {groups}")
+    return ragged[0], groups[0] if groups else None
+
+
+def _grouped(name: str, x: Any, group_sizes: Any, ragged: int, leading: Sequence[int]) -> Any:
+    """The array once for each group, along a new first axis, with zeros outside of the group."""
+    aval, sizes = get_aval(x), get_aval(group_sizes)
+    wanted = tuple([aval.shape[d] for d in leading])
+    if sizes.shape[:-1] not in ((), wanted):
+        raise TypeError(
+            f"{name}: group_sizes must be of shape (g,) or ({', '.join(map(str, (*wanted, 'g')))}), "
+            f"got {sizes.str_short()} for {aval.str_short()}"
+        )
+    shape = (sizes.shape[-1], *aval.shape)
+    rank = sizes.ndim - 1
+    ends = cumsum_p.bind(group_sizes, axis=rank, reverse=False)
+    dims = (*(d + 1 for d in (leading if rank else ())), 0)
+    low, high = (_spread(bound, shape, dims) for bound in (sub_p.bind(ends, group_sizes), ends))
+    place = iota_p.bind(dtype=sizes.dtype, shape=shape, dimension=ragged + 1)
+    within = and_p.bind(le_p.bind(low, place), lt_p.bind(place, high))
+    repeated = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(range(1, len(shape))))
+    return select_n_p.bind(within, zeros_of(get_aval(repeated)), repeated)
+
+
+def _spread(x: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """An array along axes `dims` of a shape, in whatever order these are."""
+    order = tuple(np.argsort(dims).tolist())
+    x = transpose_p.bind(x, permutation=order) if order != tuple(range(len(dims))) else x
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(sorted(dims)))
