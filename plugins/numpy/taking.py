@@ -101,8 +101,16 @@ def take(
         found = _taken_on_host(a, position, axis, how)
         if found is not None:
             return found
+    if how is _FILL and _is_inside(position, -shape[axis], shape[axis]):
+        how = _PROMISE
     index = resolve(shape, [*[_ALL] * axis, position])
     return asarray(read(a, index, how, fill_value, unique_indices, indices_are_sorted, how is not _CLIP))
+
+
+def _is_inside(position: Any, first: int, limit: int) -> bool:
+    """Whether positions are known, and all of them from `first` to `limit - 1`."""
+    known_now = isinstance(position, int | np.ndarray)
+    return known_now and (np.size(position) == 0 or bool(np.min(position) >= first and np.max(position) < limit))
 
 
 def _taken_on_host(a: Any, position: Any, axis: int, mode: GatherScatterMode) -> Any:
@@ -111,7 +119,7 @@ def _taken_on_host(a: Any, position: Any, axis: int, mode: GatherScatterMode) ->
     size = host.shape[axis]
     if mode is _CLIP:
         position = np.clip(position, 0, size - 1)
-    elif not size or np.min(position, initial=0) < -size or np.max(position, initial=0) >= size:
+    elif not _is_inside(position, -size, size):
         return None
     return backend.put_value(host.take(position, axis), a.weak_type)
 
@@ -154,6 +162,8 @@ def take_along_axis(
     how = GatherScatterMode.from_any(mode)
     if wrap_negative_indices or (wrap_negative_indices is None and how is not _PROMISE):
         position = from_the_end(position, shape[axis])
+    if how is _FILL and _is_inside(position, 0, shape[axis]):
+        how = _PROMISE
     free = [d for d in range(len(own)) if own[d] != 1 or shape[d] == 1 or d == axis]
     windows = tuple([d for d in range(len(own)) if d not in free])
     batch = tuple([d for d in free if d != axis and own[d] == shape[d]])
