@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,17 @@ import numpy as np
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison
 from primax.plugins import sorting as primitives
+from primax.plugins.bitwise import shift_right_logical_p
+from primax.plugins.control_flow import fori_loop
 from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.predicates import isnan
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, promote
+from primax.plugins.numpy.rows import take_rows
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import ravel, reshaped
 from primax.plugins.numpy.taking import take
+from primax.plugins.reductions import reduce_or_p
 from primax.plugins.structural import iota_p, reduce_sum_p, rev_p, slice_p
 from primax.plugins.structural.arguments import canonical_axis
 
@@ -177,7 +183,7 @@ def sort_complex(a: Any) -> Any:
     return convert(out, get_aval(out), dtypes.canonicalize_dtype(dtypes.to_complex_dtype(get_aval(out).dtype)))
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "default") -> Any:
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
     """Where elements would have to be inserted in a sorted array to keep it sorted.
 
     Args:
@@ -185,15 +191,16 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
       v: an array or a number.
       side: "left" for the first such position, "right" for the last.
       sorter: the positions that bring `a` into ascending order, as `argsort` gives them, if it is not.
-      method: "compare_all" to compare every pair of elements, "sort" to sort all of them together; anything else to
-        take the one that is cheaper.
+      method: "scan" to halve the range, in a loop, or where there are few elements to compare every pair of them;
+        "scan_unrolled" for the same without a loop; "compare_all" to compare every pair in any case; "sort" to sort
+        all elements together.
 
     Returns:
       Positions, in the shape of `v`.
 
     Raises:
       TypeError: `a` is not of rank 1.
-      ValueError: `side` is neither "left" nor "right".
+      ValueError: `side` or `method` is none of these.
 
     >>> import primax as px
     >>> px.numpy.searchsorted(px.numpy.array([1, 2, 2, 3]), 2, side="right")
@@ -201,6 +208,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     """
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    if method not in _SEARCHES:
+        raise ValueError(f"searchsorted: method must be one of {', '.join(_SEARCHES)}, got {method!r}")
     if sorter is not None:
         a = take(a, sorter)
     aval, wanted = aval_of("searchsorted", a, "a"), aval_of("searchsorted", v, "v")
@@ -208,12 +217,12 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
         raise TypeError(f"searchsorted: a must be of rank 1, got {aval.str_short()}")
     a, v = promote("searchsorted", a, v)
     flat = reshaped(v, (wanted.size,))
-    small = aval.size * wanted.size <= _MOST_COMPARISONS
-    if method == "compare_all" or (method != "sort" and small):
-        out = _by_comparing(a, flat, side)
-    else:
-        out = _by_sorting(a, flat, side)
-    return reshaped(out, wanted.shape)
+    few = aval.size * wanted.size <= _MOST_COMPARISONS
+    search = _by_comparing if few and method == "scan" else _SEARCHES[method]
+    if dtypes.is_complex(get_aval(a).dtype):
+        # Only sorting has an order of complex numbers.
+        search = _by_sorting
+    return reshaped(search(a, flat, side), wanted.shape)
 
 
 def _position_dtype(size: int) -> Any:
@@ -224,11 +233,47 @@ def _by_comparing(a: Any, v: Any, side: str) -> Any:
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     a = broadcast_to_shape(reshaped(a, (1, size)), (count, size))
     v = broadcast_to_shape(reshaped(v, (count, 1)), (count, size))
-    before = (comparison.lt_p if side == "left" else comparison.le_p).bind(a, v)
-    if dtypes.is_floating(get_aval(a).dtype):
-        last = isnan(v) if side == "right" else bitwise.and_p.bind(isnan(v), bitwise.not_p.bind(isnan(a)))
-        before = bitwise.or_p.bind(before, last)
+    before = _stands_before(a, v, side)
     return reduce_sum_p.bind(convert(before, get_aval(before), _position_dtype(size)), axes=(1,))
+
+
+def _stands_before(x: Any, v: Any, side: str) -> Any:
+    """Whether elements of the sorted array stand before the places of others; NaN comes last."""
+    before = (comparison.lt_p if side == "left" else comparison.le_p).bind(x, v)
+    if not dtypes.is_floating(get_aval(x).dtype):
+        return before
+    last = isnan(v) if side == "right" else bitwise.and_p.bind(isnan(v), bitwise.not_p.bind(isnan(x)))
+    return bitwise.or_p.bind(before, last)
+
+
+def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Any:
+    """The range that holds the place is halved until it is empty."""
+    count, size = get_aval(v).shape[0], get_aval(a).shape[0]
+    dtype = _position_dtype(size)
+    low, high = (broadcast_to_shape(dtype.type(bound), (count,)) for bound in (0, size))
+    if not size:
+        return low
+
+    def halve(_: Any, bounds: Any) -> Any:
+        low, high = bounds
+        middle = shift_right_logical_p.bind(low + high, broadcast_to_shape(dtype.type(1), (count,)))
+        before = _stands_before(take_rows(a, middle), v, side)
+        some = comparison.lt_p.bind(low, high)
+        return (
+            choose(bitwise.and_p.bind(some, before), middle + dtype.type(1), low),
+            choose(bitwise.and_p.bind(some, bitwise.not_p.bind(before)), middle, high),
+        )
+
+    steps = size.bit_length()
+    if not unrolled:
+        return fori_loop(0, steps, halve, (low, high))[0]
+    for i in range(steps):
+        low, high = halve(i, (low, high))
+    return low
+
+
+def _by_unrolled_halving(a: Any, v: Any, side: str) -> Any:
+    return _by_halving(a, v, side, unrolled=True)
 
 
 def _by_sorting(a: Any, v: Any, side: str) -> Any:
@@ -240,6 +285,14 @@ def _by_sorting(a: Any, v: Any, side: str) -> Any:
     start = 0 if side == "left" else size
     among_all = slice_p.bind(ranks, start_indices=(start,), limit_indices=(start + count,), strides=None)
     return arithmetic.sub_p.bind(among_all, _order(_order(v, 0, dtype), 0, dtype))
+
+
+_SEARCHES: dict[str, Callable[[Any, Any, str], Any]] = {
+    "scan": _by_halving,
+    "scan_unrolled": _by_unrolled_halving,
+    "sort": _by_sorting,
+    "compare_all": _by_comparing,
+}
 
 
 def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> Any:
@@ -258,7 +311,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
     if len(aval.shape) != 1:
         raise ValueError(f"digitize: bins must be of rank 1, got {aval.str_short()}")
     side = "left" if right else "right"
-    method = "default" if method is None else method
+    method = "scan" if method is None else method
     if aval.size < 2:
         return searchsorted(bins, x, side, method=method)
     bins = asarray(bins)
@@ -278,13 +331,27 @@ def isin(
       test_elements: the others, an array or a number.
       assume_unique: without effect.
       invert: whether to say instead which are not among them.
-      method: without effect: every pair of elements is compared.
+      method: "compare_all" to compare every pair of elements, "binary_search" or "sort" to sort the others first;
+        "auto" to take what is cheaper.
+
+    Raises:
+      ValueError: `method` is none of these.
     """
+    if method not in ("auto", "compare_all", "binary_search", "sort"):
+        raise ValueError(f"isin: method must be auto, compare_all, binary_search or sort, got {method!r}")
     shape = aval_of("isin", element, "element").shape
     size = aval_of("isin", test_elements, "test_elements").size
     x, others = promote("isin", element, test_elements)
-    wide = (*shape, size)
-    spread = broadcast_to_shape(reshaped(x, (*shape, 1)), wide)
-    same = comparison.eq_p.bind(spread, broadcast_to_shape(reshaped(others, (size,)), wide))
-    count = reduce_sum_p.bind(convert(same, get_aval(same), np.dtype(np.int32)), axes=(len(shape),))
-    return (comparison.eq_p if invert else comparison.gt_p).bind(count, np.int32(0))
+    others = reshaped(others, (size,))
+    few = math.prod(shape) * size <= _MOST_COMPARISONS
+    if not size or method == "compare_all" or (method == "auto" and few):
+        wide = (*shape, size)
+        same = comparison.eq_p.bind(
+            broadcast_to_shape(reshaped(x, (*shape, 1)), wide), broadcast_to_shape(others, wide)
+        )
+        found = reduce_or_p.bind(same, axes=(len(shape),))
+    else:
+        others, flat = sort(others), reshaped(x, (math.prod(shape),))
+        place = searchsorted(others, flat, method="sort" if method == "sort" else "scan")
+        found = reshaped(comparison.eq_p.bind(take_rows(others, place), flat), shape)
+    return bitwise.not_p.bind(found) if invert else found

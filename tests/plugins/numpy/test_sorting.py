@@ -52,7 +52,7 @@ def test_partitions_have_what_is_smaller_in_front() -> None:
     refuses(ValueError, "partition: kth must be in [-7, 7), got 7", pnp.partition, x, 7)
 
 
-@pytest.mark.parametrize("method", ["default", "sort", "compare_all"])
+@pytest.mark.parametrize("method", ["default", "scan_unrolled", "sort", "compare_all"])
 def test_searching_agrees_with_jax(method: str) -> None:
     options = {} if method == "default" else {"method": method}
     calls = {
@@ -147,3 +147,24 @@ def test_derivatives_follow_the_elements() -> None:
             jax.grad(lambda x, call=call: call(jax.numpy, x))(x),
         )
         assert np.allclose(ours, theirs, rtol=1e-5), name
+
+
+def test_all_ways_to_search_find_the_same_places_in_large_arrays() -> None:
+    random = np.random.default_rng(0)
+    a = np.sort(random.integers(0, 99, 300)).astype(np.float32)
+    a[-3:] = np.nan
+    v = random.integers(-1, 101, 300).astype(np.float32)
+    v[::50] = np.nan
+    ways = ("scan", "scan_unrolled", "sort", "compare_all")
+    sides = ("left", "right")
+    found = px.jit(lambda a, v: [[pnp.searchsorted(a, v, side, method=way) for way in ways] for side in sides])(a, v)
+    for side, places in zip(sides, found, strict=True):
+        for place in places:
+            assert np.array_equal(np.asarray(place), np.searchsorted(a, v, side))
+    ways = ("auto", "compare_all", "binary_search", "sort")
+    for among in px.jit(lambda v, a: [pnp.isin(v, a, method=way) for way in ways])(v, a):
+        assert np.array_equal(np.asarray(among), np.isin(v, a))
+    refuses(
+        ValueError, "searchsorted: method must be one of scan", pnp.searchsorted, a, v, method="walk"
+    )
+    refuses(ValueError, "isin: method must be auto, compare_all", pnp.isin, a, v, method="walk")
