@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p, sub_p
@@ -40,6 +40,15 @@ _ELEMENTWISE = {
     scatter_min_p: min_p,
     scatter_max_p: max_p,
 }
+
+
+class Options(TypedDict, total=False):
+    """The options of `x.at[...].set` and the other methods that change elements; see `Reference`."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    mode: str | GatherScatterMode | None
+    wrap_negative_indices: bool
 
 
 class At:
@@ -106,7 +115,7 @@ class Reference:
         index = resolve(get_aval(x).shape, read_entries(self.index))
         return read(x, index, found, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
 
-    def set(self, values: Any, **options: Any) -> Any:
+    def set(self, values: Any, **options: Unpack[Options]) -> Any:
         """A copy where elements are replaced: `x[index] = values` in NumPy.
 
         Where an element is named twice, it is not said which value remains.
@@ -117,7 +126,7 @@ class Reference:
         """
         return _write(self, scatter_p, values, **options)
 
-    def add(self, values: Any, **options: Any) -> Any:
+    def add(self, values: Any, **options: Unpack[Options]) -> Any:
         """A copy where values are added: `np.add.at(x, index, values)`, so that elements named twice add up.
 
         >>> import primax as px
@@ -126,33 +135,33 @@ class Reference:
         """
         return _write(self, scatter_add_p, values, **options)
 
-    def subtract(self, values: Any, **options: Any) -> Any:
+    def subtract(self, values: Any, **options: Unpack[Options]) -> Any:
         """A copy where values are subtracted: `np.subtract.at(x, index, values)`."""
         return _write(self, scatter_sub_p, values, **options)
 
-    def multiply(self, values: Any, **options: Any) -> Any:
+    def multiply(self, values: Any, **options: Unpack[Options]) -> Any:
         """A copy where elements are multiplied: `np.multiply.at(x, index, values)`."""
         return _write(self, scatter_mul_p, values, **options)
 
     mul = multiply
 
-    def divide(self, values: Any, **options: Any) -> Any:
+    def divide(self, values: Any, **options: Unpack[Options]) -> Any:
         """An array where elements are divided, by the product of all values where an element is named twice."""
         return divide(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
 
-    def power(self, values: Any, **options: Any) -> Any:
+    def power(self, values: Any, **options: Unpack[Options]) -> Any:
         """An array where elements are raised to powers, to the product of all where an element is named twice."""
         return power(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
 
-    def min(self, values: Any, **options: Any) -> Any:
+    def min(self, values: Any, **options: Unpack[Options]) -> Any:
         """A copy where elements are lowered to values: `np.minimum.at(x, index, values)`."""
         return _write(self, scatter_min_p, values, **options)
 
-    def max(self, values: Any, **options: Any) -> Any:
+    def max(self, values: Any, **options: Unpack[Options]) -> Any:
         """A copy where elements are raised to values: `np.maximum.at(x, index, values)`."""
         return _write(self, scatter_max_p, values, **options)
 
-    def apply(self, func: Callable[[Any], Any], **options: Any) -> Any:
+    def apply(self, func: Callable[[Any], Any], **options: Unpack[Options]) -> Any:
         """A copy where a function is applied to elements: `func.at(x, index)`, as often as they are named.
 
         Args:
@@ -208,7 +217,7 @@ def _in_shape(x: Any, shape: tuple[int, ...]) -> Any:
     return x if get_aval(x).shape == shape else reshape_p.bind(x, new_sizes=shape, dimensions=None)
 
 
-def _write(reference: Reference, primitive: Any, values: Any, **options: Any) -> Any:
+def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[Options]) -> Any:
     x, index, mode, unique, in_order, wrap = _target(reference, **options)
     aval = get_aval(x)
     shape = indexed_shape(index)
