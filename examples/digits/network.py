@@ -18,10 +18,12 @@ def initialize(key):
     draw = px.nn.initializers.he_normal()
     shapes = {**KERNELS, **DENSE}
     keys = px.random.split(key, len(shapes))
-    return {
+    parameters = {
         name: {"kernel": draw(key, shape), "bias": pnp.zeros(shape[-1]), "slope": pnp.ones(shape[-1])}
         for key, (name, shape) in zip(keys, shapes.items(), strict=True)
     }
+    del parameters["out"]["slope"]  # no activation follows
+    return parameters
 
 
 def convolve(layer, x):

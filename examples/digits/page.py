@@ -44,7 +44,7 @@ def page(title: str, subtitle: str, numbers: list[tuple[str, str]], pictures: li
     cards = "\n".join(f"<div><b>{escape(number)}</b><span>{escape(what)}</span></div>" for number, what in numbers)
     figures = "\n".join(
         f"<figure><h2>{escape(each.title)}</h2><p>{escape(each.caption)}</p>"
-        f'<img src="{each.file}" alt="{escape(each.title)}"></figure>'
+        f'<a href="{each.file}"><img src="{each.file}" alt="{escape(each.title)}"></a></figure>'
         for each in pictures
     )
     return f"""<!doctype html>

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from digits.train import Run, probabilities
 __all__ = ["gradient_norms", "saliency", "write"]
 
 # A picture, and what writes it to a file.
-Drawn = tuple[Picture, Callable[[Path], None]]
+Drawn = tuple[Picture, Callable[[Path], object]]
 
 
 def gradient_norms(parameters: Any, digits: Digits, size: int = 128) -> np.ndarray:
@@ -56,7 +57,8 @@ def write(run: Run, train: Digits, test: Digits, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     figures.style()
     pictures = []
-    for picture, draw in [*_of_learning(run, test), *_of_gradients(run, train, test), *_of_convolutions()]:
+    drawn = [*_of_learning(run, test), *_of_gradients(run, train, test), *_of_convolutions(), *_of_the_program(run)]
+    for picture, draw in drawn:
         began = time.perf_counter()
         draw(folder / picture.file)
         print(f"  {picture.file:20} {picture.title:22} {time.perf_counter() - began:5.1f} s")
@@ -152,3 +154,17 @@ def _of_convolutions() -> list[Drawn]:
         (curves, partial(figures.curves, *gallery.curves())),
         (solid, partial(figures.solid, *gallery.solid())),
     ]
+
+
+def _of_the_program(run: Run) -> list[Drawn]:
+    """The network as primax sees it, if Graphviz is there to draw it."""
+    if which("dot") is None:
+        return []
+    program = Picture(
+        "program.png",
+        "The program",
+        "What the network computes for one digit. Each equation has the colour of the plugin that its primitive is "
+        "from; all are primax's own but swish.",
+    )
+    drawing = px.visualize(logits, run.parameters, px.ShapeDtypeStruct((1, 8, 8, 1), "float32"), name="the network")
+    return [(program, drawing.save)]

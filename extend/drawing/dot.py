@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
-from primax.extend.drawing.graph import Box, Graph, Node
+from primax.extend.drawing.graph import Box, Edge, Graph, Node
 
 __all__ = ["to_dot"]
 
@@ -45,10 +46,28 @@ def to_dot(graph: Graph, title: str) -> str:
         *_legend(graph, colors),
         *_parts(graph.root, colors, "  "),
     ]
+    straight = _longest_ways(graph.edges)
     for edge in graph.edges:
-        faint = " [style=dashed, arrowsize=0.4]" if edge.faint else ""
-        lines.append(f"  {edge.source} -> {edge.target}{faint};")
+        attributes = ["style=dashed", "arrowsize=0.4"] if edge.faint else []
+        attributes += ["weight=12"] if straight[edge.target] == edge.source else []
+        lines.append(f"  {edge.source} -> {edge.target}{_bracketed(attributes)};")
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _longest_ways(edges: Sequence[Edge]) -> dict[str, str]:
+    """For each node the one before it on the longest way to it, which is drawn as straight as can be."""
+    length: dict[str, int] = {}
+    before: dict[str, str] = {}
+    for edge in edges:
+        found = length.get(edge.source, 0) + 1
+        if found > length.get(edge.target, 0):
+            length[edge.target] = found
+            before[edge.target] = edge.source
+    return before
+
+
+def _bracketed(attributes: list[str]) -> str:
+    return f" [{', '.join(attributes)}]" if attributes else ""
 
 
 def _legend(graph: Graph, colors: dict[str, tuple[str, str]]) -> list[str]:
@@ -100,7 +119,7 @@ def _node(node: Node, colors: dict[str, tuple[str, str]]) -> str:
     if node.kind == "constant":
         attributes += ["shape=note", "style=filled", 'fillcolor="#f3f4f6"']
     attributes.append(f"tooltip={_quoted(node.note or node.title)}")
-    return f"{node.id} [{', '.join(attributes)}];"
+    return f"{node.id}{_bracketed(attributes)};"
 
 
 def _html(text: str) -> str:

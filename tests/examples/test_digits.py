@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.xdist_group("digits")
 
 EXAMPLES = ROOT / "examples"
 PICTURES = """learning-curve confusion misread filters saliency gradient-norms convolutions curves solid""".split()
+PICTURES += ["program"] if shutil.which("dot") else []
 
 
 @pytest.fixture(scope="module")
