@@ -1,0 +1,221 @@
+"""Numbers drawn by px.random are those of jax.random, of the same shape and dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax as px
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+SHAPE = (2, 50)
+MATRIX = np.arange(24.0, dtype=np.float32).reshape(4, 6)
+WEIGHTS = np.float32([0.1, 0.25, 0.05, 0.4, 0.2])
+
+
+def compare(draw, exact=True, x64=False):
+    """Draws the same in primax and jax, each in one program: `draw` gets the module and a key."""
+    jax = pytest.importorskip("jax")
+    with px.enable_x64(x64), jax.enable_x64(x64):
+        got = px.jit(lambda key: draw(px.random, key))(px.random.key(7))
+        want = jax.jit(lambda key: draw(jax.random, key))(jax.random.key(7))
+        assert len(got) == len(want)
+        for i, (x, y) in enumerate(zip(got, want, strict=True)):
+            assert (x.shape, x.dtype) == (y.shape, y.dtype), i
+            x, y = np.asarray(x), np.asarray(y)
+            if exact or not np.issubdtype(x.dtype, np.inexact):
+                np.testing.assert_array_equal(x, y, err_msg=f"result {i}")
+            else:
+                np.testing.assert_allclose(x, y, rtol=2e-6 if x.dtype.itemsize < 8 else 1e-13, err_msg=f"result {i}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float8_e4m3fn"])
+def test_uniform_and_normal_numbers(dtype):
+    ends = np.zeros(3, np.float32), np.float32([[2], [3]])
+    compare(
+        lambda random, key: [
+            random.uniform(key, SHAPE, dtype),
+            random.uniform(key, SHAPE, dtype, -2, maxval=3.0),
+            random.uniform(key, (2, 3), dtype, *ends),
+            random.normal(key, SHAPE, dtype),
+            random.normal(key, (), dtype),
+            random.normal(key, (2, 0), dtype),
+        ]
+    )
+
+
+def test_numbers_of_64_bits():
+    compare(
+        lambda random, key: [
+            random.uniform(key, SHAPE),
+            random.normal(key, SHAPE),
+            random.normal(key, (5,), complex),
+            random.randint(key, SHAPE, 0, 10),
+            random.randint(key, SHAPE, -(2**62), 2**62),
+            random.randint(key, SHAPE, 0, np.uint64(2**64 - 1), "uint64"),
+            random.randint(key, SHAPE, -5, 2**40, "int32"),
+            random.bernoulli(key, 0.3, SHAPE),
+            random.bernoulli(key, np.float32(0.3), SHAPE),
+            random.permutation(key, 10),
+            random.choice(key, MATRIX, (2, 3), axis=1),
+            random.categorical(key, MATRIX),
+        ],
+        x64=True,
+    )
+
+
+def test_integers():
+    ends = [(0, 10), (-5, 7), (3, 3), (9, 2), (-300, 300), (-(2**31), 2**31 - 1)]
+    for dtype in ("int32", "uint32", "int8", "uint16", "int4"):
+        compare(lambda random, key, dtype=dtype: [random.randint(key, SHAPE, *pair, dtype) for pair in ends])
+
+
+def test_integers_between_arrays_of_other_dtypes():
+    compare(
+        lambda random, key: [
+            random.randint(key, (2, 3), np.arange(3), np.int8([[9], [5]])),
+            random.randint(key, SHAPE, 0, np.uint32(2**32 - 1), "uint32"),
+            random.randint(key, SHAPE, np.int8(-3), np.uint8(200)),
+            random.randint(key, SHAPE, 0.0, 10.7),
+            random.rademacher(key, SHAPE),
+            random.rademacher(key, SHAPE, "float16"),
+        ]
+    )
+
+
+@pytest.mark.parametrize("mode", ["low", "high"])
+def test_truths_and_what_else_has_modes(mode):
+    compare(
+        lambda random, key: [
+            random.bernoulli(key, 0.3, SHAPE, mode),
+            random.bernoulli(key, 1e-3, SHAPE, mode=mode),
+            random.bernoulli(key, np.linspace(0, 1, 50, dtype=np.float16), SHAPE, mode=mode),
+            random.gumbel(key, SHAPE, mode=mode),
+            random.gumbel(key, SHAPE, "bfloat16", mode),
+            random.categorical(key, MATRIX / 10, mode=mode),
+            random.choice(key, 5, (3,), False, WEIGHTS, mode=mode),
+        ],
+        exact=mode == "low",
+    )
+
+
+def test_elementary_distributions():
+    compare(
+        lambda random, key: [
+            random.truncated_normal(key, -1, 2.0, SHAPE),
+            random.truncated_normal(key, -1.0, np.float32([1, 2, 3]), (2, 3), "float16"),
+            random.exponential(key, SHAPE),
+            random.laplace(key, SHAPE),
+            random.logistic(key, SHAPE),
+            random.cauchy(key, SHAPE),
+            random.maxwell(key, SHAPE),
+            random.double_sided_maxwell(key, 1.0, 2.0, SHAPE),
+            random.weibull_min(key, 2.0, 1.5, SHAPE),
+            random.pareto(key, 1.5, SHAPE),
+            random.rayleigh(key, np.float32([[1.5], [2]]), SHAPE),
+            random.wald(key, 1.5, SHAPE),
+            random.triangular(key, 0, 1, 4.0, SHAPE),
+            random.lognormal(key, 1.5, SHAPE),
+            random.lognormal(key, dtype="complex64"),
+            random.geometric(key, 0.3, SHAPE),
+            random.geometric(key, np.float16([0.1, 1]), dtype="int8"),
+        ],
+        exact=False,
+    )
+
+
+def test_permutations():
+    compare(
+        lambda random, key: [
+            random.permutation(key, 10),
+            random.permutation(key, 2000),
+            random.permutation(key, 1),
+            random.permutation(key, 0),
+            random.permutation(key, MATRIX),
+            random.permutation(key, MATRIX, 1),
+            random.permutation(key, MATRIX, -1, independent=True),
+            random.permutation(key, MATRIX[0] > 2),
+        ]
+    )
+
+
+def test_choices():
+    compare(
+        lambda random, key: [
+            random.choice(key, 10, (3, 4)),
+            random.choice(key, 10, (5,), False),
+            random.choice(key, 0, (0,)),
+            random.choice(key, MATRIX, (2, 3), axis=1),
+            random.choice(key, MATRIX, (2, 2), False, axis=-1),
+            random.choice(key, MATRIX),
+            random.choice(key, 5, (200,), p=WEIGHTS),
+            random.choice(key, MATRIX, (7,), p=np.ones(4, int)),
+        ]
+    )
+
+
+def test_categories():
+    rows = np.zeros((3, 1, 4), np.float32)
+    compare(
+        lambda random, key: [
+            random.categorical(key, MATRIX / 5),
+            random.categorical(key, MATRIX, 0, (3, 6)),
+            random.categorical(key, MATRIX / 5, 1, (3, 2, 4)),
+            random.categorical(key, MATRIX / 5, 0, (2, 2, 6), replace=False),
+            random.categorical(key, rows, -1, (2, 3, 5)),
+            random.categorical(key, np.log(WEIGHTS), shape=(100,)),
+        ]
+    )
+
+
+def test_gamma_variables():
+    compare(
+        lambda random, key: [
+            random.gamma(key, np.float32([0.01, 0.3, 1, 2.5, 100]), (20, 5)),
+            random.loggamma(key, np.float32([0.01, 0.3, 1, 2.5, 100]), (20, 5)),
+        ]
+    )
+
+
+def test_distributions_made_of_gamma_variables():
+    compare(
+        lambda random, key: [
+            random.beta(key, 0.5, np.float32([2, 3]), (9, 2)),
+            random.dirichlet(key, np.float32([0.1, 1, 3]), (5,)),
+            random.f(key, 3, 4.0, (9,)),
+            random.t(key, np.float16([1, 5]), dtype="float16"),
+            random.ball(key, 3, 1.5, (4,)),
+        ],
+        exact=False,
+    )
+
+
+def test_counts():
+    means = np.float32([0, 0.3, 9.99, 10, 50, 1e4, 1e6, -1, np.nan])
+    trials = np.float32([5, 5, 100, 1000, 1e5, -3, np.nan, np.inf, 3])
+    chances = np.float32([0.2, 0.9, 0.3, 0.99, 0.5, 0.2, 0.2, 0.2, np.nan])
+    compare(
+        lambda random, key: [
+            random.poisson(key, means, (20, 9)),
+            random.binomial(key, trials, chances, (20, 9)),
+            random.multinomial(key, np.int32([10, 200]), WEIGHTS, shape=(3, 2, 5)),
+        ]
+    )
+
+
+def test_matrices_and_correlated_vectors():
+    cov = np.float32([[2, 0.5, 0.1], [0.5, 1, 0.2], [0.1, 0.2, 3]])
+    mean = np.float32([1, 2, 3])
+    compare(
+        lambda random, key: [
+            random.orthogonal(key, 3, (2,)),
+            random.orthogonal(key, 4, m=2),
+            random.orthogonal(key, 2, (2,), m=4),
+            random.orthogonal(key, 3, (), "complex64"),
+            random.multivariate_normal(key, mean, cov, (5,)),
+            random.multivariate_normal(key, np.stack([mean, mean]), np.stack([cov, cov]), (3, 2), method="eigh"),
+            random.multivariate_normal(key, mean, cov, method="svd"),
+        ],
+        exact=False,
+    )
