@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import max_p
+from primax.plugins.calls import jit
 from primax.plugins.comparison import eq_p
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast, promote
@@ -129,12 +131,20 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     >>> counts
     Array([1., 2., 1.], dtype=float32)
     """
-    edges = _edges("histogram", a, bins, range)
+    if isinstance(bins, str):
+        raise TypeError(f"histogram: bins must be a number or edges, got {bins!r}")
+    shape = aval_of("histogram", a, "a").shape
+    if weights is not None and aval_of("histogram", weights, "weights").shape != shape:
+        raise ValueError(f"histogram: weights must have the shape of a, {shape}, got {get_aval(weights).shape}")
+    count = None if _is_sequence(bins) else index(bins)
+    return _compiled_histogram(a, bins if count is None else None, range, weights, count, bool(density))
+
+
+def _histogram(a: Any, edges: Any, range: Any, weights: Any, bins: int | None, density: bool) -> Any:
+    edges = _edges("histogram", a, edges if bins is None else bins, range)
     shape = get_aval(a).shape
     if weights is None:
         weights = broadcast_to_shape(dtypes.to_inexact_dtype(get_aval(a).dtype).type(1), shape)
-    elif aval_of("histogram", weights, "weights").shape != shape:
-        raise ValueError(f"histogram: weights must have the shape of a, {shape}, got {get_aval(weights).shape}")
     else:
         _, weights = promote("histogram", a, weights, to=dtypes.to_inexact_dtype)
     a, edges = promote("histogram", a, edges)
@@ -144,6 +154,10 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
         widths = edges[1:] - edges[:-1]
         counts = counts / widths / counts.sum()
     return counts, edges
+
+
+# One call in programs, and one program outside of them.
+_compiled_histogram = jit(_histogram, static_argnums=(4, 5))
 
 
 def _bins_of(x: Any, edges: Any) -> Any:

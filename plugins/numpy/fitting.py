@@ -9,13 +9,14 @@ import numpy as np
 
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import mul_p, sub_p
+from primax.plugins.calls import jit
 from primax.plugins.numpy.creation import asarray, ones
 from primax.plugins.numpy.indexing import take_slice
 from primax.plugins.numpy.linalg.equations import inv, lstsq
 from primax.plugins.numpy.linalg.factorizations import eigvals
 from primax.plugins.numpy.linear import matmul, outer
 from primax.plugins.numpy.polynomials import vander
-from primax.plugins.numpy.promotion import broadcast_to_shape, cast, promote
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast, promote
 from primax.plugins.numpy.rows import below, concrete, take_rows
 from primax.plugins.numpy.selection import choose, where
 from primax.plugins.numpy.shaping import reshaped
@@ -189,17 +190,31 @@ def polyfit(
     deg = index(deg)
     if deg < 0:
         raise ValueError(f"polyfit: deg must not be negative, got {deg}")
-    x, y = (asarray(v) for v in promote("polyfit", x, y, to=dtypes.to_inexact_dtype))
-    count = x.shape[0] if x.ndim == 1 else 0
+    shapes = [aval_of("polyfit", v, name).shape for v, name in ((x, "x"), (y, "y"))]
+    count = shapes[0][0] if len(shapes[0]) == 1 else 0
     if not count:
         raise TypeError(f"polyfit: x must be of rank 1 with elements, got {get_aval(x).str_short()}")
-    if y.ndim not in (1, 2) or y.shape[0] != count:
-        raise TypeError(f"polyfit: y must be of shape ({count},) or ({count}, k), got {y.shape}")
+    if len(shapes[1]) not in (1, 2) or shapes[1][0] != count:
+        raise TypeError(f"polyfit: y must be of shape ({count},) or ({count}, k), got {shapes[1]}")
+    if w is not None and aval_of("polyfit", w, "w").shape != (count,):
+        raise TypeError(f"polyfit: w must be of shape ({count},), got {get_aval(w).shape}")
+    if cov and cov != "unscaled" and count <= deg + 1:
+        raise ValueError(f"polyfit: there must be more than {deg + 1} points to scale covariances, got {count}")
+    found, rest, base, scaled = _compiled_fit(x, y, rcond, w, deg, bool(cov))
+    if full:
+        return found, *rest
+    if not cov:
+        return found
+    return found, base if cov == "unscaled" else scaled
+
+
+def _fit(x: Any, y: Any, rcond: Any, w: Any, deg: int, cov: bool) -> Any:
+    """The coefficients, what is known about the solution, and covariances, not scaled and scaled."""
+    x, y = map(asarray, promote("polyfit", x, y, to=dtypes.to_inexact_dtype))
+    count = x.shape[0]
     powers = vander(x, deg + 1)
     if w is not None:
         (w,) = promote("polyfit", w, to=dtypes.to_inexact_dtype)
-        if get_aval(w).shape != (count,):
-            raise TypeError(f"polyfit: w must be of shape ({count},), got {get_aval(w).shape}")
         column = reshaped(w, (count, 1))
         powers, y = powers * column, y * (w if y.ndim == 1 else column)
     if rcond is None:
@@ -208,15 +223,14 @@ def polyfit(
     powers = powers / scale
     found, residuals, rank, s = lstsq(powers, y, rcond)
     found = found / (scale if y.ndim == 1 else reshaped(scale, (deg + 1, 1)))
-    if full:
-        return found, residuals, rank, s, asarray(rcond)
+    rest = residuals, rank, s, asarray(rcond)
     if not cov:
-        return found
+        return found, rest, None, None
     base = inv(matmul(powers.T, powers)) / outer(scale, scale)
-    if cov == "unscaled":
-        factor: Any = 1
-    elif count <= deg + 1:
-        raise ValueError(f"polyfit: there must be more than {deg + 1} points to scale covariances, got {count}")
-    else:
-        factor = residuals / (count - (deg + 1))
-    return found, base * factor if y.ndim == 1 else reshaped(base, (*base.shape, 1)) * factor
+    base = base if y.ndim == 1 else reshaped(base, (*base.shape, 1))
+    # With too few points, which the caller refuses, the factor means nothing.
+    return found, rest, base, base * (residuals / max(count - (deg + 1), 1))
+
+
+# One call in programs, and one program outside of them.
+_compiled_fit = jit(_fit, static_argnums=(4, 5))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes, get_aval
+from primax.plugins.calls import jit
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.promotion import aval_of, promote
 from primax.plugins.numpy.rows import take_rows
@@ -42,37 +43,39 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if shapes[0] != shapes[1] or len(shapes[0]) != 1 or not shapes[0][0]:
         raise ValueError(f"interp: xp and fp must be of rank 1 and one length, not 0, got {shapes[0]} and {shapes[1]}")
     aval_of("interp", x, "x")
-    x, xp = promote("interp", x, xp, to=dtypes.to_inexact_dtype)
-    x, xp = asarray(x), asarray(xp)
-    (fp,) = promote("interp", fp, to=dtypes.to_inexact_dtype)
-    if dtypes.is_complex(x.dtype):
-        raise ValueError(f"interp: x and xp must be real, got {get_aval(x).str_short()}")
+    if dtypes.is_complex(get_aval(x).dtype) or dtypes.is_complex(get_aval(xp).dtype):
+        raise ValueError(f"interp: x and xp must be real, got {get_aval(x).str_short()} and {get_aval(xp).str_short()}")
+    if period is not None and (np.ndim(period) or not period):
+        raise ValueError(f"interp: period must be a number other than 0, got {period!r}")
+    for end in (left, right):
+        if isinstance(end, str) and end != "extrapolate":
+            raise ValueError(f"interp: left and right must be numbers or 'extrapolate', got {end!r}")
+    bounded = tuple([period is None and not isinstance(end, str) for end in (left, right)])
+    ends = [end if bound else None for end, bound in zip((left, right), bounded, strict=True)]
+    return _compiled(x, xp, fp, ends, None if period is None else abs(period), bounded)
+
+
+def _interpolated(x: Any, xp: Any, fp: Any, ends: Any, period: Any, bounded: tuple[bool, bool]) -> Any:
+    x, xp = map(asarray, promote("interp", x, xp, to=dtypes.to_inexact_dtype))
+    (fp,) = map(asarray, promote("interp", fp, to=dtypes.to_inexact_dtype))
     if period is not None:
-        if np.ndim(period) or not period:
-            raise ValueError(f"interp: period must be a number other than 0, got {period!r}")
-        period = abs(period)
         x, xp = x % period, xp % period
         xp, fp = sort_p.bind(xp, fp, dimension=0, is_stable=True, num_keys=1)
         xp = concatenate_p.bind(xp[-1:] - period, xp, xp[:1] + period, dimension=0)
-        fp = asarray(fp)
         fp = concatenate_p.bind(fp[-1:], fp, fp[:1], dimension=0)
-    return _between(x, xp, asarray(fp), left, right, period is None)
-
-
-def _between(x: Any, xp: Any, fp: Any, left: Any, right: Any, bounded: bool) -> Any:
     count, flat = xp.shape[0], ravel(x)
     place = minimum(maximum(searchsorted(xp, flat, "right"), 1), max(count - 1, 1))
     x0, f0 = take_rows(xp, place - 1), take_rows(fp, place - 1)
     run, rise = take_rows(xp, place) - x0, take_rows(fp, place) - f0
     # Of points at one place the first counts; nothing is divided by 0 on the way to derivatives either.
-    flat_run = abs(run) <= np.spacing(dtypes.finfo(xp.dtype).eps)
-    slope = where(flat_run, 0, rise / where(flat_run, 1, run))
-    out = f0 + (flat - x0) * slope
-    if bounded:
-        for given, outside, value in ((left, flat < xp[0], fp[0]), (right, flat > xp[count - 1], fp[count - 1])):
-            if isinstance(given, str):
-                if given != "extrapolate":
-                    raise ValueError(f"interp: left and right must be numbers or 'extrapolate', got {given!r}")
-            else:
-                out = where(outside, value if given is None else given, out)
+    no_run = abs(run) <= np.spacing(dtypes.finfo(xp.dtype).eps)
+    out = f0 + (flat - x0) * where(no_run, 0, rise / where(no_run, 1, run))
+    outside = ((flat < xp[0], fp[0]), (flat > xp[count - 1], fp[count - 1]))
+    for end, bound, (beyond, value) in zip(ends, bounded, outside, strict=True):
+        if bound:
+            out = where(beyond, value if end is None else end, out)
     return reshaped(out, x.shape)
+
+
+# One call in programs, and one program outside of them.
+_compiled = jit(_interpolated, static_argnums=5)

@@ -6,12 +6,15 @@ on these; with it, results have that length, and everything can be traced.
 
 from __future__ import annotations
 
+from functools import partial
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from primax.extend.core import Tracer, dtypes, get_aval
 from primax.plugins import bitwise, comparison
+from primax.plugins.calls import jit
 from primax.plugins.cumulative import cummax_p, cumsum_p
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.indexing import getitem
@@ -102,7 +105,10 @@ def unique(
     aval = aval_of("unique", ar, "ar")
     if axis is not None:
         axis = canonical_axis(axis, len(aval.shape), "unique")
-    outs = _known_unique(ar, axis, equal_nan) if size is None else _sized_unique(ar, axis, equal_nan, size, fill_value)
+    if size is None:
+        outs = _known_unique(ar, axis, equal_nan)
+    else:
+        outs = _sized_unique(ar, fill_value, axis, bool(equal_nan), index(size))
     wanted = [out for out, want in zip(outs[1:], (return_index, return_inverse, return_counts), strict=True) if want]
     return (outs[0], *wanted) if wanted else outs[0]
 
@@ -117,7 +123,8 @@ def _known_unique(ar: Any, axis: int | None, equal_nan: bool) -> list[Any]:
     return [values, *(asarray(place, dtypes.default_int_dtype()) for place in places)]
 
 
-def _sized_unique(ar: Any, axis: int | None, equal_nan: bool, size: int, fill_value: Any) -> list[Any]:
+@partial(jit, static_argnums=(2, 3, 4))
+def _sized_unique(ar: Any, fill_value: Any, axis: int | None, equal_nan: bool, size: int) -> list[Any]:
     ar = asarray(ar)
     rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)
     count = rows.shape[0]
@@ -125,8 +132,8 @@ def _sized_unique(ar: Any, axis: int | None, equal_nan: bool, size: int, fill_va
         return _filled_unique(ar, rows, axis, size, fill_value)
     order, first = _in_order(rows, equal_nan)
     ranks = cumsum_p.bind(convert(first, get_aval(first), _INT32), axis=0, reverse=False) - 1
-    index = take_rows(order, true_places(first, size, 0))
-    values = take_rows(rows, index)
+    firsts = take_rows(order, true_places(first, size, 0))
+    values = take_rows(rows, firsts)
     if fill_value is not None:
         there = below(count_true(first), size)
         there = broadcast_to_shape(reshaped(there, (size, *[1] * (rows.ndim - 1))), values.shape)
@@ -135,8 +142,8 @@ def _sized_unique(ar: Any, axis: int | None, equal_nan: bool, size: int, fill_va
     counts = _part(ends, 1, size + 1) - _part(ends, 0, size)
     inverse = put_rows(order, order, ranks)
     if axis is None:
-        return [values, *_as_int(index, reshaped(inverse, ar.shape), counts)]
-    return [moveaxis(values, 0, axis), *_as_int(index, inverse, counts)]
+        return [values, *_as_int(firsts, reshaped(inverse, ar.shape), counts)]
+    return [moveaxis(values, 0, axis), *_as_int(firsts, inverse, counts)]
 
 
 def _filled_unique(ar: Any, rows: Any, axis: int | None, size: int, fill_value: Any) -> list[Any]:
@@ -313,6 +320,13 @@ def intersect1d(
         outs = _by_numpy("intersect1d", ar1, ar2, return_indices=True)
         outs = [asarray(outs[0]), *(asarray(x, dtypes.default_int_dtype()) for x in outs[1:])]
         return tuple(outs) if return_indices else outs[0]
+    aval_of("intersect1d", ar1, "ar1"), aval_of("intersect1d", ar2, "ar2")
+    outs = _sized_intersection(ar1, ar2, fill_value, index(size))
+    return tuple(outs) if return_indices else outs[0]
+
+
+@partial(jit, static_argnums=3)
+def _sized_intersection(ar1: Any, ar2: Any, fill_value: Any, size: int) -> list[Any]:
     x = _together("intersect1d", ar1, ar2)
     count = x.values.shape[0]
     mask, firsts, seconds = x.second, x.places, x.places
@@ -326,11 +340,9 @@ def intersect1d(
         firsts = take_rows(x.places, begin)
         seconds = take_rows(x.places, own + 1)
     (values, *places), there = _chosen(mask, size, fill_value, x.values, firsts, seconds)
-    if not return_indices:
-        return values
     lengths = [aval_of("intersect1d", ar).size for ar in (ar1, ar2)]
     places = [choose(there, place, np.int32(length)) for place, length in zip(places, lengths, strict=True)]
-    return values, *_as_int(*places)
+    return [values, *_as_int(*places)]
 
 
 def setdiff1d(
@@ -350,6 +362,12 @@ def setdiff1d(
     """
     if size is None:
         return asarray(_by_numpy("setdiff1d", ar1, ar2, assume_unique=assume_unique))
+    aval_of("setdiff1d", ar1, "ar1"), aval_of("setdiff1d", ar2, "ar2")
+    return _sized_difference(ar1, ar2, fill_value, bool(assume_unique), index(size))
+
+
+@partial(jit, static_argnums=(3, 4))
+def _sized_difference(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> Any:
     x = _together("setdiff1d", ar1, ar2)
     mask = bitwise.and_p.bind(x.ends, bitwise.not_p.bind(x.second))
     fill_value = 0 if fill_value is None else fill_value
@@ -380,6 +398,12 @@ def setxor1d(
     """
     if size is None:
         return asarray(_by_numpy("setxor1d", ar1, ar2))
+    aval_of("setxor1d", ar1, "ar1"), aval_of("setxor1d", ar2, "ar2")
+    return _sized_exclusion(ar1, ar2, fill_value, index(size))
+
+
+@partial(jit, static_argnums=3)
+def _sized_exclusion(ar1: Any, ar2: Any, fill_value: Any, size: int) -> Any:
     x = _together("setxor1d", ar1, ar2)
     count = x.values.shape[0]
     if not count:
