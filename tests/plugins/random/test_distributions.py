@@ -184,7 +184,6 @@ def test_distributions_made_of_gamma_variables():
             random.beta(key, 0.5, np.float32([2, 3]), (9, 2)),
             random.dirichlet(key, np.float32([0.1, 1, 3]), (5,)),
             random.f(key, 3, 4.0, (9,)),
-            random.t(key, np.float16([1, 5]), dtype="float16"),
             random.ball(key, 3, 1.5, (4,)),
         ],
         exact=False,
