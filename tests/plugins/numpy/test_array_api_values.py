@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -60,9 +61,10 @@ def outcomes(calls: Calls, *arrays: Any) -> dict[str, Any]:
     found = {}
     for name, call in calls.items():
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
                 found[name] = call(strict, *[strict.asarray(x) for x in arrays])
-        except (TypeError, ValueError, np.exceptions.ComplexWarning):
+        except (TypeError, ValueError, IndexError, np.exceptions.ComplexWarning):
             continue
     return found
 
@@ -439,3 +441,37 @@ def test_transforms(dtype: str, data: Any) -> None:
 def test_linear_algebra(dtype: str, data: Any) -> None:
     one, other = (data.draw(hnp.arrays(dtype, (3, 3), elements=elements(dtype, True))) for _ in range(2))
     check("linear algebra", one, other, scaled=True)
+
+
+def numbers(dtype: str, shape: tuple[int, ...]) -> Any:
+    """Small numbers, as many as it takes."""
+    return np.resize(np.array([1, 0, 3, 2, 1], dtype), shape)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float32"])
+def test_arrays_without_axes_or_elements(dtype: str) -> None:
+    for shape in ((), (0,), (2, 0)):
+        check("functions of one array", numbers(dtype, shape))
+    for one, other in (((), (3,)), ((0,), ()), ((3, 1, 2), (4, 1))):
+        check("functions of two arrays", numbers(dtype, one), numbers(dtype, other))
+    for shape in ((0, 3), (2, 0), (1, 1)):
+        check("reductions", numbers(dtype, shape))
+        check("cumulative and sorting functions", numbers(dtype, shape))
+
+
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["int32", "float32", "complex64"])
+@settings(max_examples=8, deadline=None)
+@given(st.data())
+def test_functions_of_arrays_of_any_shapes(dtype: str, data: Any) -> None:
+    some, small = elements(dtype), elements(dtype, True)
+    check("functions of one array", data.draw(hnp.arrays(dtype, SHAPES, elements=some)))
+    check("an array and a number", data.draw(hnp.arrays(dtype, SHAPES, elements=some)))
+    shapes = data.draw(hnp.mutually_broadcastable_shapes(num_shapes=2, min_side=0, max_dims=3)).input_shapes
+    check("functions of two arrays", *[data.draw(hnp.arrays(dtype, shape, elements=some)) for shape in shapes])
+    matrices = hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=5)
+    check("reductions", data.draw(hnp.arrays(dtype, matrices, elements=small)))
+    check("cumulative and sorting functions", data.draw(hnp.arrays(dtype, matrices, elements=small)))
