@@ -1,4 +1,4 @@
-"""Elements put in and left out at positions known beforehand, and bits in and out of bytes."""
+"""Elements put in and left out, and bits in and out of bytes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Tracer, dtypes, get_aval
 from primax.plugins import bitwise, comparison
-from primax.plugins.numpy.creation import asarray
+from primax.plugins.indexing.positions import from_the_end
+from primax.plugins.numpy.at import Reference
+from primax.plugins.numpy.creation import asarray, ones, zeros
 from primax.plugins.numpy.indexing import take_slice
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.promotion import aval_of, boolean, broadcast_to_shape, cast, convert, known_integers
 from primax.plugins.numpy.rows import concrete
+from primax.plugins.numpy.searching import known, nonzero
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import moveaxis, ravel, reshaped
+from primax.plugins.numpy.sorting import argsort
+from primax.plugins.numpy.taking import take
 from primax.plugins.structural import iota_p, pad_p, reduce_sum_p, rev_p
 from primax.plugins.structural.arguments import canonical_axes, canonical_axis
 
 __all__ = ["delete", "fill_diagonal", "insert", "packbits", "trim_zeros", "unpackbits"]
+
+
+# Beyond this many parts one gather compiles much faster than slices put one after the other.
+_MOST_SLICES = 8
 
 
 def _positions(function: str, obj: Any, size: int) -> list[int]:
@@ -41,12 +50,13 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
 
     Args:
       arr: an array.
-      obj: the positions, known beforehand: a number, a slice, or a sequence of numbers.
+      obj: the positions: a number, a slice, or a sequence of numbers.
       axis: the axis; None to ravel the array first.
-      assume_unique_indices: without effect.
+      assume_unique_indices: a promise that no position occurs twice, needed where they are traced.
 
     Raises:
       IndexError: a position is out of range.
+      TypeError: positions are traced, and may be equal.
 
     >>> import primax as px
     >>> px.numpy.delete(px.numpy.arange(4), 1)
@@ -56,10 +66,15 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     x = ravel(arr) if axis is None else asarray(arr)
     axis = canonical_axis(0 if axis is None else axis, len(x.shape), "delete")
     size = x.shape[axis]
+    if isinstance(obj, Tracer) and assume_unique_indices and known(obj) is None:
+        kept = Reference(ones(size, bool), obj).set(False)
+        return take(x, nonzero(kept, size=max(size - obj.size, 0))[0], axis)
     gone = set(_positions("delete", obj, size))
     if size in gone:
         raise IndexError(f"delete: obj must be in [{-size}, {size}), got {size}")
     cuts = [-1, *sorted(gone), size]
+    if len(cuts) > _MOST_SLICES:
+        return take(x, np.delete(np.arange(size), list(gone)), axis)
     parts = [take_slice(x, low + 1, high, axis) for low, high in pairwise(cuts) if high > low + 1]
     return concatenate(parts, axis) if parts else take_slice(x, 0, 0, axis)
 
@@ -69,7 +84,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
     Args:
       arr: an array.
-      obj: the positions, known beforehand: a number, a slice, or a sequence of numbers.
+      obj: the positions: a number, a slice, or a sequence of numbers.
       values: what is put in, an array that broadcasts to what is needed.
       axis: the axis; None to ravel the array first.
 
@@ -80,27 +95,41 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     x = ravel(arr) if axis is None else asarray(arr)
     rank = len(x.shape)
     axis = canonical_axis(0 if axis is None else axis, rank, "insert")
+    size = x.shape[axis]
     values = cast(asarray(values), x.dtype)
-    single = not isinstance(obj, slice) and not np.shape(obj)
-    places = _positions("insert", obj, x.shape[axis])
-    if single:
+    traced = isinstance(obj, Tracer) and known(obj) is None
+    places = obj if traced else _positions("insert", obj, size)
+    if not isinstance(obj, slice) and not np.ndim(obj):
         values = moveaxis(reshaped(values, (1,) * (rank - values.ndim) + values.shape), 0, axis)
         count = values.shape[axis]
-        sizes = (*x.shape[:axis], count, *x.shape[axis + 1 :])
-        pieces = [(places[0], broadcast_to_shape(values, sizes))]
+        places = places + np.arange(count) * 0 if traced else places * count
     else:
-        sizes = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
-        values = broadcast_to_shape(reshaped(values, (1,) * (rank - values.ndim) + values.shape), sizes)
-        pieces = [(place, take_slice(values, i, i + 1, axis)) for i, place in enumerate(places)]
-    parts, done = [], 0
-    for place, piece in sorted(pieces, key=lambda item: item[0]):
-        if place > done:
-            parts.append(take_slice(x, done, place, axis))
-        parts.append(piece)
-        done = place
-    if done < x.shape[axis]:
-        parts.append(take_slice(x, done, x.shape[axis], axis))
+        count = obj.size if traced else len(places)
+    sizes = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    values = broadcast_to_shape(reshaped(values, (1,) * (rank - values.ndim) + values.shape), sizes)
+    if traced:
+        order = _order_of_traced(places, size, count)
+    else:
+        order = np.insert(np.arange(size), places, size + np.arange(count))
+    runs = [] if traced else np.split(order, np.flatnonzero(np.diff(order) != 1) + 1)
+    joined = concatenate([x, values], axis)
+    if traced or len(runs) > _MOST_SLICES:
+        return take(joined, order, axis)
+    parts = [take_slice(joined, int(run[0]), int(run[-1]) + 1, axis) for run in runs if run.size]
     return concatenate(parts, axis) if parts else x
+
+
+def _order_of_traced(places: Any, size: int, count: int) -> Any:
+    """Where the elements of an array with others put in come from, in the array followed by the others."""
+    aval = get_aval(places)
+    if not dtypes.is_integer(aval.dtype) or len(aval.shape) > 1:
+        raise TypeError(f"insert: obj must be integers of rank 0 or 1, got {aval.str_short()}")
+    places = from_the_end(places, size)
+    order = argsort(places)
+    new = places[order] + np.arange(count, dtype=np.int32)
+    old = nonzero(Reference(ones(size + count, bool), new).set(False), size=size)[0]
+    found = Reference(zeros(size + count, np.int32), new).set(size + order)
+    return Reference(found, old).set(np.arange(size, dtype=np.int32))
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import get_aval
-from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.indexing import take_slice
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins.arithmetic import neg_p
+from primax.plugins.indexing import dynamic_slice_in_dim
+from primax.plugins.numpy.at import Reference
+from primax.plugins.numpy.creation import asarray, zeros
+from primax.plugins.numpy.indexing import take_slice, unstack
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, known_integers
 from primax.plugins.numpy.reductions import read_axes
+from primax.plugins.numpy.scans import cumsum
+from primax.plugins.numpy.searching import around, known
 from primax.plugins.numpy.shaping import permuted, ravel, reshaped
+from primax.plugins.numpy.taking import take
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, rev_p, tile_p
 from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers
 
@@ -66,13 +74,14 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
 
     Args:
       a: an array or a number.
-      repeats: how often, known beforehand: a number, or one for each element along the axis.
+      repeats: how often: a number, or one for each element along the axis.
       axis: the axis; None to ravel the array first.
-      total_repeat_length: the length of the axis in the result; must be what follows from `repeats`.
+      total_repeat_length: the length of the axis in the result, needed where `repeats` is traced. What is too much is
+        cut off; where there is too little, the last element makes up for it.
 
     Raises:
       ValueError: there are neither one nor as many numbers as elements, or one is negative.
-      TypeError: `repeats` is not known while a program is built, or not of integers.
+      TypeError: `repeats` is traced and there is no `total_repeat_length`, or it is not of integers.
 
     >>> import primax as px
     >>> px.numpy.repeat(px.numpy.array([1, 2]), 2)
@@ -83,27 +92,33 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     shape = get_aval(a).shape
     axis = canonical_axis(0 if axis is None else axis, len(shape), "repeat")
     size = shape[axis]
+    if total_repeat_length == 0:
+        return take_slice(a, 0, 0, axis)
+    if total_repeat_length is not None and known(repeats) is None:
+        return take(a, _traced_places(repeats, size, total_repeat_length), axis, mode="clip")
     counts = known_integers("repeat", "repeats", repeats)
     if len(counts) not in (1, size):
         raise ValueError(f"repeat: repeats must be one number or {size}, one for each element, got {len(counts)}")
     if min(counts, default=0) < 0:
         raise ValueError(f"repeat: repeats must not be negative, got {min(counts)}")
     total = counts[0] * size if len(counts) == 1 else sum(counts)
-    if total_repeat_length is not None and total_repeat_length != total:
-        raise NotImplementedError(
-            f"repeat: total_repeat_length must be the sum of repeats, {total}, got {total_repeat_length}: cutting and "
-            "filling up need gather, which no active plugin supplies"
-        )
-    if len(counts) == 1:
+    if len(counts) == 1 and total_repeat_length in (None, total):
         return _each(a, shape, axis, counts[0])
-    if not total:
-        return take_slice(a, 0, 0, axis)
-    parts = [
-        broadcast_to_shape(take_slice(a, i, i + 1, axis), (*shape[:axis], count, *shape[axis + 1 :]))
-        for i, count in enumerate(counts)
-        if count
-    ]
-    return concatenate_p.bind(*parts, dimension=axis) if len(parts) > 1 else parts[0]
+    places = np.repeat(np.arange(size), counts)
+    if total_repeat_length is not None:
+        missing = max(total_repeat_length - total, 0)
+        places = np.append(places, np.full(missing, size - 1))[:total_repeat_length]
+    return take(a, places, axis)
+
+
+def _traced_places(repeats: Any, size: int, total: int) -> Any:
+    """Where each element of the result comes from: as many elements lie before it as end before it or with it."""
+    aval = aval_of("repeat", repeats, "repeats")
+    if not dtypes.is_integer(aval.dtype) or aval.shape not in ((), (1,), (size,)):
+        raise TypeError(f"repeat: repeats must be one integer or {size}, one for each element, got {aval.str_short()}")
+    counts = broadcast_to_shape(repeats, (size,))
+    ends = Reference(zeros(total, aval.dtype), cumsum(counts)).add(1)
+    return cumsum(ends)
 
 
 def _each(a: Any, shape: tuple[int, ...], axis: int, count: int) -> Any:
@@ -120,12 +135,12 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
     Args:
       a: an array or a number.
-      shift: by how many places, known beforehand: a number, or one for each axis.
+      shift: by how many places: a number, or one for each axis.
       axis: an axis or a sequence of axes; None to roll the raveled array.
 
     Raises:
       ValueError: there are other numbers of shifts and of axes; an axis is out of range.
-      TypeError: `shift` is not known while a program is built, or not of integers.
+      TypeError: `shift` does not consist of integers.
 
     >>> import primax as px
     >>> px.numpy.roll(px.numpy.arange(4), 1)
@@ -134,7 +149,13 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     shape = aval_of("roll", a, "a").shape
     if axis is None:
         return reshaped(roll(ravel(a), shift, 0), shape)
-    shifts = known_integers("roll", "shift", shift)
+    if known(shift) is None:
+        kind = get_aval(shift)
+        if not dtypes.is_integer(kind.dtype) or len(kind.shape) > 1:
+            raise TypeError(f"roll: shift must be integers of rank 0 or 1, got {kind.str_short()}")
+        shifts: Any = unstack(shift) if kind.shape else (shift,)
+    else:
+        shifts = known_integers("roll", "shift", shift)
     axes = axis if hasattr(axis, "__iter__") else (axis,)
     axes = [canonical_axis(i, len(shape), "roll") for i in axes]
     if len(shifts) != len(axes):
@@ -145,6 +166,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     out = a
     for i, places in zip(axes, shifts, strict=True):
         size = shape[i]
+        if type(places) is not int:
+            if size:
+                twice = concatenate_p.bind(out, out, dimension=i)
+                out = dynamic_slice_in_dim(twice, around(neg_p.bind(places), size), size, i)
+            continue
         cut = -places % size if size else 0
         if cut:
             parts = take_slice(out, cut, size, i), take_slice(out, 0, cut, i)

@@ -215,5 +215,3 @@ def test_messages_name_function_argument_and_numbers() -> None:
 def test_repeats_must_be_known() -> None:
     with pytest.raises(px.errors.TracerIntegerConversionError):
         px.jit(lambda x, n: pnp.repeat(x, n))(pnp.ones(2), 2)
-    with pytest.raises(px.errors.TracerIntegerConversionError):
-        px.jit(lambda x, n: pnp.roll(x, n))(pnp.ones(2), 1)

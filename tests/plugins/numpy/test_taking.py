@@ -208,3 +208,45 @@ def test_masks_work_where_their_values_are_known() -> None:
     np.testing.assert_allclose(slope, np.where(X > 0, 2 * X + 1, 0), rtol=1e-6)
     rows, columns = pnp.ix_(pnp.array([True, False, True]), pnp.array([1, 2]))
     assert np.array_equal(x[rows, columns], X[np.ix_([0, 2], [1, 2])])
+
+
+def test_elements_are_repeated_rolled_put_in_and_left_out_at_traced_positions_as_in_jax() -> None:
+    counts, places = np.int32([1, 0, 2, 1]), np.int32([3, 1])
+    compare(
+        {
+            **{
+                f"repeat {total}": lambda m, x, r, p, total=total: m.repeat(x, r, axis=1, total_repeat_length=total)
+                for total in (0, 2, 4, 7)
+            },
+            "repeat all": lambda m, x, r, p: m.repeat(x[0], r[2], total_repeat_length=9),
+            "repeat known": lambda m, x, r, p: m.repeat(x[0], counts, total_repeat_length=6),
+            "repeat alike": lambda m, x, r, p: m.repeat(x[0], 2, total_repeat_length=7),
+            "repeat untold": lambda m, x, r, p: m.repeat(x, r, axis=1),
+            "roll": lambda m, x, r, p: (m.roll(x, p[0]), m.roll(x, -p[0], 1), m.roll(x, p, (0, 1))),
+            "delete": lambda m, x, r, p: m.delete(x, p, 1, assume_unique_indices=True),
+            "delete from the end": lambda m, x, r, p: m.delete(x, -p, 1, assume_unique_indices=True),
+            "delete equal": lambda m, x, r, p: m.delete(x, p, 1),
+            "insert": lambda m, x, r, p: (m.insert(x[0], p[0], 9.0), m.insert(x, -p[1], x[:, 0], axis=1)),
+            "insert several": lambda m, x, r, p: m.insert(x, p, x[:, :2], axis=1),
+            "insert vector": lambda m, x, r, p: m.insert(x[0], p[1], x[1, :3]),
+        },
+        X,
+        counts,
+        places,
+    )
+
+
+def test_many_elements_are_repeated_put_in_and_left_out_by_one_gather() -> None:
+    x = np.arange(40, dtype=np.float32)
+    counts, places = np.arange(40) % 3, np.arange(0, 40, 3)
+
+    def run(x: Any) -> Any:
+        return pnp.repeat(x, counts), pnp.delete(x, places), pnp.insert(x, places, -x[:14])
+
+    repeated, rest, more = px.jit(run)(x)
+    np.testing.assert_array_equal(repeated, np.repeat(x, counts))
+    np.testing.assert_array_equal(rest, np.delete(x, places))
+    np.testing.assert_array_equal(more, np.insert(x, places, -x[:14]))
+    names = [eqn.primitive.name for eqn in px.make_jaxpr(run)(x).jaxpr.eqns]
+    assert names.count("gather") == 3
+    assert names.count("concatenate") == 1
