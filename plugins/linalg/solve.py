@@ -18,34 +18,26 @@ from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.sampling import numbers
 from primax.plugins.structural import stop_gradient
 
-__all__ = ["RULES", "by_cholesky", "by_lu", "solve_p", "solve_with"]
+__all__ = ["RULES", "by_cholesky", "by_lu", "solve_p"]
 
 # The solution x of a x = b, by factors of a; its derivatives are those of a function of a and b.
 solve_p = core.Primitive("solve")
 
 
-def solve_with(a: Any, factors: Any, b: Any, *, transpose_a: bool = False) -> Any:
-    """The solution X of a X = b, by known factors of `a`.
-
-    Args:
-      a: matrices of shape (..., n, n).
-      factors: their Cholesky decompositions, an array; or a pair of their LU decompositions and permutations.
-      b: matrices of shape (..., n, k).
-      transpose_a: whether `a` is transposed.
-    """
-    given = factors if isinstance(factors, tuple) else (factors,)
-    return solve_p.bind(a, *map(stop_gradient, given), b, transpose_a=transpose_a)
+def _constant(x: Any) -> Any:
+    """A value without its derivatives; there are none outside of transformations."""
+    return stop_gradient(x) if isinstance(x, core.Tracer) else x
 
 
 def by_lu(a: Any, b: Any) -> Any:
     """The solution X of a X = b for square matrices of shape (..., n, n) and (..., n, k)."""
-    factors, _, permutation = lu_p.bind(stop_gradient(a))
+    factors, _, permutation = lu_p.bind(_constant(a))
     return solve_p.bind(a, factors, permutation, b, transpose_a=False)
 
 
 def by_cholesky(a: Any, b: Any) -> Any:
     """Likewise for Hermitian positive definite matrices, whose lower triangles are read."""
-    return solve_p.bind(a, cholesky_p.bind(stop_gradient(a)), b, transpose_a=False)
+    return solve_p.bind(a, cholesky_p.bind(_constant(a)), b, transpose_a=False)
 
 
 def _abstract_eval(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, transpose_a: bool) -> ShapedArray:

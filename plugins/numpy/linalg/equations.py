@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.linalg.matrices import adjoint, eye, real_dtype
+from primax.plugins.linalg.matrices import adjoint, real_dtype
 from primax.plugins.linalg.positive import symmetrize
 from primax.plugins.linalg.pseudoinverse import pinv_p
 from primax.plugins.linalg.singular import svd_p
@@ -18,6 +18,7 @@ from primax.plugins.numpy.linalg.operands import inexact, matrices, require_squa
 from primax.plugins.numpy.reductions import sum as sum_
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import broadcast_to, moveaxis, reshaped
+from primax.plugins.numpy.triangles import eye
 from primax.plugins.numpy.ufuncs import conjugate, multiply, real
 from primax.plugins.structural.arguments import canonical_axis
 
@@ -71,7 +72,7 @@ def inv(a: Any) -> Any:
     """
     a = square("inv", a)
     aval = get_aval(a)
-    return by_lu(a, eye(aval.dtype, aval.shape))
+    return by_lu(a, broadcast_to(eye(aval.shape[-1], dtype=aval.dtype), aval.shape))
 
 
 def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
