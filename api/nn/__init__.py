@@ -1,4 +1,4 @@
-"""Functions that networks are made of, under jax.nn's names."""
+"""Functions that networks are made of, under jax.nn's names, and pooling under flax's."""
 
 from __future__ import annotations
 
@@ -33,8 +33,15 @@ from primax.plugins.nn.activations import (
 from primax.plugins.nn.attention import dot_product_attention
 from primax.plugins.nn.layers import one_hot, standardize
 from primax.plugins.nn.softmax import log_softmax, logmeanexp, logsumexp, softmax
+from primax.plugins.windows import (
+    avg_pool,
+    max_pool,
+    min_pool,
+    pool,
+)
 
 __all__ = [
+    "avg_pool",
     "celu",
     "dot_product_attention",
     "elu",
@@ -52,8 +59,11 @@ __all__ = [
     "log_softmax",
     "logmeanexp",
     "logsumexp",
+    "max_pool",
+    "min_pool",
     "mish",
     "one_hot",
+    "pool",
     "relu",
     "relu6",
     "selu",

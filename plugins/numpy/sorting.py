@@ -315,10 +315,9 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
     if aval.size < 2:
         return searchsorted(bins, x, side, method=method)
     bins = asarray(bins)
-    ascending = searchsorted(bins, x, side, method=method)
-    found = searchsorted(rev_p.bind(bins, dimensions=(0,)), x, side, method=method)
-    descending = arithmetic.sub_p.bind(get_aval(found).dtype.type(aval.size), found)
-    return choose(bins[-1] >= bins[0], ascending, descending)
+    flipped = bins[-1] < bins[0]
+    found = searchsorted(choose(flipped, rev_p.bind(bins, dimensions=(0,)), bins), x, side, method=method)
+    return choose(flipped, get_aval(found).dtype.type(aval.size) - found, found)
 
 
 def isin(

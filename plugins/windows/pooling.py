@@ -50,7 +50,7 @@ def pool(
       ValueError: there is no such kind of padding.
 
     >>> import primax as px
-    >>> from primax.plugins.windows import pool
+    >>> from primax.nn import pool
     >>> pool(px.numpy.ones((1, 4, 4, 1)), 1.0, px.lax.mul, (2, 2), (2, 2)).shape
     (1, 2, 2, 1)
     """
@@ -64,7 +64,7 @@ def max_pool(
     """The greatest element of each window of images, margins not counted; see `pool`.
 
     >>> import primax as px
-    >>> from primax.plugins.windows import max_pool
+    >>> from primax.nn import max_pool
     >>> max_pool(px.numpy.arange(4.0).reshape(1, 4, 1), (2,), (2,)).reshape(2)
     Array([1., 3.], dtype=float32)
     """
@@ -99,7 +99,7 @@ def avg_pool(
       ValueError: there is no such kind of padding.
 
     >>> import primax as px
-    >>> from primax.plugins.windows import avg_pool
+    >>> from primax.nn import avg_pool
     >>> avg_pool(px.numpy.ones((1, 3, 1)), (2,), padding="SAME", count_include_pad=False).reshape(3)
     Array([1., 1., 1.], dtype=float32)
     """

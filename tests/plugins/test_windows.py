@@ -13,7 +13,7 @@ from rulecheck import assert_close, equations
 import primax as px
 from primax import lax
 from primax.extend.interpreter import Interpreter, replay
-from primax.plugins.windows import avg_pool, max_pool, min_pool, pool
+from primax.nn import avg_pool, max_pool, min_pool, pool
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
