@@ -1,13 +1,18 @@
-"""Functions that networks apply element by element."""
+"""Functions that networks apply element by element.
+
+Those made of several operations are one call each in programs, and one compiled program outside of them.
+"""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from primax.extend.core import get_aval
 from primax.plugins import exponential, special
 from primax.plugins.arithmetic import max_p, min_p, square_p
+from primax.plugins.calls import jit
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.elementwise import like
 from primax.plugins.nn.arguments import inexact, number, weakly_inexact
@@ -64,6 +69,7 @@ def identity(x: Any) -> Any:
     return asarray(x)
 
 
+@jit
 def relu(x: Any) -> Any:
     """max(x, 0), whose derivative at 0 is 0.
 
@@ -81,6 +87,7 @@ def relu(x: Any) -> Any:
     return choose(x > zero, x, stop_gradient(max_p.bind(x, zero)))
 
 
+@jit
 def relu6(x: Any) -> Any:
     """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
 
@@ -102,6 +109,7 @@ def sigmoid(x: Any) -> Any:
     return exponential.logistic_p.bind(x, accuracy=None)
 
 
+@jit
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)), without overflow.
 
@@ -111,6 +119,7 @@ def softplus(x: Any) -> Any:
     return logaddexp(inexact("softplus", x), 0.0)
 
 
+@jit
 def sparse_plus(x: Any) -> Any:
     """0 where x <= -1, x where x >= 1, and (x + 1)**2 / 4 between: a softplus that is exact far from zero.
 
@@ -121,6 +130,7 @@ def sparse_plus(x: Any) -> Any:
     return where(x <= -1.0, 0.0, where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
 
 
+@jit
 def sparse_sigmoid(x: Any) -> Any:
     """0 where x <= -1, 1 where x >= 1, and (x + 1) / 2 between: the derivative of `sparse_plus`.
 
@@ -130,6 +140,7 @@ def sparse_sigmoid(x: Any) -> Any:
     return 0.5 * clip(weakly_inexact("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
+@jit
 def soft_sign(x: Any) -> Any:
     """x / (1 + |x|).
 
@@ -140,6 +151,7 @@ def soft_sign(x: Any) -> Any:
     return x / (abs(x) + 1.0)
 
 
+@jit
 def silu(x: Any) -> Any:
     """x * sigmoid(x), also known as swish.
 
@@ -149,6 +161,7 @@ def silu(x: Any) -> Any:
     return number("silu", x) * sigmoid(x)
 
 
+@jit
 def mish(x: Any) -> Any:
     """x * tanh(softplus(x)).
 
@@ -159,6 +172,7 @@ def mish(x: Any) -> Any:
     return x * tanh(softplus(x))
 
 
+@jit
 def log_sigmoid(x: Any) -> Any:
     """log(sigmoid(x)), without overflow.
 
@@ -168,6 +182,7 @@ def log_sigmoid(x: Any) -> Any:
     return -softplus(-inexact("log_sigmoid", x))
 
 
+@jit
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     """x where x >= 0, else negative_slope * x.
 
@@ -179,6 +194,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     return where(x >= 0.0, x, negative_slope * x)
 
 
+@jit
 def hard_sigmoid(x: Any) -> Any:
     """relu6(x + 3) / 6, a sigmoid made of lines.
 
@@ -188,6 +204,7 @@ def hard_sigmoid(x: Any) -> Any:
     return relu6(weakly_inexact("hard_sigmoid", x) + 3.0) / 6.0
 
 
+@jit
 def hard_silu(x: Any) -> Any:
     """x * hard_sigmoid(x).
 
@@ -198,6 +215,7 @@ def hard_silu(x: Any) -> Any:
     return x * hard_sigmoid(x)
 
 
+@jit
 def hard_tanh(x: Any) -> Any:
     """-1 where x < -1, 1 where x > 1, and x between.
 
@@ -209,6 +227,7 @@ def hard_tanh(x: Any) -> Any:
     return choose(x > high, high, choose(x < low, low, x))
 
 
+@jit
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """x where x > 0, else alpha * (exp(x) - 1).
 
@@ -223,6 +242,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     return where(positive, x, alpha * exponential.expm1_p.bind(harmless, accuracy=None))
 
 
+@jit
 def celu(x: Any, alpha: Any = 1.0) -> Any:
     """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), whose derivative has no jump.
 
@@ -236,6 +256,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     return max_p.bind(x, zero) + alpha * exponential.expm1_p.bind(below, accuracy=None)
 
 
+@jit
 def selu(x: Any) -> Any:
     """A scaled `elu` that keeps mean 0 and variance 1.
 
@@ -245,6 +266,7 @@ def selu(x: Any) -> Any:
     return _SELU_SCALE * elu(x, _SELU_ALPHA)
 
 
+@partial(jit, static_argnames=("approximate",))
 def gelu(x: Any, approximate: bool = True) -> Any:
     """x times the probability that a standard normal number is smaller than x.
 
@@ -258,6 +280,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     return 0.5 * x * special.erfc(-x * math.sqrt(0.5))
 
 
+@partial(jit, static_argnames=("axis",))
 def glu(x: Any, axis: int = -1) -> Any:
     """The first half of an array along an axis, times the sigmoid of the second half.
 
@@ -278,6 +301,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     return slice_in_dim(x, 0, size // 2, axis=axis) * sigmoid(slice_in_dim(x, size // 2, size, axis=axis))
 
 
+@jit
 def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + sqrt(x**2 + b)) / 2, a softplus without exponentials.
 
@@ -299,6 +323,7 @@ def _log1mexp(x: Any) -> Any:
 _log1mexp.defjvps(lambda t, out, x: t / exponential.expm1(x))
 
 
+@jit
 def log1mexp(x: Any) -> Any:
     """log(1 - exp(-x)), exact for small and for great x.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import index
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import square_p
+from primax.plugins.calls import jit
 from primax.plugins.comparison import eq_p
 from primax.plugins.exponential import rsqrt
 from primax.plugins.nn.arguments import inexact, number
 from primax.plugins.numpy import rounding, statistics
 from primax.plugins.numpy.creation import read_dtype
-from primax.plugins.numpy.promotion import broadcast_to_shape, cast
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast
 from primax.plugins.numpy.reductions import read_axes
 from primax.plugins.numpy.shaping import expand_dims
 from primax.plugins.structural import iota_p
@@ -43,16 +45,20 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
            [0., 0., 1.],
            [0., 0., 0.]], dtype=float32)
     """
-    x = number("one_hot", x)
-    rank = x.ndim + 1
-    axis = canonical_axis(axis, rank, "one_hot")
+    axis = canonical_axis(axis, len(aval_of("one_hot", x).shape) + 1, "one_hot")
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, "one_hot")
-    x = expand_dims(x, axis)
-    shape = (*x.shape[:axis], index(num_classes), *x.shape[axis + 1 :])
+    return _one_hot(x, index(num_classes), dtype, axis)
+
+
+@partial(jit, static_argnums=(1, 2, 3))
+def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
+    x = expand_dims(number("one_hot", x), axis)
+    shape = (*x.shape[:axis], num_classes, *x.shape[axis + 1 :])
     classes = cast(iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=axis), x.dtype)
     return cast(eq_p.bind(broadcast_to_shape(x, shape), classes), dtype)
 
 
+@partial(jit, static_argnames=("axis", "algorithm"))
 def standardize(
     x: Any,
     axis: Any = -1,

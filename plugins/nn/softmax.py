@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from primax.extend.core import get_aval
 from primax.plugins.arithmetic import abs_p, sign_p
+from primax.plugins.calls import jit
 from primax.plugins.elementwise import like
 from primax.plugins.exponential import exp_p, log_p
 from primax.plugins.nn.arguments import inexact
 from primax.plugins.numpy import reductions
-from primax.plugins.numpy.promotion import boolean, cast, promote
+from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, cast, promote
 from primax.plugins.numpy.reductions import read_axes
 from primax.plugins.numpy.selection import choose, where
 from primax.plugins.numpy.ufuncs import real, to_inexact
@@ -39,8 +42,13 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     >>> px.nn.softmax(px.numpy.array([0.0, 1000.0]))
     Array([0., 1.], dtype=float32)
     """
-    x, _, powers = _powers("softmax", x, axis, where)
-    out = powers / reductions.sum(powers, axis, where=where, keepdims=True)
+    return _softmax(x, _axes("softmax", x, axis), where)
+
+
+@partial(jit, static_argnums=1)
+def _softmax(x: Any, axes: tuple[int, ...], where: Any) -> Any:
+    _, powers = _powers(x, axes, where)
+    out = powers / reductions.sum(powers, axes, where=where, keepdims=True)
     return out if where is None else _where(where, out, 0)
 
 
@@ -55,18 +63,26 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
     Raises:
       ValueError: an axis is out of range or repeated.
     """
-    x, shifted, powers = _powers("log_softmax", x, axis, where)
-    out = shifted - log_p.bind(reductions.sum(powers, axis, where=where, keepdims=True), accuracy=None)
+    return _log_softmax(x, _axes("log_softmax", x, axis), where)
+
+
+@partial(jit, static_argnums=1)
+def _log_softmax(x: Any, axes: tuple[int, ...], where: Any) -> Any:
+    shifted, powers = _powers(x, axes, where)
+    out = shifted - log_p.bind(reductions.sum(powers, axes, where=where, keepdims=True), accuracy=None)
     return out if where is None else _where(where, out, -np.inf)
 
 
-def _powers(function: str, x: Any, axis: Any, mask: Any) -> tuple[Any, Any, Any]:
-    """x, x less its greatest element along axes, and the exponential of that."""
-    x = inexact(function, x)
-    read_axes(axis, x.ndim, function)
-    greatest = reductions.max(x, axis, where=mask, initial=-np.inf, keepdims=True)
+def _axes(function: str, x: Any, axis: Any) -> tuple[int, ...]:
+    return read_axes(axis, len(aval_of(function, x).shape), function)
+
+
+def _powers(x: Any, axes: tuple[int, ...], mask: Any) -> tuple[Any, Any]:
+    """x less its greatest element along axes, and the exponential of that."""
+    x = inexact("softmax", x)
+    greatest = reductions.max(x, axes, where=mask, initial=-np.inf, keepdims=True)
     shifted = (x if mask is None else _where(mask, x, -np.inf)) - stop_gradient(greatest)
-    return x, shifted, exp_p.bind(shifted, accuracy=None)
+    return shifted, exp_p.bind(shifted, accuracy=None)
 
 
 def logsumexp(
@@ -97,7 +113,14 @@ def logsumexp(
     >>> px.nn.logsumexp(px.numpy.array([1000.0, 1000.0]))
     Array(1000.6932, dtype=float32)
     """
-    total, scale = _scaled_sum("logsumexp", a, axis, b, keepdims, where)
+    if b is not None:
+        a, b = broadcast("logsumexp", promote("logsumexp", a, b, to=to_inexact), scalars=False)
+    return _logsumexp(a, _axes("logsumexp", a, axis), b, bool(keepdims), bool(return_sign), where)
+
+
+@partial(jit, static_argnums=(1, 3, 4))
+def _logsumexp(a: Any, axes: tuple[int, ...], b: Any, keepdims: bool, return_sign: bool, where: Any) -> Any:
+    total, scale = _scaled_sum(a, axes, b, keepdims, where)
     if return_sign:
         return log_p.bind(abs_p.bind(total), accuracy=None) + real(scale), sign_p.bind(total)
     return log_p.bind(total, accuracy=None) + scale
@@ -115,31 +138,33 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
     Raises:
       ValueError: an axis is out of range or repeated.
     """
-    total, scale = _scaled_sum("logmeanexp", x, axis, None, keepdims, where)
+    return _logmeanexp(x, _axes("logmeanexp", x, axis), where, bool(keepdims))
+
+
+@partial(jit, static_argnums=(1, 3))
+def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> Any:
+    total, scale = _scaled_sum(x, axes, None, keepdims, where)
     out = log_p.bind(total, accuracy=None) + scale
-    shape = np.shape(x)
+    shape = get_aval(x).shape
     if where is None:
-        count = math.prod(shape[i] for i in read_axes(axis, len(shape), "logmeanexp"))
+        count = math.prod(shape[i] for i in axes)
         return out - (math.log(count) if count else -math.inf)
-    count = reductions.sum(boolean(where) | np.zeros(shape, bool), axis, keepdims=keepdims)
-    return out - log_p.bind(inexact("logmeanexp", count), accuracy=None)
+    counted = broadcast_to_shape(boolean(where), shape)
+    return out - log_p.bind(cast(reductions.sum(counted, axes, keepdims=keepdims), out.dtype), accuracy=None)
 
 
-def _scaled_sum(function: str, a: Any, axis: Any, b: Any, keepdims: bool, mask: Any) -> tuple[Any, Any]:
+def _scaled_sum(a: Any, axes: tuple[int, ...], b: Any, keepdims: bool, mask: Any) -> tuple[Any, Any]:
     """A sum of exponentials, divided by the greatest of them; and the logarithm of that."""
-    if b is None:
-        a = inexact(function, a)
-    else:
-        a, b = promote(function, a, b, to=to_inexact)
-        a = _where(b != like(b, 0), inexact(function, a), -np.inf)
-    read_axes(axis, a.ndim, function)
+    a = inexact("logsumexp", a)
+    if b is not None:
+        a = _where(b != like(b, 0), a, -np.inf)
     if mask is not None:
         a = _where(mask, a, -np.inf)
-    greatest = reductions.max(real(a), axis, initial=-np.inf, keepdims=True)
+    greatest = reductions.max(real(a), axes, initial=-np.inf, keepdims=True)
     greatest = stop_gradient(choose(is_finite_p.bind(greatest), greatest, like(greatest, 0)))
     greatest = cast(greatest, a.dtype)
     powers = exp_p.bind(a - greatest, accuracy=None)
     if b is not None:
         powers = powers * b
-    total = reductions.sum(powers, axis, where=mask, keepdims=keepdims)
+    total = reductions.sum(powers, axes, where=mask, keepdims=keepdims)
     return total, greatest if keepdims else greatest.reshape(total.shape)

@@ -514,11 +514,11 @@ def test_draw_writes_files_and_plain_data(call: Any, tmp_path: Path) -> None:
     target = tmp_path / "relu.dot"
     code, out, _ = call("draw", "primax.nn:relu", "bf16", "--out", str(target))
     assert code == 0
-    assert out.startswith(f"{target} has been written: 4 equations (")
+    assert out.startswith(f"{target} has been written: 5 equations (calls 1, ")
     code, out, _ = call("draw", "primax.nn:relu", "bfloat16[]", "--json")
     assert code == 0
     assert json.loads(out)["dot"] == target.read_text(encoding="utf-8")
-    assert json.loads(out)["plugins"] == {"comparison": 1, "arithmetic": 1, "structural": 2}
+    assert json.loads(out)["plugins"] == {"calls": 1, "comparison": 1, "arithmetic": 1, "structural": 2}
 
 
 def test_draw_finds_modules_where_it_is_run(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
