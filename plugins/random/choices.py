@@ -68,7 +68,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 
     >>> import primax as px
     >>> px.random.permutation(px.random.key(0), 5).tolist()
-    [4, 0, 3, 1, 2]
+    [0, 1, 4, 3, 2]
     """
     key, aval = check_key(key, "permutation"), aval_of("permutation", x, "x")
     if not aval.shape:
@@ -139,7 +139,7 @@ def choice(
 
     >>> import primax as px
     >>> px.random.choice(px.random.key(0), px.numpy.arange(10.0), (3,), replace=False).tolist()
-    [4.0, 6.0, 7.0]
+    [0.0, 1.0, 8.0]
     """
     key, shape, aval = check_key(key, "choice"), read_shape(shape, "choice"), aval_of("choice", a, "a")
     axis = canonical_axis(axis, max(1, len(aval.shape)), "choice")
@@ -216,7 +216,7 @@ def categorical(
 
     >>> import primax as px
     >>> px.random.categorical(px.random.key(0), px.numpy.zeros((2, 5))).tolist()
-    [1, 0]
+    [1, 3]
     """
     key, aval = check_key(key, "categorical"), aval_of("categorical", logits, "logits")
     if not dtypes.is_floating(aval.dtype):

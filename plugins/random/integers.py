@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
-from primax.plugins.arithmetic import clamp_p, rem_p
+from primax.extend.core import config, dtypes, get_aval
+from primax.plugins.arithmetic import clamp_p, div_p, rem_p
 from primax.plugins.comparison import gt_p
 from primax.plugins.numpy.creation import read_shape
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast
@@ -17,7 +17,7 @@ from primax.plugins.random.keys import random_bits, random_split
 from primax.plugins.random.parameters import broadcast_to, common_shape, integer_dtype, parameter_shape, sampler
 from primax.plugins.random.uniform import unit
 
-__all__ = ["bernoulli", "integers_between", "rademacher", "randint", "signs", "truths"]
+__all__ = ["bernoulli", "integers_between", "rademacher", "randint", "remainder", "signs", "truths"]
 
 _INT32 = np.dtype(np.int32)
 
@@ -36,14 +36,22 @@ def integers_between(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...],
     length = broadcast_to_shape(length, (*(1,) * (len(shape) - len(length.shape)), *length.shape))
     base = rem_p.bind(unsigned.type(2 ** (dtype.itemsize * 4)), length)
     base = rem_p.bind(base * base, length)
-    upper, lower = (
-        _remainder(random_bits(part, dtype.itemsize * 8, shape), length) for part in random_split(key, (2,))
-    )
-    return low + cast(_remainder(upper * base + lower, length), dtype)
+    upper, lower = (remainder(random_bits(part, dtype.itemsize * 8, shape), length) for part in random_split(key, (2,)))
+    return low + cast(remainder(upper * base + lower, length), dtype)
 
 
-def _remainder(x: Any, length: Any) -> Any:
-    return rem_p.bind(x, broadcast_to_shape(length, get_aval(x).shape))
+def remainder(x: Any, length: Any) -> Any:
+    """Unsigned integers modulo a length, x itself where the length is 0.
+
+    Of 32 bits they are divided as floats of 64, of which no quotient is rounded up to the next integer. CPUs divide no
+    vectors of integers, and XLA would have them mix the bits one by one as well, in the same loop.
+    """
+    length = broadcast_to_shape(length, get_aval(x).shape)
+    if get_aval(x).dtype != np.uint32:
+        return rem_p.bind(x, length)
+    with config.enable_x64(True):
+        quotient = cast(div_p.bind(*(cast(each, np.dtype(np.float64)) for each in (x, length))), np.dtype(np.uint32))
+    return where(length == np.uint32(0), x, x - quotient * length)
 
 
 def _bounds(dtype: Any, lowest: int, highest: int) -> tuple[Any, Any]:
@@ -90,7 +98,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
 
     >>> import primax as px
     >>> px.random.randint(px.random.key(0), (3,), 0, 100).tolist()
-    [56, 75, 59]
+    [89, 0, 12]
     """
     key, shape = check_key(key, "randint"), read_shape(shape, "randint")
     dtype = integer_dtype("randint", dtype, TypeError)

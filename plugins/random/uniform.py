@@ -59,7 +59,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
 
     >>> import primax as px
     >>> px.random.uniform(px.random.key(0), (2,), minval=-1.0)
-    Array([0.89533424, 0.95733505], dtype=float32)
+    Array([0.895334  , 0.95715976], dtype=float32)
     """
     key, shape, dtype = check_key(key, "uniform"), read_shape(shape, "uniform"), float_dtype("uniform", dtype)
     if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
