@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy
 
@@ -123,12 +123,6 @@ from primax.plugins.numpy.einsum import (
     einsum_path,
 )
 from primax.plugins.numpy.filters import convolve, correlate
-from primax.plugins.numpy.fitting import (
-    poly,
-    polydiv,
-    polyfit,
-    roots,
-)
 from primax.plugins.numpy.formulas import (
     bitwise_count,
     copysign,
@@ -496,6 +490,9 @@ from primax.plugins.numpy.windows import (
     hanning,
     kaiser,
 )
+
+if TYPE_CHECKING:
+    from primax.plugins.numpy.fitting import poly, polydiv, polyfit, roots
 
 dtype = _numpy.dtype
 
@@ -919,11 +916,21 @@ __all__ = [
 
 _SUBMODULES = frozenset(("fft", "linalg"))
 
+# Functions that need linear algebra, which is imported when they are first used.
+_FUNCTIONS = dict.fromkeys(("poly", "polydiv", "polyfit", "roots"), "primax.plugins.numpy.fitting")
+
 
 def __getattr__(name: str) -> Any:
     """Import submodules when they are first used; say of NumPy's names that no plugin supplies them yet."""
     if name in _SUBMODULES:
         return import_module(f"primax.numpy.{name}")
+    if name in _FUNCTIONS:
+        function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), name)
+        return function
     if not name.startswith("_") and hasattr(_numpy, name):
         raise AttributeError(f"primax.numpy.{name} is not supplied by any plugin yet")
     raise AttributeError(f"module 'primax.numpy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES, *_FUNCTIONS})
