@@ -1,0 +1,60 @@
+"""What special functions do to their operands first, and functions made of one primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins.numpy.promotion import broadcast, promote
+from primax.plugins.numpy.ufuncs import to_inexact
+
+__all__ = ["bound", "epsilon", "inexact", "real"]
+
+
+def inexact(function: str, *args: Any) -> list[Any]:
+    """Operands of one floating or complex dtype, and of one shape or rank 0."""
+    return broadcast(function, promote(function, *args, to=to_inexact))
+
+
+def real(function: str, *args: Any) -> list[Any]:
+    """Operands of one floating dtype, and of one shape or rank 0.
+
+    Raises:
+      TypeError: one of them is complex.
+    """
+    found = inexact(function, *args)
+    if dtypes.is_complex(get_aval(found[0]).dtype):
+        raise TypeError(f"{function}: arguments must be real, got {get_aval(found[0]).str_short()}")
+    return found
+
+
+def epsilon(x: Any) -> float:
+    """The spacing of numbers near 1 in the dtype of an array."""
+    return float(dtypes.finfo(get_aval(x).dtype).eps)
+
+
+def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[..., Any]:
+    """A function that promotes and broadcasts its real operands and binds a primitive.
+
+    Args:
+      name: of the function.
+      primitive: what it binds.
+      names: of its arguments.
+      sentence: what it is.
+    """
+
+    def unary(x: Any) -> Any:
+        return primitive.bind(*real(name, x))
+
+    def binary(a: Any, x: Any) -> Any:
+        return primitive.bind(*real(name, a, x))
+
+    function: Callable[..., Any] = unary if len(names.split(", ")) == 1 else binary
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{sentence}\n\n    Args:\n      {names}: real arrays or numbers, of shapes that broadcast together; integers "
+        "are\n        converted to a floating dtype.\n\n    Raises:\n      TypeError: an argument is no array and no "
+        "number, or complex; the shapes do not broadcast.\n    "
+    )
+    return function
