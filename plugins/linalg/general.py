@@ -88,8 +88,8 @@ def eig(
       ValueError: the matrices are not square.
 
     >>> import primax as px
-    >>> px.lax.linalg.eig(px.numpy.array([[0.0, 2.0], [-2.0, 0.0]]))[0]
-    Array([0.+2.j, 0.-2.j], dtype=complex64)
+    >>> px.lax.linalg.eig(px.numpy.array([[1.0, 2.0], [0.0, 3.0]]))[0]
+    Array([1.+0.j, 3.+0.j], dtype=complex64)
     """
     if use_magma:
         raise ValueError(f"eig: use_magma must be None or False: there is no MAGMA here, got {use_magma!r}")

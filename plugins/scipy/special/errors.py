@@ -32,8 +32,8 @@ def ndtr(x: Any) -> Any:
       x: real arrays or numbers.
 
     >>> import primax as px
-    >>> px.scipy.special.ndtr(0.0)
-    Array(0.5, dtype=float32)
+    >>> px.scipy.special.ndtr(px.numpy.array([0.0]))
+    Array([0.5], dtype=float32)
     """
     (x,) = real("ndtr", x)
     return 0.5 * erfc_p.bind(x * -sqrt(0.5))

@@ -118,8 +118,8 @@ def gamma(x: Any) -> Any:
       TypeError: `x` is complex.
 
     >>> import primax as px
-    >>> round(float(px.scipy.special.gamma(5.0)), 3)
-    24.0
+    >>> px.numpy.round(px.scipy.special.gamma(px.numpy.array([1.0, 5.0])), 2)
+    Array([ 1., 24.], dtype=float32)
     """
     (x,) = real("gamma", x)
     return gammasgn(x) * exp(lgamma_p.bind(x))
