@@ -11,6 +11,7 @@ from primax.plugins import arithmetic, bitwise, comparison, exponential, roundin
 from primax.plugins.calls import jit
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.predicates import logical_and
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, operands, promote
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.ufuncs import require_real, to_inexact, to_number
@@ -49,6 +50,7 @@ def remainder(x: Any, y: Any, /) -> Any:
     return _remainder(x, y)
 
 
+@one_program(static=2)
 def _remainder(x: Any, y: Any) -> Any:
     dtype = get_aval(x).dtype
     if not dtypes.is_floating(dtype):

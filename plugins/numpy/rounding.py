@@ -12,6 +12,7 @@ from primax.plugins.calls import jit
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.predicates import isnan
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of, cast, convert, operands, promote
 from primax.plugins.numpy.reductions import refuse_out
 from primax.plugins.numpy.selection import choose, where
@@ -142,8 +143,13 @@ def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
         aval = aval_of("clip", arr if x is None else x, argument)
         if dtypes.is_complex(aval.dtype):
             raise TypeError(f"clip: {argument} must be real, got {aval.str_short()}")
-    out = arr if min is None else arithmetic.max_p.bind(*operands("clip", arr, min))
-    out = out if max is None else arithmetic.min_p.bind(*operands("clip", out, max))
+    return _clipped(arr, min, max)
+
+
+@one_program(static=3)
+def _clipped(arr: Any, lower: Any, upper: Any) -> Any:
+    out = arr if lower is None else arithmetic.max_p.bind(*operands("clip", arr, lower))
+    out = out if upper is None else arithmetic.min_p.bind(*operands("clip", out, upper))
     return asarray(out)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend.core import get_aval
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, promote
 from primax.plugins.numpy.searching import nonzero
 from primax.plugins.structural import select_n_p
@@ -40,7 +41,13 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
         raise ValueError("where: x and y must both be given or both be left out, got one of them")
     if size is not None or fill_value is not None:
         raise ValueError(f"where: size and fill_value are for a condition alone, got {size} and {fill_value}")
-    aval_of("where", condition, "condition")
+    for value, argument in ((condition, "condition"), (x, "x"), (y, "y")):
+        aval_of("where", value, argument)
+    return _chosen(condition, x, y)
+
+
+@one_program(static=3)
+def _chosen(condition: Any, x: Any, y: Any) -> Any:
     return choose(*broadcast("where", [boolean(condition), *promote("where", x, y)]))
 
 

@@ -9,6 +9,7 @@ from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, comparison, exponential
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.creation import asarray, read_dtype
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import (
     aval_of,
     boolean,
@@ -76,7 +77,13 @@ def mean(
     if out is not None:
         refuse_out("mean")
     aval = aval_of("mean", a)
-    out_dtype, computed = _mean_dtypes("mean", aval, dtype)
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    return _mean(a, where, axis, *_mean_dtypes("mean", aval, dtype), keepdims)
+
+
+@one_program(static=2)
+def _mean(a: Any, where: Any, axis: Any, out_dtype: Any, computed: Any, keepdims: bool) -> Any:
+    aval = get_aval(a)
     x = convert(a, aval, computed)
     shape = aval.shape
     if where is not None:
@@ -139,9 +146,27 @@ def _degrees(function: str, ddof: Any, correction: Any) -> Any:
 
 
 def _variance(function: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, keep: Any, center: Any) -> Any:
-    aval = aval_of(function, a)
-    out_dtype, computed = _variance_dtypes(function, aval, dtype)
-    x = convert(a, aval, computed)
+    found = _variance_dtypes(function, aval_of(function, a), dtype)
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    if isinstance(ddof, int | float):
+        return _variance_by(a, None, keep, center, function, axis, *found, ddof, keepdims)
+    return _variance_by(a, ddof, keep, center, function, axis, *found, None, keepdims)
+
+
+@one_program(static=4)
+def _variance_by(
+    a: Any,
+    ddof: Any,
+    keep: Any,
+    center: Any,
+    function: str,
+    axis: Any,
+    out_dtype: Any,
+    computed: Any,
+    known_ddof: Any,
+    keepdims: bool,
+) -> Any:
+    x = convert(a, get_aval(a), computed)
     if keep is not None:
         keep = boolean(keep)
         x, keep = broadcast(function, [x, keep], scalars=False)
@@ -164,7 +189,8 @@ def _variance(function: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims:
     real = get_aval(squares).dtype
     if keep is not None:
         squares = choose(keep, squares, real.type(0))
-    result = arithmetic.div_p.bind(_sum_of(squares, axes), _divisor(whole, ddof, real))
+    divisor = _divisor(whole, ddof if known_ddof is None else known_ddof, real)
+    result = arithmetic.div_p.bind(_sum_of(squares, axes), divisor)
     return asarray(strong(with_axes(cast(result, out_dtype), shape, axes, keepdims)))
 
 

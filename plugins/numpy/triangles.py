@@ -12,6 +12,7 @@ from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, comparison
 from primax.plugins.numpy import reductions
 from primax.plugins.numpy.creation import place, read_dtype
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of, cast
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import permuted, ravel, reshaped
@@ -99,7 +100,12 @@ def _triangle(function: str, m: Any, k: Any, lower: bool) -> Any:
     aval = aval_of(function, m, "m")
     if len(aval.shape) < 2:
         raise ValueError(f"{function}: m must be of rank 2 or more, got {aval.str_short()}")
-    k = _offset(function, k)
+    return _masked(m, _offset(function, k), lower)
+
+
+@one_program(static=1)
+def _masked(m: Any, k: int, lower: bool) -> Any:
+    aval = get_aval(m)
     rows, columns = _positions(aval.shape, k if lower else k - 1)
     inside = (comparison.ge_p if lower else comparison.lt_p).bind(rows, columns)
     return choose(inside, m, aval.dtype.type(0))
