@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes
+from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import abs_p, neg_p, sign_p
 from primax.plugins.exponential import exp_p, log1p_p, log_p, pow_p, sqrt_p
 from primax.plugins.numpy.promotion import broadcast, cast
@@ -230,10 +230,12 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
 
 @sampler
 def _geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    p = p if dtypes.is_floating(p.dtype) else cast(p, dtypes.default_float_dtype())
-    u = unit(key, shape, p.dtype)
-    log_u = log_p.bind(where(u == 0.0, p.dtype.type(1), u))
-    return cast(floor_p.bind(log_u / log1p_p.bind(neg_p.bind(p))) + 1.0, dtype)
+    working = get_aval(p).dtype
+    if not dtypes.is_floating(working):
+        working = dtypes.default_float_dtype()
+    u = unit(key, shape, working)
+    log_u = log_p.bind(where(u == 0.0, working.type(1), u))
+    return cast(floor_p.bind(log_u / log1p_p.bind(neg_p.bind(cast(p, working)))) + 1.0, dtype)
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:

@@ -36,7 +36,8 @@ def sampler(fun: Callable[..., Any]) -> Any:
 
 def drawn(function: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], Any]:
     """The key, shape and dtype that a distribution of real numbers without parameters was asked for."""
-    return check_key(key, function), read_shape(shape, function), float_dtype(function, dtype)
+    dtype = _dtype_of_kind(function, dtype, dtypes.is_floating, "a float dtype")
+    return check_key(key, function), read_shape(shape, function), dtype
 
 
 def float_dtype(function: str, dtype: Any) -> Any:
@@ -57,7 +58,7 @@ def inexact_dtype(function: str, dtype: Any) -> Any:
 def _dtype_of_kind(function: str, dtype: Any, accepts: Callable[[Any], bool], kind: str) -> Any:
     if dtype is None:
         return dtypes.default_float_dtype()
-    found = dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=6)
+    found = dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=5)
     if not accepts(found):
         raise ValueError(f"{function}: dtype must be {kind}, got {found}")
     return found
@@ -72,7 +73,7 @@ def integer_dtype(function: str, dtype: Any, error: type[Exception] = ValueError
     """
     if dtype is None:
         return dtypes.default_int_dtype()
-    found = dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=5)
+    found = dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=4)
     if not dtypes.is_integer(found):
         raise error(f"{function}: dtype must be an integer dtype, got {found}")
     return found

@@ -240,3 +240,27 @@ def test_what_is_no_single_key_is_refused(name):
         getattr(px.random, name)(3.0, *args)
     with pytest.raises(ValueError, match=f"{name}: key must be one key"):
         getattr(px.random, name)(px.random.split(KEY), *args)
+
+
+def test_a_dtype_that_is_too_wide_is_warned_of_where_it_is_asked_for():
+    asked = [
+        (px.random.uniform, (), "float64"),
+        (px.random.exponential, (), "float64"),
+        (px.random.gamma, (1.0, None), "float64"),
+        (px.random.randint, ((), 0, 3), "int64"),
+        (px.random.rademacher, (), "int64"),
+    ]
+    for draw, args, dtype in asked:
+        with pytest.warns(UserWarning, match=f"{draw.__name__}: dtype {dtype} is not available") as caught:
+            assert draw(KEY, *args, dtype=dtype).dtype.itemsize == 4
+        assert caught[0].filename == __file__
+
+
+def test_without_jit_they_draw_the_same():
+    def draw():
+        return px.random.normal(KEY, (2,)), px.random.permutation(KEY, 3), px.random.bernoulli(KEY, 0.5, (2,))
+
+    with px.disable_jit():
+        got = draw()
+    for x, y in zip(got, draw(), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-6)
