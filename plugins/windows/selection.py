@@ -96,6 +96,16 @@ def _scatter_add(source: Any, operand: Any, *, select_prim: Any, **params: Any) 
     return unpadded(total, zero, shape, **params)
 
 
+def _gather_add(tangents: Any, operand: Any, *, select_prim: Any, **params: Any) -> Any:
+    """What `select_and_gather_add` does, place by place."""
+    at, _ = _selected(lambda x, y: _prefers(select_prim, x, y), operand, params)
+    zero = zero_of(get_aval(tangents).dtype)
+    out, *others = views(padded(tangents, zero, **params), get_aval(at).shape, params)
+    for k, other in enumerate(others, 1):
+        out = select_n_p.bind(_at(at, k), out, other)
+    return out
+
+
 def _gather_add_abstract_eval(
     tangents: ShapedArray, operand: ShapedArray, *, select_prim: Any, **params: Any
 ) -> ShapedArray:
@@ -217,16 +227,20 @@ def _scatter_add_lowering(
     return _scatter_operation(ctx, operand, source, zero, select, ADD.program(key), {"padding": padding, **params})
 
 
-_by_place = mlir.lower_fun(_scatter_add, multiple_results=False)
-
 # CPUs go through windows one after the other, which takes several times as long as going through the places of all.
 _MANY_PLACES = 64
 
 
-def _scatter_add_cpu_lowering(ctx: mlir.LoweringRuleContext, source: Any, operand: Any, **params: Any) -> Any:
-    if math.prod(params["window_dimensions"]) > _MANY_PLACES:
-        return _scatter_add_lowering(ctx, source, operand, **params)
-    return _by_place(ctx, source, operand, **params)
+def _by_place(function: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """A lowering for CPUs: by a function that goes place by place, unless there are many."""
+    few = mlir.lower_fun(function, multiple_results=False)
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, operand: Any, **params: Any) -> Any:
+        many = math.prod(params["window_dimensions"]) > _MANY_PLACES
+        return (otherwise if many or empty(ctx) else few)(ctx, x, operand, **params)
+
+    lowering.__name__ = f"by_place({function.__name__})"
+    return lowering
 
 
 def _scatter_operation(
@@ -343,7 +357,7 @@ RULES = {
         "jvp": _linear_in_first(select_and_gather_add_p),
         "transpose": _gather_add_transpose,
         "axis_batch": _batch(select_and_gather_add_p),
-        "lowering": _gather_add_lowering,
+        "lowering": {None: _gather_add_lowering, "cpu": _by_place(_gather_add, _gather_add_lowering)},
         "samples": [gather_samples],
     },
     select_and_scatter_add_p: {
@@ -351,7 +365,7 @@ RULES = {
         "jvp": _linear_in_first(select_and_scatter_add_p),
         "transpose": _scatter_add_transpose,
         "axis_batch": _batch(select_and_scatter_add_p),
-        "lowering": {None: _scatter_add_lowering, "cpu": _scatter_add_cpu_lowering},
+        "lowering": {None: _scatter_add_lowering, "cpu": _by_place(_scatter_add, _scatter_add_lowering)},
         "samples": [scatter_add_samples],
     },
     select_and_scatter_p: {
