@@ -363,7 +363,7 @@ def test_shardings_are_serialized_and_read_back():
 
 def test_what_is_not_there_is_an_import_error():
     with pytest.raises(ImportError):
-        from primax.extend import random  # noqa: F401
+        from primax.extend import pallas  # noqa: F401
 
 
 def test_a_plugin_may_claim_a_primitive_whose_rules_were_entered_at_import():
