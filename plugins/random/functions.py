@@ -197,7 +197,7 @@ def key_impl(keys: Any) -> Any:
     return found.name if found.is_registered else found
 
 
-def key_dtype(impl: Any = None) -> KeyDType:
+def key_dtype(impl_spec: Any = None) -> KeyDType:
     """The dtype of keys of a generator, which `key` takes.
 
     Raises:
@@ -207,7 +207,7 @@ def key_dtype(impl: Any = None) -> KeyDType:
     >>> px.random.key_dtype("threefry2x32")
     key<fry>
     """
-    return find_prng_impl(impl, "key_dtype").dtype
+    return find_prng_impl(impl_spec, "key_dtype").dtype
 
 
 _UINTS = frozenset(np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64))

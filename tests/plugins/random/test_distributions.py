@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,24 @@ def compare(draw, exact=True, x64=False):
                 np.testing.assert_array_equal(x, y, err_msg=f"result {i}")
             else:
                 np.testing.assert_allclose(x, y, rtol=2e-6 if x.dtype.itemsize < 8 else 1e-13, err_msg=f"result {i}")
+
+
+def test_names_arguments_and_defaults_are_those_of_jax():
+    jax = pytest.importorskip("jax")
+
+    def signatures(random):
+        found = {}
+        for name in dir(random):
+            function = getattr(random, name)
+            if not name.startswith("_") and inspect.isfunction(inspect.unwrap(function)):
+                parameters = inspect.signature(function).parameters.values()
+                # Nothing is sharded by primax yet.
+                found[name] = [(p.name, p.kind, p.default) for p in parameters if p.name != "out_sharding"]
+        return found
+
+    got, want = signatures(px.random), signatures(jax.random)
+    assert len(want) > 40
+    assert got == want
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float8_e4m3fn"])
