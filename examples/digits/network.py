@@ -7,7 +7,7 @@ from primax_swish import swish
 import primax as px
 import primax.numpy as pnp
 
-__all__ = ["count", "initialize", "logits", "loss", "shifted"]
+__all__ = ["convolve", "count", "initialize", "logits", "loss", "shifted"]
 
 KERNELS = {"first": (3, 3, 1, 16), "second": (3, 3, 16, 32), "third": (3, 3, 32, 32)}
 DENSE = {"hidden": (4 * 4 * 32, 64), "out": (64, 10)}
@@ -32,15 +32,10 @@ def convolve(layer, x):
     return swish(y + layer["bias"], layer["slope"])
 
 
-def pool(x):
-    """The greatest value of each window of 2 x 2 pixels."""
-    return px.lax.reduce_window(x, -pnp.inf, px.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
-
-
 def logits(parameters, images):
     """For each image and each digit a number: the greater, the likelier."""
     x = convolve(parameters["first"], images)
-    x = pool(convolve(parameters["second"], x))
+    x = px.nn.max_pool(convolve(parameters["second"], x), (2, 2), strides=(2, 2))
     x = convolve(parameters["third"], x)
     hidden, out = parameters["hidden"], parameters["out"]
     x = swish(x.reshape(len(x), -1) @ hidden["kernel"] + hidden["bias"], hidden["slope"])
