@@ -7,15 +7,18 @@
 - `arguments`: `check_key` makes a key of what a user passes.
 - `functions`: what users call to make, split and read keys, and to draw bits.
 
-A public function checks its arguments and calls a program that is compiled for their shapes, once:
+- `parameters`: how distributions read shapes, dtypes and parameters; `sampler` compiles what draws.
+- `uniform`, `integers`, `inversion`, `normal`, `gamma`, `gamma_family`, `counts`, `choices`, `vectors`: the distributions.
+  `px.random` names them; those that no primitive needs are imported with it.
 
-    @partial(jit, static_argnames=("shape", "dtype"))
-    def _uniform(key, minval, maxval, *, shape, dtype): ...
+A public function checks its arguments and calls a sampler, a program that is compiled for each shape and dtype:
 
-    def uniform(key, shape=(), ...):
-        key = check_key(key, "uniform")
-        ...
-        return _uniform(key, minval, maxval, shape=shape, dtype=dtype)
+    @sampler
+    def _rayleigh(key, scale, shape, dtype): ...
+
+    def rayleigh(key, scale, shape=None, dtype=None):
+        key, dtype = check_key(key, "rayleigh"), float_dtype("rayleigh", dtype)
+        return _rayleigh(key, scale, common_shape("rayleigh", shape, scale=scale), dtype)
 """
 
 from __future__ import annotations
