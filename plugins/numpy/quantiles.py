@@ -10,6 +10,8 @@ import numpy as np
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison, rounding
 from primax.plugins.calls import jit
+from primax.plugins.cumulative import cumsum_p
+from primax.plugins.indexing.taking import take_along
 from primax.plugins.numpy import reductions
 from primax.plugins.numpy.indexing import take_slice
 from primax.plugins.numpy.joining import stack
@@ -19,12 +21,13 @@ from primax.plugins.numpy.reductions import read_axes, refuse_out
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import moveaxis, reshaped
 from primax.plugins.numpy.sorting import sort
-from primax.plugins.numpy.ufuncs import to_inexact
+from primax.plugins.numpy.ufuncs import minimum, to_inexact
+from primax.plugins.sorting import sort_p
 from primax.plugins.structural import iota_p, reduce_sum_p, squeeze_p
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
-_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 def quantile(
@@ -36,7 +39,7 @@ def quantile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: Any = None,
 ) -> Any:
     """The values below which given parts of the elements along axes are. NaN where an element is NaN.
 
@@ -46,15 +49,18 @@ def quantile(
       axis: an axis, a sequence of axes, or None for all.
       out: None.
       overwrite_input: False.
-      method: what to take between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+      method: what to take between two elements: "linear", "lower", "higher", "midpoint" or "nearest"; or "inverted_cdf"
+        for the first element up to which there is such a part of all.
       keepdims: whether the axes stay, with length 1.
-      weights: None.
+      weights: for "inverted_cdf" how much each element counts: an array of the shape of `a`, or for one axis of its
+        length.
 
     Returns:
       An array with the axis of `q` in front, if it has one.
 
     Raises:
-      ValueError: `method` is none of these; an axis is out of range; `a` is complex; `q` is of rank 2 or more.
+      ValueError: `method` is none of these; an axis is out of range; `a` is complex; `q` is of rank 2 or more; there
+        are weights for another method, or of another shape.
 
     >>> import primax as px
     >>> px.numpy.quantile(px.numpy.array([1.0, 2.0, 4.0]), 0.75)
@@ -72,7 +78,7 @@ def percentile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: Any = None,
 ) -> Any:
     """`quantile`, with the parts in percent."""
     q = _hundredth("percentile", q)
@@ -88,7 +94,7 @@ def nanquantile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: Any = None,
 ) -> Any:
     """`quantile`, with NaN left out."""
     return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
@@ -103,7 +109,7 @@ def nanpercentile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: None = None,
+    weights: Any = None,
 ) -> Any:
     """`percentile`, with NaN left out."""
     q = _hundredth("nanpercentile", q)
@@ -141,10 +147,10 @@ def _quantile(
 ) -> Any:
     if out is not None or overwrite_input:
         refuse_out(function)
-    if weights is not None:
-        raise NotImplementedError(f"{function}: weights must be None")
     if method not in _METHODS:
         raise ValueError(f"{function}: method must be one of {', '.join(_METHODS)}, got {method!r}")
+    if weights is not None and method != "inverted_cdf":
+        raise ValueError(f"{function}: method must be 'inverted_cdf' where there are weights, got {method!r}")
     aval = aval_of(function, a)
     if dtypes.is_complex(aval.dtype):
         raise ValueError(f"{function}: a must be real, got {aval.str_short()}")
@@ -155,6 +161,9 @@ def _quantile(
     if len(q.shape) > 1:
         raise ValueError(f"{function}: q must be of rank 1 or 0, got shape {tuple(q.shape)}")
     axes = read_axes(axis, len(aval.shape), function)
+    if method == "inverted_cdf":
+        weights = None if weights is None else _spread_weights(function, weights, aval.shape, axes)
+        return _compiled_weighted(a, q, weights, axes, bool(keepdims), without_nan)
     options = (axes, method, keepdims, without_nan)
     if isinstance(q, np.ndarray) and not without_nan:
         return _compiled_quantile(a, None, tuple(q.ravel().tolist()), q.shape, *options)
@@ -195,6 +204,53 @@ def _quantile_of(
 
 # One call in programs, and one program outside of them, in place of a dozen operations.
 _compiled_quantile = jit(_quantile_of, static_argnums=tuple(range(2, 8)))
+
+
+def _spread_weights(function: str, weights: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """Weights in the shape of the array."""
+    own = aval_of(function, weights, "weights").shape
+    if own == shape:
+        return weights
+    if len(axes) != 1 or own != (shape[axes[0]],):
+        raise ValueError(f"{function}: weights must have the shape of a, {shape}, or the length of one axis, got {own}")
+    (axis,) = axes
+    return broadcast_to_shape(reshaped(weights, (*own, *[1] * (len(shape) - axis - 1))), shape)
+
+
+def _weighted(a: Any, q: Any, weights: Any, axes: tuple[int, ...], keepdims: bool, without_nan: bool) -> Any:
+    """The first elements, in order, up to which there is at least a part q of all weights."""
+    shape = get_aval(a).shape
+    (a,) = promote("quantile", a, to=to_inexact)
+    rest = tuple([size for i, size in enumerate(shape) if i not in axes])
+    size = math.prod([shape[i] for i in axes])
+    weights = np.ones(shape, np.float32) if weights is None else weights
+    a, weights = (reshaped(moveaxis(x, axes, range(len(rest), len(shape))), (*rest, size)) for x in (a, weights))
+    (weights,) = promote("quantile", weights, to=to_inexact)
+    a, weights = sort_p.bind(a, weights, dimension=len(rest), is_stable=True, num_keys=1)
+    missing = isnan(a)
+    if without_nan:
+        weights = choose(missing, np.asarray(0, get_aval(weights).dtype)[()], weights)
+    up_to = cumsum_p.bind(weights, axis=len(rest), reverse=False)
+    parts = get_aval(q).shape
+    wide = (*rest, math.prod(parts), size)
+    q = reshaped(cast(q, get_aval(up_to).dtype), (*[1] * len(rest), math.prod(parts), 1))
+    total = reductions.max(up_to, axis=-1, keepdims=True)
+    wanted = broadcast_to_shape(q * reshaped(total, (*rest, 1, 1)), wide)
+    up_to = broadcast_to_shape(reshaped(up_to, (*rest, 1, size)), wide)
+    before = bitwise.or_p.bind(up_to < wanted, up_to <= 0)
+    count = reduce_sum_p.bind(convert(before, get_aval(before), np.dtype(np.int32)), axes=(len(rest) + 1,))
+    # With no weight at all, the last.
+    place = minimum(count, np.int32(max(size - 1, 0)))
+    found = take_along(a, place, len(rest))
+    if not without_nan:
+        bad = broadcast_to_shape(reductions.any(missing, axis=-1, keepdims=True), get_aval(found).shape)
+        found = choose(bad, get_aval(a).dtype.type(math.nan), found)
+    found = moveaxis(found, -1, 0)
+    kept = tuple([1 if i in axes else length for i, length in enumerate(shape)]) if keepdims else rest
+    return reshaped(found, (*parts, *kept))
+
+
+_compiled_weighted = jit(_weighted, static_argnums=(3, 4, 5))
 
 
 def _at_known_places(a: Any, size: int, q: tuple[float, ...], parts: tuple[int, ...], method: str) -> Any:

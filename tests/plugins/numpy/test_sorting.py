@@ -164,7 +164,33 @@ def test_all_ways_to_search_find_the_same_places_in_large_arrays() -> None:
     ways = ("auto", "compare_all", "binary_search", "sort")
     for among in px.jit(lambda v, a: [pnp.isin(v, a, method=way) for way in ways])(v, a):
         assert np.array_equal(np.asarray(among), np.isin(v, a))
-    refuses(
-        ValueError, "searchsorted: method must be one of scan", pnp.searchsorted, a, v, method="walk"
-    )
+    refuses(ValueError, "searchsorted: method must be one of scan", pnp.searchsorted, a, v, method="walk")
     refuses(ValueError, "isin: method must be auto, compare_all", pnp.isin, a, v, method="walk")
+
+
+def test_weighted_quantiles_are_those_of_numpy() -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=(3, 4)).astype(np.float32)
+    x[1, 2] = np.nan
+    weights = random.integers(0, 3, (3, 4)).astype(np.float32) + np.eye(3, 4, dtype=np.float32)
+    parts = np.array([0.0, 0.3, 0.5, 1.0])
+    ways = [
+        ("quantile", {"axis": 1}),
+        ("quantile", {"axis": 1, "weights": weights[0]}),
+        ("nanquantile", {"axis": 1, "weights": weights, "keepdims": True}),
+        ("nanquantile", {"axis": 0}),
+        ("quantile", {"axis": (0, 1), "weights": weights}),
+    ]
+    options = {"method": "inverted_cdf"}
+    outs = px.jit(lambda x: [getattr(pnp, name)(x, parts, **way, **options) for name, way in ways])(x)
+    for out, (name, way) in zip(outs, ways, strict=True):
+        want = getattr(np, name)(x, parts, **way, **options)
+        np.testing.assert_allclose(np.asarray(out), want, rtol=1e-6, err_msg=str((name, way)))
+    refuses(
+        ValueError, "quantile: method must be 'inverted_cdf' where there are weights", pnp.quantile, x, 0.5, weights=x
+    )
+    refuses(
+        ValueError,
+        "quantile: weights must have the shape of a, (3, 4), or the length of one axis, got (4,)",
+        lambda: pnp.quantile(x, 0.5, axis=0, weights=weights[0], method="inverted_cdf"),
+    )
