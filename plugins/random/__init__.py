@@ -8,7 +8,7 @@
 - `functions`: what users call to make, split and read keys, and to draw bits.
 
 - `parameters`: how distributions read shapes, dtypes and parameters; `sampler` compiles what draws.
-- `uniform`, `integers`, `inversion`, `normal`, `gamma`, `gamma_family`, `counts`, `choices`, `vectors`: the distributions.
+- `uniform`, `integers`, `inversion`, `normal`, `gamma`, `gamma_family`, `counts`, `choices`, `vectors`: distributions.
   `px.random` names them; those that no primitive needs are imported with it.
 
 A public function checks its arguments and calls a sampler, a program that is compiled for each shape and dtype:
