@@ -200,9 +200,11 @@ def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
     """Numbers from the end value up to the edge, which has length 1 along the axis."""
     aval = get_aval(edge)
     if dtypes.is_integer(aval.dtype):
-        # Without fractions, so that nothing is rounded before it is cut off.
-        steps = reshaped(np.arange(count, dtype=aval.dtype), (*[1] * axis, count, *[1] * (aval.ndim - axis - 1)))
-        return add(end, floor_divide(multiply(subtract(edge, end), steps), count))
+        # Without fractions, so that nothing is rounded before it is cut off; in a dtype that holds differences.
+        wide = dtypes.canonicalize_dtype(np.promote_types(aval.dtype, np.int32))
+        steps = reshaped(np.arange(count, dtype=wide), (*[1] * axis, count, *[1] * (aval.ndim - axis - 1)))
+        rise = subtract(cast(edge, wide), cast(end, wide))
+        return cast(add(cast(end, wide), floor_divide(multiply(rise, steps), count)), aval.dtype)
     along = reshaped(edge, (*aval.shape[:axis], *aval.shape[axis + 1 :]))
     return linspace(end, along, count, endpoint=False, dtype=aval.dtype, axis=axis)
 

@@ -46,6 +46,12 @@ def test_arrays_are_padded_as_by_numpy(dtype: Any) -> None:
         assert_close(out, np.pad(x, widths, mode, **options), 1e-5, str((mode, widths, options)))
 
 
+def test_ramps_of_narrow_integers_do_not_wrap() -> None:
+    for dtype, ends in ((np.uint8, (250, 3)), (np.int8, (-120, 120))):
+        x = np.array([100, 7], dtype)
+        assert_close(pnp.pad(x, 4, "linear_ramp", end_values=ends), np.pad(x, 4, "linear_ramp", end_values=ends))
+
+
 def test_a_function_fills_what_is_put_around() -> None:
     def fill(vector: Any, widths: Any, axis: int, options: Any) -> Any:
         return pnp.concatenate([vector[: -widths[1]], pnp.full(widths[1], axis + options["base"], vector.dtype)])
