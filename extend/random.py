@@ -208,17 +208,16 @@ def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGIm
     if impl is None:
         impl = default_prng_impl.value
     if isinstance(impl, str):
-        found = _named.get(impl)
-        if found is None:
-            load_plugins(everything=True)
-            found = _named.get(impl)
-            if found is None:
-                known = ", ".join(sorted(_named))
-                raise ValueError(
-                    f"{function}: impl must be a generator of an active plugin, one of {known}, "
-                    f"got {impl!r}{nearest(impl, _named)}"
-                )
-        return found
+        for everything in (False, True):
+            if impl not in _named:
+                load_plugins(everything)
+        if impl not in _named:
+            known = ", ".join(sorted(_named))
+            raise ValueError(
+                f"{function}: impl must be a generator of an active plugin, one of {known}, "
+                f"got {impl!r}{nearest(impl, _named)}"
+            )
+        return _named[impl]
     if isinstance(impl, KeyDType):
         return impl.impl
     if isinstance(impl, PRNGImpl):
