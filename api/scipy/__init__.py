@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["fft", "linalg", "signal", "special"]
+__all__ = ["fft", "linalg", "signal", "special", "stats"]
 
-_SUBMODULES = frozenset(("fft", "linalg", "signal", "special"))
+_SUBMODULES = frozenset(("fft", "linalg", "signal", "special", "stats"))
 
 
 def __getattr__(name: str) -> Any:

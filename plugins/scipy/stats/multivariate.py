@@ -1,0 +1,96 @@
+"""Distributions of vectors."""
+
+from __future__ import annotations
+
+from math import log as _log
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import get_aval
+from primax.plugins.linalg.matrices import diagonal
+from primax.plugins.linalg.positive import cholesky
+from primax.plugins.numpy.joining import concatenate
+from primax.plugins.numpy.promotion import promote
+from primax.plugins.numpy.reductions import all as all_
+from primax.plugins.numpy.reductions import sum as sum_
+from primax.plugins.numpy.selection import where
+from primax.plugins.numpy.shaping import atleast_1d
+from primax.plugins.numpy.triangles import eye
+from primax.plugins.numpy.ufuncs import absolute, exp, log, to_inexact
+from primax.plugins.scipy.linalg.equations import solve_triangular
+from primax.plugins.scipy.special.entropies import xlogy
+from primax.plugins.scipy.special.gamma import gammaln
+
+__all__ = ["dirichlet", "multivariate_normal"]
+
+
+class multivariate_normal:
+    """The normal distribution of vectors."""
+
+    @staticmethod
+    def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: None = None) -> Any:
+        """The logarithm of the density.
+
+        Args:
+          x: vectors along the last axis, of shape (..., n).
+          mean: a number or a vector.
+          cov: a variance, variances of independent elements, or a positive definite matrix of shape (n, n).
+          allow_singular: None.
+
+        Raises:
+          NotImplementedError: `allow_singular` is given.
+          ValueError: `cov` has a rank above 2.
+        """
+        if allow_singular is not None:
+            raise NotImplementedError("multivariate_normal.logpdf: allow_singular must be None")
+        x, mean, cov = promote("multivariate_normal.logpdf", x, mean, cov, to=to_inexact)
+        if not get_aval(mean).shape:
+            return -0.5 * (x - mean) ** 2 / cov - 0.5 * (_log(2 * pi) + log(cov))
+        away = atleast_1d(x - mean)
+        n = get_aval(away).shape[-1]
+        rank = len(get_aval(cov).shape)
+        if rank > 2:
+            raise ValueError(f"multivariate_normal.logpdf: cov must have rank 2 at most, got {get_aval(cov).shape}")
+        if rank < 2:
+            cov = eye(n, dtype=get_aval(away).dtype) * cov
+        factor = cholesky(cov)
+        scaled = solve_triangular(factor, away[..., None], lower=True)[..., 0]
+        return -0.5 * sum_(scaled * scaled, axis=-1) - 0.5 * n * _log(2 * pi) - sum_(log(diagonal(factor)))
+
+    @staticmethod
+    def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Any:
+        """The density; arguments are those of `logpdf`."""
+        return exp(multivariate_normal.logpdf(x, mean, cov))
+
+
+class dirichlet:
+    """The distribution of Dirichlet, of vectors of positive numbers whose sum is 1."""
+
+    @staticmethod
+    def logpdf(x: Any, alpha: Any) -> Any:
+        """The logarithm of the density.
+
+        Args:
+          x: vectors along the first axis, of shape (n, ...), or without their last elements, of shape (n - 1, ...).
+          alpha: the parameters, of shape (n,).
+
+        Raises:
+          ValueError: `alpha` is no vector, or has another length.
+        """
+        x, alpha = promote("dirichlet.logpdf", x, alpha, to=to_inexact)
+        shape, count = get_aval(x).shape, get_aval(alpha).shape
+        if len(count) != 1 or not shape or count[0] not in (shape[0], shape[0] + 1):
+            raise ValueError(f"dirichlet.logpdf: alpha must be a vector of the length of x, got {count} and {shape}")
+        if count[0] == shape[0] + 1:
+            x = concatenate([x, 1 - sum_(x, axis=0, keepdims=True)], axis=0)
+        powers = alpha.reshape((-1,) + (1,) * (len(shape) - 1)) - 1
+        scale = sum_(gammaln(alpha)) - gammaln(sum_(alpha))
+        inside = all_(x > 0, axis=0) & (absolute(sum_(x, axis=0) - 1) < 1e-6)
+        return where(inside, sum_(xlogy(powers, x), axis=0) - scale, -np.inf)
+
+    @staticmethod
+    def pdf(x: Any, alpha: Any) -> Any:
+        """The density; arguments are those of `logpdf`."""
+        return exp(dirichlet.logpdf(x, alpha))

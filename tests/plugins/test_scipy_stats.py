@@ -1,0 +1,98 @@
+"""px.scipy.stats against scipy.stats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primax as px
+from primax.scipy import stats
+
+scipy_stats = pytest.importorskip("scipy.stats")
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+X = np.array([-2.5, -0.3, 0.0, 0.4, 0.8, 1.0, 1.7, 6.0])
+Q = np.array([0.01, 0.3, 0.5, 0.97])
+CONTINUOUS: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("norm", "uniform", "expon", "cauchy", "laplace", "logistic", "gumbel_r", "gumbel_l"), ()),
+    **dict.fromkeys(("gamma", "chi2", "pareto", "t", "gennorm"), (2.5,)),
+    "beta": (1.5, 2.5),
+}
+K = np.array([-1.0, 0.0, 1.0, 2.0, 5.0, 7.0])
+DISCRETE: dict[str, tuple[Any, ...]] = {
+    "bernoulli": (0.3,),
+    "geom": (0.3,),
+    "poisson": (2.5,),
+    "binom": (5.0, 0.3),
+    "nbinom": (3.0, 0.4),
+    "betabinom": (5.0, 1.5, 2.5),
+}
+
+
+def methods(distribution: Any, wanted: tuple[str, ...], needs: dict[str, str]) -> list[str]:
+    """The methods that have a formula."""
+    have = vars(distribution)["_given"]
+    return [name for name in wanted if needs.get(name, name) in have]
+
+
+def test_continuous_distributions_are_those_of_scipy():
+    wanted = ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf")
+    needs = {"pdf": "logpdf", "sf": "cdf", "logcdf": "cdf", "logsf": "cdf", "isf": "ppf"}
+    calls = [
+        (name, method, (Q if method in ("ppf", "isf") else X, *shapes, 0.25, 1.5))
+        for name, shapes in CONTINUOUS.items()
+        for method in methods(getattr(stats, name), wanted, needs)
+    ]
+    with px.enable_x64(True):
+        found = px.jit(lambda: [getattr(getattr(stats, name), method)(*args) for name, method, args in calls])()
+    for got, (name, method, args) in zip(found, calls, strict=True):
+        with np.errstate(divide="ignore"):
+            want = getattr(getattr(scipy_stats, name), method)(*args)
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9, err_msg=f"{name}.{method}")
+
+
+def test_discrete_distributions_are_those_of_scipy():
+    wanted = ("logpmf", "pmf", "cdf", "sf")
+    calls = [
+        (name, method, (K, *shapes, 1.0))
+        for name, shapes in DISCRETE.items()
+        for method in methods(getattr(stats, name), wanted, {"pmf": "logpmf", "sf": "cdf"})
+    ]
+    with px.enable_x64(True):
+        found = px.jit(lambda: [getattr(getattr(stats, name), method)(*args) for name, method, args in calls])()
+    for got, (name, method, args) in zip(found, calls, strict=True):
+        want = getattr(getattr(scipy_stats, name), method)(*args)
+        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9, err_msg=f"{name}.{method}")
+
+
+def test_vectors_are_distributed_as_in_scipy():
+    random = np.random.default_rng(0)
+    x, mean, root = (random.normal(size=shape).astype(np.float32) for shape in ((4, 3), (3,), (3, 3)))
+    cov = root @ root.T + np.eye(3, dtype=np.float32)
+    want = scipy_stats.multivariate_normal.logpdf(x, mean, cov)
+    np.testing.assert_allclose(stats.multivariate_normal.logpdf(x, mean, cov), want, rtol=1e-4)
+    np.testing.assert_allclose(stats.multivariate_normal.pdf(x, mean, cov), np.exp(want), rtol=1e-3)
+    weights = np.float32([0.2, 0.5, 0.3])
+    want = scipy_stats.dirichlet.logpdf(weights, [1.5, 2.0, 3.0])
+    for given in (weights, weights[:2]):
+        np.testing.assert_allclose(stats.dirichlet.logpdf(given, np.float32([1.5, 2.0, 3.0])), want, rtol=1e-5)
+
+
+def test_arguments_are_given_by_position_or_by_name():
+    by_name = stats.gamma.logpdf(1.5, a=2.0, scale=3.0)
+    np.testing.assert_allclose(by_name, stats.gamma.logpdf(1.5, 2.0, 0, 3.0))
+    with pytest.raises(TypeError, match="missing a required argument: 'a'"):
+        stats.gamma.logpdf(1.5)
+    with pytest.raises(NotImplementedError, match=r"t.cdf has no formula here; it has logpdf"):
+        stats.t.cdf(0.0, 2.0)
+
+
+def test_a_density_is_differentiated_with_respect_to_everything():
+    def likelihood(loc: Any, scale: Any) -> Any:
+        return stats.norm.logpdf(np.float32([0.5, 2.0]), loc, scale).sum()
+
+    slopes = px.grad(likelihood, (0, 1))(np.float32(1.0), np.float32(2.0))
+    np.testing.assert_allclose(slopes, [0.125, (0.25 + 1) / 8 - 1], rtol=1e-5)
