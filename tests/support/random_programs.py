@@ -23,10 +23,24 @@ STRAIGHT = (
     ["unary"] * 5
     + ["binary"] * 7
     + ["jit"] * 4
-    + ["sum", "mean", "max", "broadcast", "reshape", "transpose", "dot", "dot", "index", "stack"]
+    + [
+        "sum",
+        "mean",
+        "max",
+        "broadcast",
+        "reshape",
+        "transpose",
+        "dot",
+        "dot",
+        "index",
+        "stack",
+        "take",
+        "pick",
+        "change",
+    ]
 )
 HOLDING = {"jit", "cond", "switch", "scan", "fori_loop", "while_loop", "custom_jvp", "custom_vjp"}
-SMOOTH = ["unary", "unary", "binary", "binary", "binary", "sum", "broadcast", "dot", "index", "stack"]
+SMOOTH = ["unary", "unary", "binary", "binary", "binary", "sum", "broadcast", "dot", "index", "stack", "pick", "change"]
 BRANCHING = ["jit", "cond", "switch", "scan", "scan", "fori_loop"]
 NESTED = {
     "both": [*SMOOTH, *BRANCHING, *BRANCHING, "custom_jvp"],
@@ -44,6 +58,8 @@ DETAILS: dict[str, list[Any]] = {
     "broadcast": [(2,), (2, 3), (3, 2)],
     "reshape": [(6,), (2, 3), (3, 2), (2, 1), (1,)],
     "index": [0, -1, slice(None, None, -1), slice(0, 2)],
+    "take": [(0, -1), (1, 0, 0)],
+    "change": ["set", "add", "multiply", "max"],
 }
 
 
@@ -126,6 +142,14 @@ def run_simple(step, np_like, xs):
             return xs[0][step.detail]
         case "stack":
             return np_like.stack(xs)
+        case "take":
+            return xs[0][np.array(step.detail)]
+        case "pick" | "change":  # out of range now and then
+            index = np_like.floor(3 * np_like.sin(7 * np_like.sum(xs[0]) + 0.0617)).astype("int32")
+            if step.kind == "pick":
+                return xs[0][index]
+            places = index if step.detail == "multiply" else np_like.stack([index, 0 * index])
+            return getattr(np_like.asarray(xs[0]).at[places], step.detail)(0.3 * xs[0][1])
     raise ValueError(step.kind)
 
 
@@ -218,6 +242,12 @@ def after(kind: str, detail: Any, shapes: Sequence[Shape]) -> Shape | None:
             return np.zeros(x)[detail].shape if x else None
         case "stack":
             return (2, *x) if shapes[0] == shapes[1] and len(x) < 2 else None
+        case "take":
+            return (len(detail), *x[1:]) if x else None
+        case "pick":
+            return x[1:] if x else None
+        case "change":
+            return x or None
     return None
 
 
