@@ -195,6 +195,28 @@ def test_derivatives_pass_by_keys(keys):
         px.grad(lambda key: f(1.0, key))(keys[0])
 
 
+def test_loops_that_carry_keys_are_differentiated(keys):
+    def step(carry, _):
+        key, x = carry
+        key, now = random.split(key)
+        return (key, x * random.uniform(now)), x
+
+    def by_scan(x, key):
+        (_, last), before = px.lax.scan(step, (key, x), None, length=3)
+        return last + before.sum()
+
+    def by_hand(x, key):
+        carry, total = (key, x), 0.0
+        for _ in range(3):
+            carry, before = step(carry, None)
+            total += before
+        return carry[1] + total
+
+    for f in (by_scan, px.checkpoint(by_scan)):
+        found = px.jit(px.vmap(px.grad(f), (None, 0)))(2.0, keys[:2])
+        np.testing.assert_allclose(found, [px.grad(by_hand)(2.0, key) for key in keys[:2]], rtol=1e-6)
+
+
 def test_raw_keys_are_accepted_wherever_keys_are():
     raw, key = random.PRNGKey(5), random.key(5)
     assert (raw.shape, raw.dtype) == ((2,), np.uint32)
