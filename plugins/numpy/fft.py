@@ -12,6 +12,7 @@ from primax.plugins.arithmetic import conj_p, mul_p
 from primax.plugins.fft import FftType, fft_p
 from primax.plugins.numpy.creation import asarray, place, read_dtype
 from primax.plugins.numpy.joining import concatenate
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of, cast, convert
 from primax.plugins.numpy.ranges import counted
 from primax.plugins.numpy.rearranging import roll
@@ -78,8 +79,15 @@ def _transform(
             raise ValueError(
                 f"{function}: the number of points must be positive, got {size} along axis {axis} of {aval.str_short()}"
             )
+    return _transformed(a, function, kind, axes, sizes, norm)
+
+
+@one_program(static=1)
+def _transformed(
+    a: Any, function: str, kind: FftType, axes: tuple[int, ...], sizes: tuple[int, ...], norm: str | None
+) -> Any:
     taken = [*sizes[:-1], sizes[-1] // 2 + 1] if kind is IRFFT else sizes
-    x = _converted(function, kind, _resized(a, aval, axes, taken))
+    x = _converted(function, kind, _resized(a, get_aval(a), axes, taken))
     for part, first, stop in _steps(kind, len(axes)):
         x = _along(part, x, axes[first:stop], sizes[first:stop])
     power = _POWERS[norm] if kind in (IFFT, IRFFT) else -_POWERS[norm]
