@@ -13,7 +13,10 @@ try:
     from digits import data, network, report, train
     from primax.extend import plugins
 except ModuleNotFoundError as error:
-    sys.exit(f"{error.name} is not installed; run `make demo`, or `pip install '.[demo]' examples/primax-swish` first")
+    sys.exit(
+        f"{error.name} cannot be imported. `make demo` does all that is needed; by hand it is\n"
+        "  pip install '.[demo]' examples/primax-swish && cd examples && python -m digits"
+    )
 
 
 def main() -> None:
