@@ -12,6 +12,7 @@ from primax.plugins.indexing import dynamic_slice_in_dim
 from primax.plugins.numpy.at import Reference
 from primax.plugins.numpy.creation import asarray, zeros
 from primax.plugins.numpy.indexing import take_slice, unstack
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, known_integers
 from primax.plugins.numpy.reductions import read_axes
 from primax.plugins.numpy.scans import cumsum
@@ -163,19 +164,25 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
             raise ValueError(f"roll: there must be as many shifts as axes, got {len(shifts)} and {len(axes)}")
         shifts = shifts * len(axes) if len(shifts) == 1 else shifts
         axes = axes * len(shifts) if len(axes) == 1 else axes
+    if all(type(places) is int for places in shifts):
+        return _rolled(a, tuple(axes), tuple(shifts))
     out = a
     for i, places in zip(axes, shifts, strict=True):
         size = shape[i]
-        if type(places) is not int:
-            if size:
-                twice = concatenate_p.bind(out, out, dimension=i)
-                out = dynamic_slice_in_dim(twice, around(neg_p.bind(places), size), size, i)
-            continue
+        if size:
+            twice = concatenate_p.bind(out, out, dimension=i)
+            out = dynamic_slice_in_dim(twice, around(neg_p.bind(places), size), size, i)
+    return asarray(out)
+
+
+@one_program(static=1)
+def _rolled(a: Any, axes: tuple[int, ...], shifts: tuple[int, ...]) -> Any:
+    for i, places in zip(axes, shifts, strict=True):
+        size = get_aval(a).shape[i]
         cut = -places % size if size else 0
         if cut:
-            parts = take_slice(out, cut, size, i), take_slice(out, 0, cut, i)
-            out = concatenate_p.bind(*parts, dimension=i)
-    return asarray(out)
+            a = concatenate_p.bind(take_slice(a, cut, size, i), take_slice(a, 0, cut, i), dimension=i)
+    return asarray(a)
 
 
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:

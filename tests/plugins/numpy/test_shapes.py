@@ -208,7 +208,7 @@ def test_messages_name_function_argument_and_numbers() -> None:
         ValueError, "split: indices_or_sections must divide the length of the axis, got 2 for 3", pnp.split, x, 2, 1
     )
     refuses(ValueError, "broadcast_to: array must be of a shape that broadcasts to (2,)", pnp.broadcast_to, x, 2)
-    refuses(ValueError, "pad: mode must be one of", pnp.pad, x, 1, "linear_ramp")
+    refuses(ValueError, "pad: mode must be one of", pnp.pad, x, 1, "ramp")
     refuses(ValueError, "squeeze: axis must be of length 1, got axis 0 of shape (2, 3)", pnp.squeeze, x, 0)
 
 
