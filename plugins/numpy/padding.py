@@ -13,7 +13,7 @@ from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.division import floor_divide
 from primax.plugins.numpy.indexing import take_slice
 from primax.plugins.numpy.mapping import apply_along_axis
-from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast, convert
 from primax.plugins.numpy.quantiles import median
 from primax.plugins.numpy.ranges import linspace
 from primax.plugins.numpy.rounding import rint
@@ -95,7 +95,7 @@ def _constant(array: Any, widths: list[tuple[int, int]], values: Any) -> Any:
     if not any(before or after for before, after in widths):
         return asarray(array)
     if not isinstance(values, tuple | list) and not get_aval(values).shape:
-        value = cast(values, aval.dtype)
+        value = convert(values, get_aval(values), aval.dtype, aval.weak_type)
         return pad_p.bind(array, value, padding_config=tuple([(*pair, 0) for pair in widths]))
     out = array
     values = _each_side(values, rank)
