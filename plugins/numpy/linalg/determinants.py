@@ -8,6 +8,7 @@ from primax.extend.core import get_aval
 from primax.plugins.arithmetic import add_p, mul_p, sub_p
 from primax.plugins.linalg.determinants import det_p, slogdet_p
 from primax.plugins.numpy.linalg.operands import square
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.structural import slice_p, squeeze_p
 
 __all__ = ["SlogdetResult", "det", "slogdet"]
@@ -33,6 +34,11 @@ def det(a: Any) -> Any:
     >>> px.numpy.linalg.det(px.numpy.array([[1.0, 2.0], [3.0, 4.0]]))
     Array(-2., dtype=float32)
     """
+    return _det(a)
+
+
+@one_program(static=1)
+def _det(a: Any) -> Any:
     a = square("det", a)
     n = get_aval(a).shape[-1]
     if n not in (1, 2, 3):

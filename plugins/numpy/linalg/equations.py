@@ -15,6 +15,7 @@ from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.solve import by_lu
 from primax.plugins.numpy.creation import asarray, zeros
 from primax.plugins.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.reductions import sum as sum_
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import broadcast_to, moveaxis, reshaped
@@ -43,6 +44,11 @@ def solve(a: Any, b: Any) -> Any:
     >>> px.numpy.linalg.solve(px.numpy.array([[2.0, 0.0], [1.0, 4.0]]), px.numpy.array([2.0, 9.0]))
     Array([1., 2.], dtype=float32)
     """
+    return _solve(a, b)
+
+
+@one_program(static=2)
+def _solve(a: Any, b: Any) -> Any:
     a, b = inexact("solve", a, b)
     x, y = get_aval(a).shape, get_aval(b).shape
     require_square("solve", x)
@@ -70,6 +76,11 @@ def inv(a: Any) -> Any:
     Array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
     """
+    return _inv(a)
+
+
+@one_program(static=1)
+def _inv(a: Any) -> Any:
     a = square("inv", a)
     aval = get_aval(a)
     return by_lu(a, broadcast_to(eye(aval.shape[-1], dtype=aval.dtype), aval.shape))

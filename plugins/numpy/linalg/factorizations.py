@@ -13,6 +13,7 @@ from primax.plugins.linalg.pseudoinverse import hermitian_svd
 from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.symmetric import eigh_p
 from primax.plugins.numpy.linalg.operands import matrices, square
+from primax.plugins.numpy.programs import one_program
 
 __all__ = [
     "EigResult",
@@ -79,6 +80,11 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     Array([[2., 0.],
            [1., 2.]], dtype=float32)
     """
+    return _cholesky(a, bool(upper), bool(symmetrize_input))
+
+
+@one_program(static=1)
+def _cholesky(a: Any, upper: bool, symmetrize_input: bool) -> Any:
     a = square("cholesky", a)
     if symmetrize_input:
         a = symmetrize("cholesky", a)
@@ -154,7 +160,8 @@ def eigvals(a: Any) -> Any:
     return _eig(square("eigvals", a), False)[0]
 
 
-def _eigh(function: str, a: Any, UPLO: str | None, symmetrize_input: bool) -> Any:
+@one_program(static=1)
+def _eigh(a: Any, UPLO: str | None, symmetrize_input: bool, function: str) -> Any:
     if UPLO not in (None, "L", "U"):
         raise ValueError(f"{function}: UPLO must be 'L', 'U' or None, got {UPLO!r}")
     a = square(function, a)
@@ -181,7 +188,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     >>> px.numpy.linalg.eigh(px.numpy.array([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
     Array([1., 3.], dtype=float32)
     """
-    vectors, values = _eigh("eigh", a, UPLO, symmetrize_input)
+    vectors, values = _eigh(a, UPLO, bool(symmetrize_input), "eigh")
     return EighResult(values, vectors)
 
 
@@ -199,7 +206,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
     Raises:
       ValueError: the matrices are not square, or `UPLO` is none of these.
     """
-    return _eigh("eigvalsh", a, UPLO, symmetrize_input)[1]
+    return _eigh(a, UPLO, bool(symmetrize_input), "eigvalsh")[1]
 
 
 def svd(

@@ -12,6 +12,7 @@ from primax.plugins.numpy.linalg.equations import inv
 from primax.plugins.numpy.linalg.factorizations import svd, svdvals
 from primax.plugins.numpy.linalg.operands import inexact, matrices
 from primax.plugins.numpy.predicates import isnan
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of
 from primax.plugins.numpy.reductions import all as all_
 from primax.plugins.numpy.reductions import any as any_
@@ -45,6 +46,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     >>> px.numpy.linalg.norm(px.numpy.array([3.0, 4.0]))
     Array(5., dtype=float32)
     """
+    return _norm(x, ord, tuple(axis) if isinstance(axis, list) else axis, bool(keepdims))
+
+
+@one_program(static=1)
+def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     (x,) = inexact("norm", x)
     shape = get_aval(x).shape
     if axis is None:
@@ -52,7 +58,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         if ord is None:
             return with_axes(sqrt(_squares(x, None)), shape, axes, keepdims)
     else:
-        axes = canonical_axes(axis if isinstance(axis, tuple | list) else (axis,), len(shape), "norm", "axis")
+        axes = canonical_axes(axis if isinstance(axis, tuple) else (axis,), len(shape), "norm", "axis")
     if len(axes) == 1:
         return with_axes(_of_vectors(x, ord, axes), shape, axes, keepdims)
     if len(axes) == 2:
@@ -133,11 +139,16 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     Raises:
       ValueError: an axis is out of range or repeated, or `ord` is no number.
     """
+    return _vector_norm(x, tuple(axis) if isinstance(axis, list) else axis, bool(keepdims), ord)
+
+
+@one_program(static=1)
+def _vector_norm(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
     (x,) = inexact("vector_norm", x)
     shape = get_aval(x).shape
     if axis is None:
         axes = tuple(range(len(shape)))
-    elif isinstance(axis, tuple | list):
+    elif isinstance(axis, tuple):
         axes = canonical_axes(axis, len(shape), "vector_norm", "axis")
     else:
         axes = (canonical_axis(axis, len(shape), "vector_norm"),)
@@ -157,6 +168,11 @@ def cond(x: Any, p: Any = None) -> Any:
     Raises:
       ValueError: the rank of `x` is below 2, it is empty, or not square where it must be.
     """
+    return _cond(x, p)
+
+
+@one_program(static=1)
+def _cond(x: Any, p: Any) -> Any:
     x = matrices("cond", x, "x")
     shape = get_aval(x).shape
     if 0 in shape:

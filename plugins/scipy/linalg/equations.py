@@ -13,6 +13,7 @@ from primax.plugins.linalg.solve import by_cholesky, by_lu
 from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.numpy import linalg as numpy_linalg
 from primax.plugins.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.shaping import broadcast_to, reshaped
 
 __all__ = [
@@ -79,6 +80,11 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     Array([1., 2.], dtype=float32)
     """
     c, lower = c_and_lower
+    return _cho_solve(c, b, bool(lower))
+
+
+@one_program(static=2)
+def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     c, columns, vector = _system("cho_solve", c, b)
     first, last = ("N", "C") if lower else ("C", "N")
     out = _triangular(c, _triangular(c, columns, first, lower, False), last, lower, False)
@@ -114,9 +120,13 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
     Raises:
       ValueError: the factors are not square, shapes do not fit, or `trans` is none of these.
     """
-    factors, pivots = lu_and_piv
     if trans not in (0, 1, 2):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
+    return _lu_solve(*lu_and_piv, b, trans)
+
+
+@one_program(static=3)
+def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int) -> Any:
     factors, columns, vector = _system("lu_solve", factors, b)
     n = get_aval(factors).shape[-1]
     permutation = lu_pivots_to_permutation_p.bind(pivots, permutation_size=n)
@@ -214,6 +224,11 @@ def solve(
     """
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise ValueError(f"solve: assume_a must be 'gen', 'sym', 'her' or 'pos', got {assume_a!r}")
+    return _solve(a, b, bool(lower), assume_a)
+
+
+@one_program(static=2)
+def _solve(a: Any, b: Any, lower: bool, assume_a: str) -> Any:
     a, columns, vector = _system("solve", a, b)
     if assume_a == "pos":
         out = by_cholesky(a if lower else adjoint(a), columns)
@@ -253,8 +268,13 @@ def solve_triangular(
     how = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}.get(trans)
     if how is None:
         raise ValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', got {trans!r}")
+    return _solve_triangular(a, b, how, bool(lower), bool(unit_diagonal))
+
+
+@one_program(static=2)
+def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit_diagonal: bool) -> Any:
     a, columns, vector = _system("solve_triangular", a, b)
-    out = _triangular(a, columns, how, bool(lower), bool(unit_diagonal))
+    out = _triangular(a, columns, how, lower, unit_diagonal)
     return _without_axis(out) if vector else out
 
 

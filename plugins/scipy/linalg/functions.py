@@ -15,6 +15,7 @@ from primax.plugins.linalg.matrices import adjoint, as_complex, diagonal, eye, r
 from primax.plugins.numpy import linalg as numpy_linalg
 from primax.plugins.numpy.linalg.operands import inexact, require_square, square
 from primax.plugins.numpy.predicates import isfinite
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.reductions import any as any_
 from primax.plugins.numpy.reductions import max as max_
 from primax.plugins.numpy.reductions import sum as sum_
@@ -53,6 +54,11 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     Array([[1., 1.],
            [0., 1.]], dtype=float32)
     """
+    return _expm(A, bool(upper_triangular), int(max_squarings))
+
+
+@one_program(static=1)
+def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
     A = square("expm", A, "A")
     aval = get_aval(A)
     if not aval.size:
@@ -72,7 +78,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
         wanted = i < times
         return cond(any_(wanted), lambda x: where(wanted, x @ x, x), lambda x: x, x)
 
-    out = fori_loop(0, int(max_squarings), square_again, out)
+    out = fori_loop(0, max_squarings, square_again, out)
     return where(times <= max_squarings, out, np.nan)
 
 
