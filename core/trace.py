@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, ClassVar
 
+import numpy as np
+
 from primax.core import _jaxlib
 from primax.core.avals import register_aval
 from primax.core.errors import (
@@ -186,6 +188,14 @@ class Tracer(Operand):
             "NumPy asked for the array of a tracer",
             "Use the functions of primax.numpy instead of numpy's inside transformed functions.",
         )
+
+    def tolist(self) -> Any:
+        """The value as nested Python lists, if this tracer has one."""
+        return np.asarray(self.concrete() if self.is_concrete else self).tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The bytes of the value, if this tracer has one."""
+        return np.asarray(self.concrete() if self.is_concrete else self).tobytes(order)
 
     def _refusal(self, kind: type[TypeError], asked: str, remedy: str) -> TypeError:
         """Why this cannot be made a Python or NumPy value: above all because it has escaped, if it has."""

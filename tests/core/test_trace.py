@@ -194,3 +194,11 @@ def test_under_differentiation_of_known_values_tracers_convert():
 
 def test_a_copy_of_a_tracer_is_that_tracer():
     assert float(px.grad(lambda x: copy.copy(x) * copy.deepcopy({"x": x})["x"])(3.0)) == 6.0
+
+
+def test_a_tracer_is_a_list_or_bytes_if_it_has_a_value():
+    seen = []
+    px.grad(lambda x: (seen.append((x.tolist(), x.tobytes())), x[0])[1])(np.float32([1.5, 2.5]))
+    assert seen == [([1.5, 2.5], np.float32([1.5, 2.5]).tobytes())]
+    with pytest.raises(px.errors.TracerArrayConversionError):
+        px.jit(lambda x: x.tolist())(1.0)
