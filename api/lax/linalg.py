@@ -39,6 +39,7 @@ from primax.plugins.linalg import (
     tridiagonal_solve,
     tridiagonal_solve_p,
 )
+from primax.plugins.scipy.linalg.halley import qdwh
 
 __all__ = [
     "EigImplementation",
@@ -62,6 +63,7 @@ __all__ = [
     "lu_pivots_to_permutation_p",
     "ormqr",
     "ormqr_p",
+    "qdwh",
     "qr",
     "qr_p",
     "schur",

@@ -190,6 +190,17 @@ def test_updates_and_symmetric_products_are_what_they_are_called():
     close(np.tril(skewed), np.tril(r @ r.T + np.diag(np.diag(c))))
 
 
+def test_halleys_iteration_finds_the_polar_decomposition():
+    for x in (general((4, 3)), general((3, 3), np.complex64), np.diag([1, 1e-3, 5]).astype(np.float32)):
+        u, h, count, converged = px.jit(linalg.qdwh)(x)
+        left, s, right = np.linalg.svd(x, full_matrices=False)
+        close(u, left @ right)
+        close(h, (adjoint(right) * s) @ right)
+        assert bool(converged)
+        assert 0 < count < 7
+    assert not linalg.qdwh(x, max_iterations=1)[3]
+
+
 def test_matrices_without_a_factorization_give_nan_and_the_others_in_the_stack_do_not():
     stack = np.float32([[[1, 2], [2, 1]], [[2, 1], [1, 2]]])
     found = np.asarray(linalg.cholesky(stack))
@@ -347,6 +358,7 @@ BAD: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
         r"f32\[3,2\]",
     ),
     "schur, sorted": (lambda: linalg.schur(np.eye(2, dtype="f"), sort_eig_vals=True), NotImplementedError, "sort_eig"),
+    "qdwh": (lambda: linalg.qdwh(np.ones((2, 3), "f")), ValueError, "got 2 and 3"),
     "tridiagonal_solve": (
         lambda: linalg.tridiagonal_solve(*[np.ones(2, "f")] * 3, np.ones((3, 1), "f")),
         TypeError,
