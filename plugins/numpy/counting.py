@@ -12,6 +12,7 @@ from primax.plugins.arithmetic import max_p
 from primax.plugins.calls import jit
 from primax.plugins.comparison import eq_p
 from primax.plugins.numpy.creation import asarray
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast, promote
 from primax.plugins.numpy.ranges import linspace
 from primax.plugins.numpy.rows import add_rows, concrete
@@ -50,15 +51,18 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     if length is None:
         known = concrete("bincount", "x", x, "length")
         length = max(minlength, int(known.max(initial=-1)) + 1, 1 if known.size else 0)
-    return _counted(cast(x, dtypes.default_int_dtype()) if dtypes.is_bool(aval.dtype) else x, weights, length)
+    if weights is not None and aval_of("bincount", weights, "weights").shape != aval.shape:
+        raise ValueError(f"bincount: weights must have the shape of x, {aval.shape}, got {get_aval(weights).shape}")
+    return _counted(x, weights, length)
 
 
+@one_program(static=2)
 def _counted(x: Any, weights: Any, length: int) -> Any:
     shape = get_aval(x).shape
+    if dtypes.is_bool(get_aval(x).dtype):
+        x = cast(x, dtypes.default_int_dtype())
     if weights is None:
         weights = broadcast_to_shape(dtypes.default_int_dtype().type(1), shape)
-    elif aval_of("bincount", weights, "weights").shape != shape:
-        raise ValueError(f"bincount: weights must have the shape of x, {shape}, got {get_aval(weights).shape}")
     zero = np.zeros((), get_aval(weights).dtype)[()]
     places = max_p.bind(x, get_aval(x).dtype.type(0))
     return add_rows(broadcast_to_shape(zero, (length,)), places, weights)

@@ -16,6 +16,7 @@ from primax.plugins.control_flow import fori_loop
 from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.predicates import isnan
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, promote
 from primax.plugins.numpy.rows import take_rows
 from primax.plugins.numpy.selection import choose
@@ -212,14 +213,21 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
         raise ValueError(f"searchsorted: method must be one of {', '.join(_SEARCHES)}, got {method!r}")
     if sorter is not None:
         a = take(a, sorter)
-    aval, wanted = aval_of("searchsorted", a, "a"), aval_of("searchsorted", v, "v")
+    aval = aval_of("searchsorted", a, "a")
+    aval_of("searchsorted", v, "v")
     if len(aval.shape) != 1:
         raise TypeError(f"searchsorted: a must be of rank 1, got {aval.str_short()}")
+    return _searched(a, v, side, method)
+
+
+@one_program(static=2)
+def _searched(a: Any, v: Any, side: str, method: str) -> Any:
     a, v = promote("searchsorted", a, v)
+    aval, wanted = get_aval(a), get_aval(v)
     flat = reshaped(v, (wanted.size,))
     few = aval.size * wanted.size <= _MOST_COMPARISONS
     search = _by_comparing if few and method == "scan" else _SEARCHES[method]
-    if dtypes.is_complex(get_aval(a).dtype):
+    if dtypes.is_complex(aval.dtype):
         # Only sorting has an order of complex numbers.
         search = _by_sorting
     return reshaped(search(a, flat, side), wanted.shape)
@@ -314,10 +322,18 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
     method = "scan" if method is None else method
     if aval.size < 2:
         return searchsorted(bins, x, side, method=method)
+    if method not in _SEARCHES:
+        raise ValueError(f"digitize: method must be one of {', '.join(_SEARCHES)}, got {method!r}")
+    aval_of("digitize", x, "x")
+    return _digitized(x, bins, side, method)
+
+
+@one_program(static=2)
+def _digitized(x: Any, bins: Any, side: str, method: str) -> Any:
     bins = asarray(bins)
     flipped = bins[-1] < bins[0]
-    found = searchsorted(choose(flipped, rev_p.bind(bins, dimensions=(0,)), bins), x, side, method=method)
-    return choose(flipped, get_aval(found).dtype.type(aval.size) - found, found)
+    found = _searched(choose(flipped, rev_p.bind(bins, dimensions=(0,)), bins), x, side, method)
+    return choose(flipped, get_aval(found).dtype.type(bins.shape[0]) - found, found)
 
 
 def isin(
@@ -338,19 +354,22 @@ def isin(
     """
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(f"isin: method must be auto, compare_all, binary_search or sort, got {method!r}")
-    shape = aval_of("isin", element, "element").shape
-    size = aval_of("isin", test_elements, "test_elements").size
+    aval_of("isin", element, "element"), aval_of("isin", test_elements, "test_elements")
+    found = _found(element, test_elements, method)
+    return bitwise.not_p.bind(found) if invert else found
+
+
+@one_program(static=2)
+def _found(element: Any, test_elements: Any, method: str) -> Any:
     x, others = promote("isin", element, test_elements)
+    shape, size = get_aval(x).shape, get_aval(others).size
     others = reshaped(others, (size,))
     few = math.prod(shape) * size <= _MOST_COMPARISONS
     if not size or method == "compare_all" or (method == "auto" and few):
         wide = (*shape, size)
-        same = comparison.eq_p.bind(
-            broadcast_to_shape(reshaped(x, (*shape, 1)), wide), broadcast_to_shape(others, wide)
-        )
-        found = reduce_or_p.bind(same, axes=(len(shape),))
-    else:
-        others, flat = sort(others), reshaped(x, (math.prod(shape),))
-        place = searchsorted(others, flat, method="sort" if method == "sort" else "scan")
-        found = reshaped(comparison.eq_p.bind(take_rows(others, place), flat), shape)
-    return bitwise.not_p.bind(found) if invert else found
+        spread = broadcast_to_shape(reshaped(x, (*shape, 1)), wide)
+        same = comparison.eq_p.bind(spread, broadcast_to_shape(others, wide))
+        return reduce_or_p.bind(same, axes=(len(shape),))
+    others, flat = sort(others), reshaped(x, (math.prod(shape),))
+    place = _searched(others, flat, "left", "sort" if method == "sort" else "scan")
+    return reshaped(comparison.eq_p.bind(take_rows(others, place), flat), shape)
