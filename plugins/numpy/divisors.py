@@ -57,12 +57,16 @@ def _magnitudes(function: str, x: Any, y: Any) -> list[Any]:
 
 def _gcd(x: Any, y: Any) -> Any:
     """Euclid's algorithm, for all elements until the last is done."""
+    return while_loop(_unfinished, _step, (x, y))[0]
 
-    def step(pair: Any) -> Any:
-        x, y = pair
-        zero = zeros_like(y)
-        goes_on = ne_p.bind(y, zero)
-        rest = rem_p.bind(x, choose(goes_on, y, zero + 1))
-        return choose(goes_on, y, x), choose(goes_on, rest, zero)
 
-    return while_loop(lambda pair: (pair[1] != 0).any(), step, (x, y))[0]
+def _unfinished(pair: Any) -> Any:
+    return (pair[1] != 0).any()
+
+
+def _step(pair: Any) -> Any:
+    x, y = pair
+    zero = zeros_like(y)
+    goes_on = ne_p.bind(y, zero)
+    rest = rem_p.bind(x, choose(goes_on, y, zero + 1))
+    return choose(goes_on, y, x), choose(goes_on, rest, zero)
