@@ -210,7 +210,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     (M,) = inexact("matrix_rank", M)
     aval = get_aval(M)
     if aval.ndim < 2:
-        return any_(M != 0).astype(np.int32)
+        return any_(M != 0).astype(dtypes.default_int_dtype())
     s = svd(M, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if tol is None:
         if rtol is None:
