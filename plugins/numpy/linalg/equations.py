@@ -5,8 +5,6 @@ from __future__ import annotations
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.linalg.matrices import adjoint, real_dtype
 from primax.plugins.linalg.positive import symmetrize
@@ -146,11 +144,11 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tu
         s, u, vh = svd_p.bind(a, compute_uv=True, full_matrices=False, subset_by_index=None, algorithm=None)
         least = asarray(eps * max(m, n) if rcond is None else rcond, dtype)
         kept = (s > 0) & (s >= where(least < 0, eps, least) * s[0])
-        rank = sum_(kept, dtype=np.int32)
+        rank = sum_(kept, dtype=dtypes.default_int_dtype())
         inverse = where(kept, 1 / where(kept, s, 1), 0)
         found = adjoint(vh) @ (inverse[:, None] * (adjoint(u) @ columns))
     else:
-        s, rank = zeros((0,), dtype), zeros((), np.int32)
+        s, rank = zeros((0,), dtype), zeros((), dtypes.default_int_dtype())
         found = zeros((n, get_aval(columns).shape[1]), get_aval(a).dtype)
     if numpy_resid and (m <= n or int(rank) < n):
         residuals = zeros((0,), dtype)
