@@ -197,7 +197,7 @@ def test_candidates_are_as_many_as_in_jax(length: int, recall: float, override: 
 @pytest.mark.parametrize(
     "arguments, options, message",
     [
-        ((np.arange(4), 2), {}, "operand must be floating, got i32"),
+        ((np.arange(4, dtype=np.int32), 2), {}, "operand must be floating, got i32"),
         ((np.ones(4, np.float32), 5), {}, "k must be between 0 and the length of the axis, 4, got 5"),
         ((np.ones(4, np.float32), 2, 1), {}, "reduction_dimension must be in"),
         ((np.ones(4, np.float32), 2), {"recall_target": 2.0}, r"recall_target must be in \(0, 1\], got 2.0"),
