@@ -175,6 +175,10 @@ def product(eqn, x, y):
     return x * y
 
 
+def elements(eqn, unit, *positions):
+    return unit
+
+
 def compared(eqn, *units):
     same(eqn, *units)
     return NONE
@@ -182,7 +186,8 @@ def compared(eqn, *units):
 
 NAMES = {
     same: """add sub add_any max min rem neg abs real imag reduce_sum reduce_max reduce_min cumsum cummax cummin reshape
-        broadcast_in_dim transpose squeeze slice rev concatenate copy convert_element_type stop_gradient floor ceil""",
+        broadcast_in_dim transpose squeeze slice rev concatenate stack copy convert_element_type stop_gradient floor ceil""",
+    elements: "dynamic_slice gather",
     pure: "exp log sin cos tan asin acos atan sinh cosh tanh logistic erf iota pow",
     compared: "eq ne lt le gt ge",
     product: "mul dot_general",
