@@ -185,8 +185,9 @@ def compared(eqn, *units):
 
 
 NAMES = {
-    same: """add sub add_any max min rem neg abs real imag reduce_sum reduce_max reduce_min cumsum cummax cummin reshape
-        broadcast_in_dim transpose squeeze slice rev concatenate stack copy convert_element_type stop_gradient floor ceil""",
+    same: """add sub add_any max min rem neg abs real imag reduce_sum reduce_max reduce_min cumsum cummax cummin
+        reshape broadcast_in_dim transpose squeeze slice rev concatenate stack copy convert_element_type stop_gradient
+        floor ceil""",
     elements: "dynamic_slice gather",
     pure: "exp log sin cos tan asin acos atan sinh cosh tanh logistic erf iota pow",
     compared: "eq ne lt le gt ge",

@@ -67,7 +67,7 @@ def test_options_that_make_no_sense_are_refused(site: Path, tmp_path: Path) -> N
 
 
 def test_what_is_not_installed_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="primax_swish cannot be imported. `make demo` does all"):
+    with pytest.raises(AssertionError, match=r"primax_swish cannot be imported\. `make demo` does all"):
         learn(tmp_path, tmp_path)
 
 
