@@ -37,7 +37,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
       axis: where the axis of the vectors is in the result.
 
     Raises:
-      ValueError: `axis` is out of range.
+      ValueError: `axis` is out of range, or `num_classes` negative.
 
     >>> import primax as px
     >>> px.nn.one_hot(px.numpy.array([0, 2, 3]), 3)
@@ -47,7 +47,10 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     """
     axis = canonical_axis(axis, len(aval_of("one_hot", x).shape) + 1, "one_hot")
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, "one_hot")
-    return _one_hot(x, index(num_classes), dtype, axis)
+    count = index(num_classes)
+    if count < 0:
+        raise ValueError(f"one_hot: num_classes must not be negative, got {count}")
+    return _one_hot(x, count, dtype, axis)
 
 
 @partial(jit, static_argnums=(1, 2, 3))

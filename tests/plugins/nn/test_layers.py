@@ -24,6 +24,8 @@ def test_one_hot_knows_axes_dtypes_and_positions_out_of_range() -> None:
     np.testing.assert_array_equal(px.nn.one_hot(np.array([0.5, 1.0]), 3), [[0, 0, 0], [0, 1, 0]])
     with pytest.raises(ValueError, match=r"one_hot: axis must be .* got 3"):
         px.nn.one_hot(x, 3, axis=3)
+    with pytest.raises(ValueError, match="one_hot: num_classes must not be negative, got -1"):
+        px.nn.one_hot(x, -1)
 
 
 @pytest.mark.parametrize(
