@@ -315,6 +315,58 @@ def convnet_step():
 
 
 @workload
+def adam_trace():
+    params = [f32(3, 3, 3, 32) * 0.1, f32(3, 3, 32, 64) * 0.1, f32(64, 10) * 0.1]
+    batch = f32(32, 32, 32, 3), f32(32, 10)
+
+    def step(p, m, v, t, b):
+        g = M.grad(conv_loss)(p, b)
+        m = [0.9 * x + 0.1 * d for x, d in zip(m, g, strict=True)]
+        v = [0.99 * x + 0.01 * d * d for x, d in zip(v, g, strict=True)]
+        steps = [x / (1 - 0.9**t) / (jnp.sqrt(y / (1 - 0.99**t)) + 1e-8) for x, y in zip(m, v, strict=True)]
+        return [w - 0.01 * d for w, d in zip(p, steps, strict=True)], m, v
+
+    return best(lambda: M.make_jaxpr(lambda *a: step(*a))(params, params, params, np.float32(3), batch), 5), "s/trace"
+
+
+@workload
+def numpy_trace():
+    x, w, i = f32(8, 16), f32(16, 4), np.array([3, 1, 2])
+
+    def f(x, w, i):
+        y = jnp.einsum("ij,jk->ik", x - jnp.mean(x, axis=0), w) / jnp.std(w)
+        y = jnp.where(y > 0, y, jnp.clip(y, -1, 1))
+        rows = y[i, 1:] + y[:3, :-1]
+        return jnp.concatenate([rows, jnp.cumsum(rows, axis=1)]).at[0].set(0.0), jnp.argmax(y, axis=1)
+
+    return best(lambda: M.make_jaxpr(lambda *a: f(*a))(x, w, i), 5, 10), "s/trace"
+
+
+@workload
+def eager_take():
+    x, i = jnp.asarray(f32(64, 8)), jnp.asarray(np.array([3, 1, 2]))
+
+    def go():
+        for _ in range(200):
+            y = x[i]
+        sync(y)
+
+    return best(go) / 200, "s/op"
+
+
+@workload
+def eager_normal():
+    key = M.random.key(0)
+
+    def go():
+        for _ in range(200):
+            x = M.random.normal(key, (1000,))
+        sync(x)
+
+    return best(go) / 200, "s/op"
+
+
+@workload
 def scan_rnn_grad_step():
     W = jnp.asarray(f32(64, 64) * 0.05)
     xs = jnp.asarray(f32(100, 16, 64))
