@@ -71,8 +71,8 @@ def mean(
       ValueError: an axis is out of range or repeated.
 
     >>> import primax as px
-    >>> px.numpy.mean(px.numpy.array([1, 2, 4]))
-    Array(2.3333333, dtype=float32)
+    >>> px.numpy.mean(px.numpy.array([1, 2, 4, 6]))
+    Array(3.25, dtype=float32)
     """
     if out is not None:
         refuse_out("mean")

@@ -127,7 +127,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
     >>> import primax as px
     >>> px.random.bits(px.random.key(0), (2,), "uint8")
-    Array([ 39, 104], dtype=uint8)
+    Array([167, 146], dtype=uint8)
     """
     one = check_key(key, "bits")
     dtype = dtypes.default_uint_dtype() if dtype is None else dtypes.check_user_dtype(dtype, "dtype", "bits")
