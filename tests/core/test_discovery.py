@@ -12,6 +12,8 @@ from distributions import REPORT, Site, states
 
 from primax.core.discovery import ApiRange, installed_plugins
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:

@@ -18,6 +18,8 @@ from primax.core.effects import (
 )
 from primax.extend import core
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 
 @dataclass(frozen=True)
 class Said(Effect):

@@ -15,6 +15,8 @@ from primax.core.hookspec import hookimpl
 from primax.core.host import PluginHost
 from primax.core.primitive import Primitive
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:

@@ -17,7 +17,10 @@ from primax.core.registry import Registry
 from primax.extend.interpreters import ad
 
 # What experimental warnings say is tested elsewhere.
-pytestmark = pytest.mark.filterwarnings("ignore::primax.errors.ExperimentalWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::primax.errors.ExperimentalWarning"),
+    pytest.mark.usefixtures("in_32_bits"),
+]
 
 
 def _state() -> list[Any]:

@@ -13,6 +13,8 @@ from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.extend import core
 from primax.extend.interpreters import ad, batching, mlir
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 X = np.float32(3.0)
 
 

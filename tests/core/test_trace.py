@@ -15,6 +15,8 @@ from primax import lax
 from primax.core.trace import enter, thread
 from primax.extend import core
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 X = np.float32(2.0)
 
 

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from primax import tree, tree_util
 from primax.core import tree as core_tree
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 
 class Pair(NamedTuple):
     x: Any

@@ -17,7 +17,7 @@ from primax.core.protocol import protocol_of
 from primax.extend import core
 from primax.extend.interpreters import ad, mlir
 
-pytestmark = pytest.mark.filterwarnings("ignore:.* are experimental")
+pytestmark = [pytest.mark.filterwarnings("ignore:.* are experimental"), pytest.mark.usefixtures("in_32_bits")]
 
 X = np.ones(3, np.float32)
 SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()

@@ -18,6 +18,8 @@ from primax.core import config
 from primax.interpreters import backend, disk_cache
 from primax.plugins.arithmetic import add, mul
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 ONES = np.ones(3, np.float32)
 
 
