@@ -95,7 +95,7 @@ class BatchTrace(Trace):
         rule = _functions.get(primitive)
         by_axis = rule is None
         if rule is None:
-            rule = _axis_functions.get(primitive)
+            rule = rules.axis_batch_rules.get_or_load(primitive)
             if rule is None:
                 rule = rules.batch_rules.find(primitive, self.transformation)
                 by_axis = False

@@ -54,6 +54,30 @@ def test_a_family_is_activated_when_its_primitives_can_be_bound():
     assert names == "True []"
 
 
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        ("px.vmap(f)(np.ones(1, np.float32))", "[2.]"),
+        ("px.jit(f)(np.float32(1))", "2.0"),
+        ("px.grad(f)(1.0)", "1.0"),
+        ("px.linearize(f, 1.0)[1](1.0)", "1.0"),
+    ],
+)
+def test_a_family_may_be_imported_within_any_transformation(call, wanted):
+    lines = run(
+        f"""
+        import numpy as np
+
+        def f(x):
+            from primax.plugins.linalg import cholesky_p
+            return cholesky_p.bind(px.lax.reshape(4.0 * x, (1, 1))).reshape(())
+
+        print("linalg" in waiting(), {call})
+        """
+    )
+    assert lines == [f"True {wanted}"]
+
+
 def test_whoever_asks_for_all_rules_gets_them():
     (line,) = run(
         """
