@@ -104,6 +104,7 @@ class PluginHost:
             self._essential |= frozenset(essential)
             self._deferred |= frozenset(deferred)
             self._listed = self._complete = False
+            self._looked_at = -1
 
     def register_module(self, module: Any, *, name: str | None = None) -> PluginRecord:
         """Activate a plugin that is at hand.

@@ -100,6 +100,7 @@ def _barrier_batch(args: Any, dims: Any) -> Any:
     return optimization_barrier_p.bind(*args), list(dims)
 
 
+@mlir.physical_lowering
 def _barrier_lowering(ctx: Any, *xs: Any) -> Any:
     return mlir.hlo.OptimizationBarrierOp(xs).results if xs else []
 

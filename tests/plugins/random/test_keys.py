@@ -314,3 +314,14 @@ def test_numbers_to_sort_by_carry_keys_along(keys):
     order, moved = px.lax.sort((np.array([5, 3, 4, 0, 1, 2]), keys), num_keys=1)
     np.testing.assert_array_equal(order, np.arange(6))
     np.testing.assert_array_equal(words(moved), words(keys)[[3, 4, 5, 1, 2, 0]])
+
+
+def test_keys_of_several_generators_pass_a_barrier_together():
+    one, other = random.key(0), random.key(0, impl="rbg")
+
+    def draw(x, one, other):
+        return x * random.uniform(one) * random.uniform(other)
+
+    passed = px.jit(lambda *keys: px.lax.optimization_barrier(keys))(one, other)
+    assert [key.dtype for key in passed] == [one.dtype, other.dtype]
+    assert float(px.jit(px.grad(px.checkpoint(draw)))(1.0, one, other)) == float(draw(1.0, one, other))
