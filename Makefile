@@ -5,14 +5,17 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(sort $(shell find api core extend interpreters plugins -name '*.py' -o -name '*.in' -o -name py.typed))
 JOBS ?= auto
+SECONDS ?= 120
+SEED ?= 0
 
-.PHONY: help setup demo test test-suite test-x64 test-slow doctest lint format surface bench clean
+.PHONY: help setup demo test test-suite test-x64 test-slow fuzz doctest lint format surface bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       train a network on handwritten digits, with an example plugin, and write a report with pictures"
 	@echo "make test       tests and doctests, then the tests again in 64 bits"
 	@echo "make test-slow  the tests that need a package index or more than 20 seconds"
+	@echo "make fuzz       random calls against jax, for SECONDS=120 and with SEED=0, ONLY=name; tests/fuzz/README.md tells more"
 	@echo "make lint       ruff and mypy          make format   apply ruff's fixes and format"
 	@echo "make surface    record the names that primax.extend promises, after a change that the changelog tells"
 	@echo "make bench      the workloads of benchmarks/ on primax and on jax, in turn"
@@ -40,6 +43,9 @@ test-x64: $(VENV)/.dev without-demo
 
 test-slow: $(VENV)/.dev without-demo
 	XLA_FLAGS= $(BIN)/python -m pytest -n $(JOBS) -m slow
+
+fuzz: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
 
 doctest: $(VENV)/.dev
 	$(BIN)/python -m pytest --doctest-modules --pyargs primax

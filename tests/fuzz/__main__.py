@@ -1,0 +1,61 @@
+"""The command `python -m fuzz`, run with tests/ on the path."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from fuzz.frame import Finding
+from fuzz.kinds import KINDS, load
+from fuzz.runner import Job, run
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description="Look for wrong answers and crashes at random.")
+    parser.add_argument("--seconds", type=float, default=120, help="how long to run (120)")
+    parser.add_argument("--seed", default="0", help="any text; the same seed makes the same cases (0)")
+    parser.add_argument(
+        "--kind", action="append", choices=sorted(KINDS), help="a kind to run, more than once for more (all)"
+    )
+    parser.add_argument("--only", default="", help="only what has this text in its name")
+    parser.add_argument("--word-size", type=int, choices=(32, 64), help="one word size only (both)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="worker processes at a time (one a core)")
+    return parser.parse_args()
+
+
+def jobs(options: argparse.Namespace) -> list[Job]:
+    """A job for each kind and word size."""
+    sizes = (options.word_size,) if options.word_size else (32, 64)
+    return [
+        Job(KINDS[name], size, f"{options.seed}/{name}/{size}", options.only)
+        for name in options.kind or KINDS
+        for size in sizes
+        if size in load(KINDS[name]).word_sizes
+    ]
+
+
+def tell(finding: Finding) -> None:
+    """Print a finding and the program that repeats it."""
+    print(f"\n--- {finding.name}: {finding.sort}\n{finding.message}\n\n{finding.program}\n", flush=True)
+
+
+def main() -> int:
+    """Run what the command line asks for; 1 if there are findings, else 0."""
+    options = arguments()
+    work = jobs(options)
+    rounds = [work[start : start + options.jobs] for start in range(0, len(work), options.jobs)]
+    found = 0
+    for part in rounds:
+        outcome = run(part, seconds=options.seconds / len(rounds), tell=tell)
+        found += len(outcome.findings)
+        for place, count in outcome.cases.items():
+            print(f"{place}: {count} cases")
+            print(*load(place).report(outcome.reached[place]), sep="\n")
+    print(f"{found} findings")
+    return int(found > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

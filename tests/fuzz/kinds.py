@@ -1,0 +1,15 @@
+"""The kinds of fuzzing, by the names that `--kind` takes: each a module and a class in it."""
+
+from __future__ import annotations
+
+import importlib
+
+from fuzz.frame import Kind
+
+KINDS: dict[str, str] = {}
+
+
+def load(place: str) -> type[Kind]:
+    """The class that a place such as "fuzz.functions:Functions" names."""
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)

@@ -1,0 +1,219 @@
+"""Worker processes are started, watched and replaced, and their findings printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fuzz.frame import Finding
+from fuzz.kinds import load
+
+TESTS = Path(__file__).resolve().parent.parent
+SECONDS_TO_START = 120.0
+# The flags of tests/conftest.py: most of the time goes into compiling.
+QUICK = (
+    "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1 "
+    "--xla_cpu_use_fusion_emitters=false --xla_llvm_disable_expensive_passes=true"
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one worker after another does: a kind at a word size, with seeds of its own."""
+
+    place: str
+    word_size: int
+    seed: str
+    only: str = ""
+    cases: int | None = None  # without end where None
+
+
+@dataclass
+class Outcome:
+    """What a run found: findings that differ in name or sort, with how often each came."""
+
+    findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
+    times: Counter[tuple[str, str]] = field(default_factory=Counter)
+    reached: dict[str, Counter[str]] = field(default_factory=dict)
+    cases: Counter[str] = field(default_factory=Counter)
+
+    def add(self, finding: Finding) -> bool:
+        """Enter a finding; whether it is new."""
+        key = (finding.name, finding.sort)
+        self.times[key] += 1
+        return self.findings.setdefault(key, finding) is finding
+
+
+class Worker:
+    """A child process, and the case that it is at."""
+
+    def __init__(self, job: Job, generation: int, count: int, messages: queue.Queue[tuple[Worker, Any]]) -> None:
+        self.job, self.generation = job, generation
+        self.case: tuple[str, str] | None = None  # the last that was begun
+        self.between = True
+        self.ended = False
+        self.deadline = time.monotonic() + SECONDS_TO_START
+        self.errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        receive, send = os.pipe()
+        arguments = [job.place, f"{job.seed}/{generation}", job.only, str(count), str(send)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "fuzz.worker", *arguments],
+            env=environment(job.word_size),
+            pass_fds=[send],
+            stdin=subprocess.DEVNULL,
+            stdout=self.errors,
+            stderr=self.errors,
+        )
+        os.close(send)
+        threading.Thread(target=self._listen, args=(receive, messages), daemon=True).start()
+
+    def _listen(self, receive: int, messages: queue.Queue[tuple[Worker, Any]]) -> None:
+        with os.fdopen(receive, errors="replace") as lines:
+            for line in lines:
+                messages.put((self, json.loads(line) if line.endswith("\n") else None))
+        messages.put((self, None))
+
+    def stop(self) -> str:
+        """End the process; the last lines that it wrote."""
+        self.process.kill()
+        self.process.wait()
+        self.errors.seek(0)
+        lines = self.errors.read().splitlines()
+        self.errors.close()
+        return "\n".join(lines[-12:])
+
+
+def environment(word_size: int) -> dict[str, str]:
+    """The variables of a worker: quick compilation unless XLA_FLAGS is set, and one word size for primax and jax."""
+    wide = str(int(word_size == 64))
+    return {
+        "TF_CPP_MIN_LOG_LEVEL": "1",
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": QUICK,
+        **os.environ,
+        "PRIMAX_ENABLE_X64": wide,
+        "JAX_ENABLE_X64": wide,
+        "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+
+
+class Run:
+    """Some jobs, run side by side until time is over or each has run its cases."""
+
+    def __init__(self, jobs: Sequence[Job], seconds: float | None, tell: Callable[[Finding], None]) -> None:
+        self.jobs, self.tell = jobs, tell
+        self.end = time.monotonic() + seconds if seconds is not None else float("inf")
+        self.outcome = Outcome()
+        self.messages: queue.Queue[tuple[Worker, Any]] = queue.Queue()
+        self.left: dict[Job, int | None] = {job: job.cases for job in jobs}
+        self.workers: set[Worker] = set()
+
+    def __call__(self) -> Outcome:
+        try:
+            for job in self.jobs:
+                self._start(job, 0)
+            while self.workers and time.monotonic() < self.end:
+                self._wait()
+        finally:
+            for worker in self.workers:
+                worker.stop()
+        return self.outcome
+
+    def _start(self, job: Job, generation: int) -> None:
+        left = self.left[job]
+        lifetime = load(job.place).lifetime
+        count = lifetime if left is None else min(left, lifetime)
+        if count > 0:
+            self.workers.add(Worker(job, generation, count, self.messages))
+
+    def _wait(self) -> None:
+        next_look = min([self.end, *(worker.deadline for worker in self.workers)])
+        try:
+            worker, message = self.messages.get(timeout=max(0.0, next_look - time.monotonic()))
+        except queue.Empty:
+            for worker in [worker for worker in self.workers if worker.deadline < time.monotonic()]:
+                self._bury(worker, hangs=True)
+            return
+        if worker not in self.workers:
+            return
+        if message is None:
+            self._bury(worker, hangs=False)
+        else:
+            self._take(worker, message)
+
+    def _take(self, worker: Worker, message: dict[str, Any]) -> None:
+        kind = load(worker.job.place)
+        worker.deadline = time.monotonic() + kind.seconds_per_case
+        if "start" in message:
+            worker.case, worker.between = (message["start"], message["program"]), False
+        elif "done" in message:
+            worker.between = True
+            self._count(worker.job)
+            self.outcome.reached.setdefault(worker.job.place, Counter()).update(message["reached"])
+            if message["finding"] is not None:
+                self._add(Finding(**message["finding"]))
+        else:
+            worker.ended = True
+
+    def _count(self, job: Job) -> None:
+        self.outcome.cases[job.place] += 1
+        left = self.left[job]
+        self.left[job] = None if left is None else left - 1
+
+    def _add(self, finding: Finding) -> None:
+        if self.outcome.add(finding):
+            self.tell(finding)
+
+    def _bury(self, worker: Worker, hangs: bool) -> None:
+        """A worker is at its end, or hangs: say so if it should not be, and start the next one."""
+        self.workers.remove(worker)
+        if not hangs:
+            worker.process.wait()
+        code = worker.process.returncode
+        last = worker.stop()
+        if not worker.ended:
+            # A computation may bring the process down after the call that began it has returned.
+            if worker.case is None or (worker.between and not (code is not None and code < 0)):
+                raise RuntimeError(f"a worker of {worker.job.place} failed between two cases, {_status(code)}:\n{last}")
+            name, program = worker.case
+            if not worker.between:
+                self._count(worker.job)
+            how = "the case hangs" if hangs else f"the process died, {_status(code)}"
+            self._add(Finding(name, f"{how}\n{last}".rstrip(), program, "hang" if hangs else "crash"))
+        self._start(worker.job, worker.generation + 1)
+
+
+def _status(code: int | None) -> str:
+    if code is not None and code < 0:
+        return signal.Signals(-code).name
+    return f"exit status {code}"
+
+
+def run(
+    jobs: Sequence[Job], *, seconds: float | None = None, tell: Callable[[Finding], None] = lambda _: None
+) -> Outcome:
+    """Run jobs side by side, each in worker processes of its own.
+
+    Args:
+      jobs: what to run.
+      seconds: when to stop; where None, each job must say how many cases it runs.
+      tell: called with each new finding, as it comes.
+
+    Returns:
+      All that was found and reached.
+    """
+    if seconds is None and any(job.cases is None for job in jobs):
+        raise ValueError("run: seconds must be given, or a number of cases for each job")
+    return Run(jobs, seconds, tell)()

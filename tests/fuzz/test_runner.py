@@ -1,0 +1,58 @@
+"""Workers are watched: what they find is told, with the program, and a worker that dies or hangs is a finding."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuzz.runner import Job, run
+
+TOY = "fuzz.toys:Toy"
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return run([Job(TOY, 32, "seed", cases=60)])
+
+
+def test_what_a_case_finds_is_told_once(outcome):
+    found = outcome.findings["1", "value"]
+    assert found.message == "one is not two"
+    assert found.program.startswith("print(1)\n# 0.")
+    assert outcome.times["1", "value"] >= 2  # each worker starts with the same names
+
+
+def test_a_case_that_raises_is_a_finding(outcome):
+    assert "the run raised KeyError at toys.py:" in outcome.findings["2", "raised KeyError"].message
+
+
+def test_a_case_that_kills_the_process_is_a_finding_with_the_last_lines(outcome):
+    found = outcome.findings["3", "crash"]
+    assert "the process died, SIGSEGV" in found.message
+    assert "toys.py" in found.message
+    assert found.program.startswith("print(3)")
+
+
+def test_cases_and_what_they_reach_are_counted_over_all_workers(outcome):
+    assert outcome.cases[TOY] == 60
+    assert set(outcome.reached[TOY]) == {"0", "1", "2"}  # the fourth kills each worker, before it can tell
+
+
+def test_a_case_that_hangs_is_a_finding():
+    outcome = run([Job(TOY, 32, "seed", only="4", cases=2)])
+    assert outcome.findings["4", "hang"].message.startswith("the case hangs")
+    assert outcome.cases[TOY] == 2
+
+
+def test_the_same_seed_makes_the_same_cases():
+    programs = [run([Job(TOY, 32, seed, only="1", cases=1)]).findings["1", "value"].program for seed in ("a", "a", "b")]
+    assert programs[0] == programs[1] != programs[2]
+
+
+def test_a_run_ends_when_time_is_over():
+    outcome = run([Job(TOY, 32, "seed", only="5"), Job(TOY, 64, "seed", only="5")], seconds=3)
+    assert outcome.cases[TOY] > 50
+
+
+def test_a_run_without_an_end_is_refused():
+    with pytest.raises(ValueError, match="seconds must be given"):
+        run([Job(TOY, 32, "seed")])

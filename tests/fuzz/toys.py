@@ -1,0 +1,42 @@
+"""Kinds of fuzzing that do wrong on purpose, for the tests of the runner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+
+from fuzz.frame import Case, Finding, Kind
+
+
+class Toy(Kind):
+    """Cases with a number for a name, of which every tenth goes wrong in one way or another."""
+
+    seconds_per_case = 2.0
+    lifetime = 25
+
+    def cases(self, rng, only):
+        return (
+            Case(str(number), f"print({number})\n# {rng.random()}") for number in range(1000) if only in str(number)
+        )
+
+    def run(self, case):
+        self.reached[case.name] += 1
+        return {"1": self.find, "2": self.fail, "3": self.die, "4": self.hang}.get(case.name, lambda case: None)(case)
+
+    def find(self, case):
+        return Finding(case.name, "one is not two", case.program, "value")
+
+    def fail(self, case):
+        raise KeyError(case.name)
+
+    def die(self, case):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    def hang(self, case):
+        time.sleep(1000)
+
+    @classmethod
+    def report(cls, reached: Counter[str]):
+        return [f"{reached.total()} reached"]

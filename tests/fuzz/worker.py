@@ -1,0 +1,48 @@
+"""A child process that runs cases of one kind, and tells over a pipe which case it begins and what came of it."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import random
+import sys
+import traceback
+from dataclasses import asdict
+from itertools import islice
+from typing import Any
+
+from fuzz.frame import Case, Finding, Kind
+from fuzz.kinds import load
+
+
+def run_case(kind: Kind, case: Case) -> Finding | None:
+    """What the case finds; a kind that raises has found something too."""
+    try:
+        return kind.run(case)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{os.path.basename(last.filename)}:{last.lineno}"
+        message = f"the run raised {type(error).__name__} at {where}: {str(error)[:500]}"
+        return Finding(case.name, message, case.program, f"raised {type(error).__name__}")
+
+
+def work(place: str, seed: str, only: str, count: int, pipe: int) -> None:
+    """Run at most `count` cases of the kind at `place`."""
+    with os.fdopen(pipe, "w", buffering=1) as out:
+
+        def say(**message: Any) -> None:
+            out.write(json.dumps(message) + "\n")
+
+        kind = load(place)()
+        for case in islice(kind.cases(random.Random(seed), only), count):
+            say(start=case.name, program=case.program)
+            finding = run_case(kind, case)
+            say(done=True, finding=finding and asdict(finding), reached=kind.reached)
+            kind.reached.clear()
+        say(end=True)
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    work(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
