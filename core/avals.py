@@ -302,7 +302,10 @@ class ShapeDtypeStruct:
 
 
 def _of_struct(x: ShapeDtypeStruct) -> ShapedArray:
-    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), x.weak_type)
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    if not dtypes.is_valid_dtype(dtype):
+        raise TypeError(f"{x!r} is not a valid primax type; arrays hold numbers, booleans or an extended dtype")
+    return ShapedArray(x.shape, dtype, x.weak_type)
 
 
 register_aval(ShapeDtypeStruct, _of_struct)

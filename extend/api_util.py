@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import tree
+from primax.core.arguments import check_function, integer, sequence
 from primax.core.avals import AbstractValue, ShapeDtypeStruct, get_aval
 from primax.core.tree import flatten_axes, keystr
 from primax.extend.linear_util import DebugInfo, transformation_with_aux2
@@ -16,12 +17,15 @@ __all__ = [
     "ShapeDtypeStruct",
     "StaticArguments",
     "avals_of",
+    "check_function",
     "debug_info",
     "flatten_axes",
     "flatten_fun",
     "flatten_fun_nokwargs",
+    "integer",
     "keystr",
     "positions_and_names",
+    "sequence",
     "shaped_abstractify",
 ]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import dtypes, tree
+from primax.core.arguments import check_function
 from primax.core.array import Array
 from primax.core.avals import get_aval
 from primax.core.protocol import protocol_of
@@ -78,11 +79,6 @@ def _array(x: Any) -> Any:
     return put_value(x, get_aval(x).weak_type)
 
 
-def check_callable(what: str, fun: Any) -> None:
-    if not callable(fun):
-        raise TypeError(f"{what}: fun must be callable, got {fun!r}")
-
-
 def _check_tangents(what: str, primals: Any, tangents: Any) -> tuple[list[Any], list[Any], Any]:
     """Flatten primals and tangents that must agree in structure and type."""
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
@@ -135,7 +131,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     >>> float(y), float(dy)
     (9.0, 6.0)
     """
-    check_callable("jvp", fun)
+    check_function("jvp", "fun", fun)
     flat, flat_tangents, in_tree = _check_tangents("jvp", primals, tangents)
     flat_fun = FlatFunction("jvp", fun, in_tree, has_aux)
     given = [
@@ -166,7 +162,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     >>> float(f_lin(1.0))
     6.0
     """
-    check_callable("linearize", fun)
+    check_function("linearize", "fun", fun)
     flat, in_tree = tree.flatten(primals)
     avals = avals_of(flat, primals, "linearize")
     flat_fun = FlatFunction("linearize", fun, in_tree, has_aux)
@@ -225,7 +221,7 @@ class _Pullback:
         for x, aval in zip(leaves, self.out_avals, strict=True):
             want = aval.to_tangent_aval()
             have = get_aval(x)
-            if have.shape != want.shape or have.dtype != want.dtype:
+            if have.shape != want.shape or have.dtype != want.dtype != dtypes.float0:
                 raise TypeError(
                     f"vjp: the cotangent of a result of type {aval.str_short()} must be of type {want.str_short()}, "
                     f"got {have.str_short()}"
@@ -268,7 +264,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> tuple(map(float, pull(1.0)))
     (4.0, 3.0)
     """
-    check_callable("vjp", fun)
+    check_function("vjp", "fun", fun)
     flat, in_tree = tree.flatten(primals)
     avals = avals_of(flat, primals, "vjp")
     flat_fun = FlatFunction("vjp", fun, in_tree, has_aux)
@@ -297,7 +293,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     >>> float(ct)
     6.0
     """
-    check_callable("linear_transpose", fun)
+    check_function("linear_transpose", "fun", fun)
     if reduce_axes != ():
         raise NotImplementedError("linear_transpose: reduce_axes must be (), the axes follow from the types")
     flat, in_tree = tree.flatten(primals)
@@ -346,7 +342,7 @@ def value_and_grad(
 def _gradient(
     what: str, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> Callable[..., Any]:
-    check_callable(what, fun)
+    check_function(what, "fun", fun)
     positions = argument_positions(what, argnums)
 
     @functools.wraps(fun)

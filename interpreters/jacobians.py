@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes, tree
+from primax.core.arguments import check_function
 from primax.core.avals import get_aval
 from primax.interpreters.differentiate import (
     FlatFunction,
     argument_positions,
-    check_callable,
     check_input,
     pull_back,
     split_arguments,
@@ -61,7 +61,7 @@ def jacfwd(
     >>> px.jacfwd(lambda x: x * x)(px.numpy.arange(3.0)).tolist()
     [[0.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 4.0]]
     """
-    check_callable("jacfwd", fun)
+    check_function("jacfwd", "fun", fun)
     positions = argument_positions("jacfwd", argnums)
 
     @functools.wraps(fun)
@@ -125,7 +125,7 @@ def jacrev(
     >>> px.jacrev(lambda x: x * x)(px.numpy.arange(3.0)).tolist()
     [[0.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 4.0]]
     """
-    check_callable("jacrev", fun)
+    check_function("jacrev", "fun", fun)
     positions = argument_positions("jacrev", argnums)
 
     @functools.wraps(fun)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import tree
+from primax.core.arguments import check_function
 from primax.core.avals import get_aval
 from primax.interpreters.batching import AxisData, batch_flat, broadcast, moveaxis
 from primax.interpreters.signature import avals_of
@@ -44,8 +45,7 @@ def vmap(
     >>> px.vmap(lambda x, y: x * y, in_axes=(0, None))(px.numpy.arange(3.0), 2.0).tolist()
     [0.0, 2.0, 4.0]
     """
-    if not callable(fun):
-        raise TypeError(f"vmap: fun must be callable, got {fun!r}")
+    check_function("vmap", "fun", fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, int | tuple)):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend import backend, core
-from primax.extend.api_util import StaticArguments, avals_of, positions_and_names
+from primax.extend.api_util import StaticArguments, avals_of, check_function, positions_and_names
 from primax.extend.core import tree
 from primax.extend.programs import Program, check_outputs, forget_programs, programs_of, scope
 from primax.plugins.calls.primitive import check_results, jit_p
@@ -209,8 +209,7 @@ def jit(
             inline=inline,
             device=device,
         )
-    if not callable(fun):
-        raise TypeError(f"jit: fun must be callable, got {fun!r}")
+    check_function("jit", "fun", fun)
     static = StaticArguments((), ())
     donate = StaticArguments((), ())
     if static_argnums is not None or static_argnames is not None:
@@ -286,6 +285,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> px.eval_shape(lambda x: x + 1.0, px.ShapeDtypeStruct((3,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
+    check_function("eval_shape", "fun", fun)
     args, kwargs = tree.tree_map(_as_struct, (args, kwargs))
     nothing = StaticArguments((), ())
     program, _ = Jitted(fun, nothing, nothing, False, False, None).program(args, kwargs)
@@ -293,7 +293,6 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _as_struct(x: Any) -> Any:
-    aval = getattr(x, "aval", None)
-    if aval is not None or not hasattr(x, "shape") or not hasattr(x, "dtype"):
+    if core.valid_jaxtype(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):
         return x
     return core.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import sequence
 from primax.extend.core import ShapedArray, dtypes, get_aval, tree
 from primax.plugins.arithmetic import clamp
 from primax.plugins.comparison import ne
@@ -26,7 +27,16 @@ from primax.plugins.structural import convert_element_type
 __all__ = ["choose", "cond", "switch"]
 
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+_no_operand = object()
+
+
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _no_operand,
+) -> Any:
     """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them is computed.
 
     Both are traced. Mapped over a batch of predicates, both are computed, and the results selected.
@@ -36,50 +46,73 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
       true_fun: a function of the operands.
       false_fun: a function of the operands that returns the same structure, shapes and dtypes.
       operands: arrays in any containers.
+      operand: one operand, in place of `operands`.
 
     Returns:
       What the chosen function returns.
 
     Raises:
-      TypeError: `pred` is not of rank 0, a function is none, or the results differ in type.
+      TypeError: `pred` is not of rank 0, a function is none, the results differ in type, or `operand` is given
+        besides `operands`.
 
     >>> import primax as px
     >>> px.lax.cond(3 > 2, lambda x: x + 1.0, lambda x: x - 1.0, 10.0)
     Array(11., dtype=float32, weak_type=True)
     """
+    if len(operands) == 2 and callable(operands[1]) and not callable(true_fun) and operand is _no_operand:
+        return _with_an_operand_each(pred, true_fun, false_fun, *operands)
+    operands = _operands("cond", operands, operand)
     require_function("cond", "true_fun", true_fun)
     require_function("cond", "false_fun", false_fun)
     aval = _require_scalar("cond", "pred", pred)
     if core.config.disable_jit.value and not isinstance(pred, core.Tracer):
         return (true_fun if pred else false_fun)(*operands)
-    if not (dtypes.is_bool(aval.dtype) or dtypes.issubdtype(aval.dtype, np.number)):
-        raise TypeError(f"cond: pred must be a boolean or a number, got {aval.str_short()}")
+    if dtypes.is_complex(aval.dtype) or not (dtypes.is_bool(aval.dtype) or dtypes.issubdtype(aval.dtype, np.number)):
+        raise TypeError(f"cond: pred must be a boolean or a real number, got {aval.str_short()}")
     if not dtypes.is_bool(aval.dtype):
         pred = ne(pred, np.zeros((), aval.dtype)[()]) if isinstance(pred, core.Tracer) else np.asarray(pred) != 0
     index = convert_element_type(pred, np.int32)
     return choose("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], operands)
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def _operands(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """The operands, which may be given as one by keyword."""
+    if operand is _no_operand:
+        return operands
+    if operands:
+        raise TypeError(f"{what}: operand must not be given besides positional operands, got both")
+    return (operand,)
+
+
+def _with_an_operand_each(pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any) -> Any:
+    """The old order of arguments: an operand before each function."""
+    require_function("cond", "true_fun", true_fun)
+    return cond(pred, lambda pair: true_fun(pair[0]), lambda pair: false_fun(pair[1]), (true_operand, false_operand))
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _no_operand) -> Any:
     """`branches[index](*operands)`; only this one is computed.
 
     Args:
       index: an integer of rank 0; one out of range is taken as the nearest.
       branches: one or more functions of the operands that return the same structure, shapes and dtypes.
       operands: arrays in any containers.
+      operand: one operand, in place of `operands`.
 
     Returns:
       What the chosen function returns.
 
     Raises:
-      TypeError: `index` is not an integer of rank 0, or the results differ in type.
+      TypeError: `index` is not an integer of rank 0, the results differ in type, or `operand` is given besides
+        `operands`.
       ValueError: there are no branches.
 
     >>> import primax as px
     >>> px.lax.switch(2, [lambda x: x, lambda x: -x, lambda x: 2.0 * x], 10.0)
     Array(20., dtype=float32, weak_type=True)
     """
-    branches = list(branches)
+    operands = _operands("switch", operands, operand)
+    branches = sequence("switch", "branches", branches)
     if not branches:
         raise ValueError("switch: branches must hold one function or more, got none")
     for i, branch in enumerate(branches):

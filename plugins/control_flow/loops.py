@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval, tree
+from primax.extend import core
+from primax.extend.api_util import integer
+from primax.extend.core import ShapedArray, Tracer, dtypes, get_aval, tree
 from primax.extend.transformations import vmap
 from primax.plugins import trees
 from primax.plugins.arithmetic import add
@@ -26,50 +28,43 @@ def fori_loop(
 ) -> Any:
     """Apply `body_fun(i, value)` for i from `lower` to `upper - 1`.
 
-    With bounds that are Python integers it is a `scan`, which differentiates in reverse mode too; with others it is
+    With bounds whose values are known it is a `scan`, which differentiates in reverse mode too; with tracers it is
     a `while_loop`, which does not.
 
     Args:
-      lower: an integer of rank 0.
-      upper: an integer of rank 0; the loop is empty unless it is greater than `lower`.
+      lower: a whole number of rank 0, of any real dtype.
+      upper: a whole number of rank 0, of the dtype of `lower`, unless one of them is a Python integer and the other of
+        an integer dtype; the loop is empty unless it is greater than `lower`.
       body_fun: `(i, value) -> value`, of the same structure, shapes and dtypes.
       init_val: arrays in any containers.
-      unroll: how many steps make one turn of the loop, or True for all; for bounds that are Python integers.
+      unroll: how many steps make one turn of the loop, or True for all; for bounds whose values are known.
 
     Returns:
       The last value.
 
     Raises:
-      TypeError: a bound is not an integer of rank 0, the bounds differ in dtype, or the value changes its type.
-      ValueError: `unroll` is given, but the bounds are not Python integers.
+      TypeError: a bound is not a real number of rank 0, the bounds differ in dtype, or the value changes its type.
+      ValueError: a bound is not whole, or `unroll` is given for bounds that are tracers.
 
     >>> import primax as px
     >>> px.lax.fori_loop(0, 5, lambda i, x: x + i, 0)
     Array(10, dtype=int32, weak_type=True)
     """
     require_function("fori_loop", "body_fun", body_fun)
-    bounds = []
-    for name, x in (("lower", lower), ("upper", upper)):
-        aval = get_aval(x)
-        if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
-            raise TypeError(f"fori_loop: {name} must be an integer of rank 0, got {aval.str_short()}")
-        bounds.append(aval)
-    try:
-        first, last = operator.index(lower), operator.index(upper)
-    except TypeError:
-        known = False
-    else:
-        known = True
-    if known:
-        return _counted(first, last, body_fun, init_val, 1 if unroll is None else unroll)
-    if unroll is not None:
-        raise ValueError("fori_loop: unroll needs lower and upper that are Python integers")
-    if bounds[0].dtype != bounds[1].dtype and not (bounds[0].weak_type or bounds[1].weak_type):
+    bounds = [_bound("lower", lower), _bound("upper", upper)]
+    integral = all(dtypes.issubdtype(aval.dtype, np.integer) for aval in bounds)
+    weak = [aval.weak_type for aval in bounds]
+    if bounds[0].dtype != bounds[1].dtype and not (integral and any(weak)):
         raise TypeError(
             f"fori_loop: lower and upper must be of one dtype, got {bounds[0].str_short()} and {bounds[1].str_short()}"
         )
-    start, end, one = lower, upper, 1
-    if not (bounds[0].weak_type and bounds[1].weak_type):
+    if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
+        first, last = _whole("lower", lower), _whole("upper", upper)
+        return _counted(first, last, body_fun, init_val, 1 if unroll is None else unroll)
+    if unroll is not None:
+        raise ValueError("fori_loop: unroll needs lower and upper whose values are known, but one of them is a tracer")
+    start, end, one = lower, upper, 1 if integral else 1.0
+    if not all(weak):
         dtype = dtypes.result_type(lower, upper)
         start, end, one = convert_element_type(lower, dtype), convert_element_type(upper, dtype), dtype.type(1)
 
@@ -80,8 +75,34 @@ def fori_loop(
     return while_loop(lambda state: lt(state[0], end), step, (start, init_val))[1]
 
 
+def _bound(name: str, x: Any) -> ShapedArray:
+    """The type of a bound."""
+    try:
+        aval = get_aval(x)
+    except TypeError as error:
+        raise TypeError(f"fori_loop: {name} must be a number of rank 0: {error}") from None
+    real = isinstance(aval, ShapedArray) and isinstance(aval.dtype, np.dtype) and not dtypes.is_complex(aval.dtype)
+    if not real or aval.shape:
+        raise TypeError(f"fori_loop: {name} must be a real number of rank 0, got {aval.str_short()}")
+    return aval
+
+
+def _whole(name: str, x: Any) -> int:
+    """A bound whose value is known."""
+    try:
+        return operator.index(x)
+    except TypeError:
+        value = float(x)
+    if not value.is_integer():
+        raise ValueError(f"fori_loop: {name} must be a whole number, got {value}")
+    return int(value)
+
+
 def _counted(first: int, last: int, body_fun: Callable[..., Any], init_val: Any, unroll: Any) -> Any:
     """The loop as a scan that counts in its carry, in integers of weak type."""
+
+    if last <= first and core.config.disable_jit.value and not core.thread.trace.tracing:
+        return init_val
 
     def step(state: Any, _: Any) -> Any:
         i, value = state
@@ -97,23 +118,25 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
     Args:
       f: a function of one argument.
       xs: arrays in any containers, of one length along axis 0.
-      batch_size: how many elements are computed at a time, by `vmap`; one if None.
+      batch_size: how many elements are computed at a time, by `vmap`; one if None or 0.
 
     Returns:
       The results, stacked along axis 0.
 
     Raises:
-      ValueError: lengths disagree, or `batch_size` is not positive.
+      TypeError: `batch_size` is not an integer.
+      ValueError: lengths disagree, or `batch_size` is negative.
 
     >>> import primax as px
     >>> px.lax.map(lambda x: x * x, px.numpy.arange(4)).tolist()
     [0, 1, 4, 9]
     """
     require_function("map", "f", f)
-    if batch_size is None:
+    batch_size = 0 if batch_size is None else integer("map", "batch_size", batch_size)
+    if batch_size < 0:
+        raise ValueError(f"map: batch_size must not be negative, got {batch_size}")
+    if batch_size == 0:
         return scan(lambda _, x: (None, f(x)), None, xs)[1]
-    if batch_size < 1:
-        raise ValueError(f"map: batch_size must be positive, got {batch_size}")
     leaves, in_tree, avals = flatten_operands("map", "xs", xs)
     if not leaves or not avals[0].shape:
         raise ValueError("map: xs must hold arrays with an axis to map over")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from primax.extend import core
+from primax.extend.api_util import integer
 from primax.extend.core import tree
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.scan_rules import scan_p
@@ -35,7 +34,7 @@ def scan(
       xs: arrays in any containers, of one length along axis 0; `f` is given their elements. None if it needs none.
       length: the number of steps; needed if there are no `xs`.
       reverse: whether to begin with the last element. The results stand where their elements do.
-      unroll: how many steps make one turn of the loop; True for all.
+      unroll: how many steps make one turn of the loop; True for all, and 0 like 1.
 
     Returns:
       The last carry, and what `f` gave besides, stacked along axis 0.
@@ -77,10 +76,7 @@ def scan(
 def _length(xs: Any, avals: list[Any], length: Any) -> int:
     """The number of steps, which all arrays and `length` agree on."""
     if length is not None:
-        try:
-            length = length.__index__()
-        except (AttributeError, TypeError) as error:
-            raise TypeError(f"scan: length must be an integer, got {length!r}") from error
+        length = integer("scan", "length", length)
         if length < 0:
             raise ValueError(f"scan: length must not be negative, got {length}")
     found = length
@@ -102,11 +98,10 @@ def _length(xs: Any, avals: list[Any], length: Any) -> int:
 def _unroll(unroll: Any, length: int) -> int:
     if unroll is True:
         return max(length, 1)
-    if unroll is False:
-        return 1
-    if not isinstance(unroll, int | np.integer) or unroll < 1:
-        raise ValueError(f"scan: unroll must be a positive integer or a boolean, got {unroll!r}")
-    return int(unroll)
+    turns = integer("scan", "unroll", unroll)
+    if turns < 0:
+        raise ValueError(f"scan: unroll must not be negative, got {turns}")
+    return max(turns, 1)
 
 
 def _in_python(f: Callable[..., Any], carry: Any, xs_tree: Any, leaves: list[Any], length: int, reverse: bool) -> Any:

@@ -285,3 +285,41 @@ def test_gradients_of_any_shape_and_floating_dtype(shape, dtype):
     found = px.grad(lambda x: (x * x).sum())(x)
     assert (found.shape, found.dtype) == (x.shape, x.dtype)
     np.testing.assert_array_equal(np.asarray(found, np.float32), np.full(shape, 2.0))
+
+
+@pytest.mark.parametrize("cotangent", [np.zeros((), px.dtypes.float0), False, 0, 1.5])
+def test_cotangents_of_integer_results_are_not_looked_at(cotangent):
+    _, pull = px.vjp(lambda x, i: (x * i, i), 2.0, np.int32(3))
+    found, nothing = pull((1.0, cotangent))
+    assert found == 3.0
+    assert nothing.dtype == px.dtypes.float0
+    with pytest.raises(TypeError, match=r"must be of type float0\[\], got f32\[2\]"):
+        pull((1.0, np.zeros(2, np.float32)))
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        px.jit,
+        px.grad,
+        px.value_and_grad,
+        px.vmap,
+        px.jacfwd,
+        px.jacrev,
+        lambda f: px.jvp(f, (1.0,), (1.0,)),
+        lambda f: px.vjp(f, 1.0),
+        lambda f: px.linearize(f, 1.0),
+        lambda f: px.eval_shape(f, 1.0),
+        lambda f: px.linear_transpose(f, 1.0),
+    ],
+)
+def test_transformations_refuse_what_returns_no_arrays(transform):
+    def elements(x):
+        yield x
+
+    with pytest.raises(TypeError, match="fun must return arrays, got the generator function"):
+        transform(elements)
+    with pytest.raises(TypeError, match="fun must be a function, got <staticmethod"):
+        transform(staticmethod(lambda x: x))
+    with pytest.raises(TypeError, match="fun must be callable, got <property"):
+        transform(property(lambda self: 1))

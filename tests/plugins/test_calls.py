@@ -216,6 +216,14 @@ def test_arguments_that_are_not_arrays_are_refused_with_their_path() -> None:
         px.jit(3)
 
 
+@pytest.mark.parametrize("dtype", ["O", "U4", "M8[s]"])
+def test_types_that_no_array_has_are_refused_before_anything_is_computed(dtype) -> None:
+    x = np.zeros(2, dtype)
+    for look in (px.jit(lambda x: x).lower, px.jit(lambda x: x), lambda x: px.eval_shape(lambda x: x, x)):
+        with pytest.raises(TypeError, match="not a valid primax type"):
+            look(x)
+
+
 def test_signature_errors_are_pythons_own() -> None:
     f = px.jit(lambda x, y: x)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):

@@ -181,6 +181,29 @@ def test_effects_in_a_batched_cond_are_refused():
         px.vmap(f)(np.array([True, False]), np.float32([1, 2]))
 
 
+def test_one_operand_is_given_by_keyword():
+    up, down = (lambda x: x + 1), (lambda x: x - 1)
+    assert lax.cond(True, up, down, operand=1.0) == 2.0
+    assert lax.cond(False, lambda _: 1, lambda _: 2, operand=None) == 2
+    assert lax.switch(1, [up, down], operand=1.0) == 0.0
+    assert lax.switch(0, [up], operand=1.0) == 2.0
+    with pytest.raises(TypeError, match="cond: operand must not be given besides positional operands"):
+        lax.cond(True, up, down, 1.0, operand=1.0)
+    with pytest.raises(TypeError, match="switch: operand must not be given besides positional operands"):
+        lax.switch(0, [up, down], 1.0, operand=None)
+
+
+def test_an_operand_before_each_function_is_the_old_order():
+    up, down = (lambda x: x + 1), (lambda x: x - 1)
+    assert lax.cond(True, 1.0, up, 5.0, down) == 2.0
+    assert lax.cond(False, 1.0, up, 5.0, down) == 4.0
+
+
+def test_predicates_are_real():
+    with pytest.raises(TypeError, match=r"cond: pred must be a boolean or a real number, got c64\[\]"):
+        lax.cond(np.complex64(1j), lambda: 1, lambda: 2)
+
+
 class Loud(core.Effect):
     """An effect that was not registered for control flow."""
 

@@ -280,13 +280,18 @@ def test_with_disable_jit_loops_are_python():
         (lambda: lax.scan(ADD, 0, np.ones(3), length=4), ValueError, ["as length", "got 3 and 4"]),
         (lambda: lax.scan(ADD, 0, 1.0), ValueError, ["must have an axis", "f32[]"]),
         (lambda: lax.scan(ADD, 0, np.ones(3), length=1.5), TypeError, ["length must be an integer, got 1.5"]),
-        (lambda: lax.scan(ADD, 0, np.ones(3), unroll=0), ValueError, ["unroll must be a positive integer"]),
+        (lambda: lax.scan(ADD, 0, np.ones(3), unroll=-1), ValueError, ["unroll must not be negative"]),
         (lambda: lax.scan(3, 0, np.ones(3)), TypeError, ["f must be a function"]),
         (lambda: lax.while_loop(lambda x: x, lambda x: x, 1), TypeError, ["boolean of rank 0", "i32[]"]),
         (lambda: lax.while_loop(lambda x: (x, x), lambda x: x, 1), TypeError, ["must return one boolean"]),
         (lambda: lax.while_loop(lambda x: True, lambda x: (x,), 1), TypeError, ["the carry must keep its type"]),
-        (lambda: lax.fori_loop(0, 1.5, lambda i, x: x, 0), TypeError, ["upper must be an integer", "f32[]"]),
-        (lambda: lax.map(lambda x: x, np.ones(3), batch_size=0), ValueError, ["batch_size must be positive, got 0"]),
+        (lambda: lax.scan(ADD, 0, np.ones(3), unroll=2.0), TypeError, ["scan: unroll must be an integer, got 2.0"]),
+        (lambda: lax.fori_loop(0, 1.5, lambda i, x: x, 0), TypeError, ["must be of one dtype", "i32[] and f32[]"]),
+        (lambda: lax.fori_loop(0.0, 1.5, lambda i, x: x, 0), ValueError, ["upper must be a whole number, got 1.5"]),
+        (lambda: lax.fori_loop(0.0, np.nan, lambda i, x: x, 0), ValueError, ["upper must be a whole number, got nan"]),
+        (lambda: lax.fori_loop(1j, 3j, lambda i, x: x, 0), TypeError, ["lower must be a real number", "c64[]"]),
+        (lambda: lax.fori_loop("a", 3, lambda i, x: x, 0), TypeError, ["fori_loop: lower", "'a'"]),
+        (lambda: lax.map(lambda x: x, np.ones(3), batch_size=-1), ValueError, ["batch_size must not be negative"]),
         (lambda: lax.associative_scan(lax.add, np.ones(3), axis=1), ValueError, ["axis must be an axis", "got 1"]),
         (lambda: lax.associative_scan(lambda a, b: (a, b), np.ones(3)), TypeError, ["structure of elems"]),
     ],
@@ -296,6 +301,37 @@ def test_wrong_calls_say_what_would_be_right(call, error, phrases):
         call()
     for phrase in phrases:
         assert phrase in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "lower,upper", [(0.0, 3.0), (np.float16(0), np.float16(3)), (False, True), (np.int8(0), 3), (3.0, 0.0)]
+)
+def test_known_bounds_are_whole_numbers_of_any_real_dtype(lower, upper):
+    steps = range(int(lower), int(upper))
+    assert lax.fori_loop(lower, upper, lambda i, x: x + i, 0) == sum(steps)
+    assert px.grad(lambda v: lax.fori_loop(lower, upper, lambda i, x: x * v, 1.0))(2.0) == len(steps) * 2.0 ** max(
+        len(steps) - 1, 0
+    )
+
+
+@pytest.mark.parametrize("upper", [3.0, np.float32(3), 3, np.int8(3)])
+def test_traced_bounds_are_of_any_real_dtype(upper):
+    lower = upper - upper
+    assert px.jit(lambda a, b: lax.fori_loop(a, b, lambda i, x: x + i, 0.0 * b))(lower, upper) == 3
+
+
+def test_no_unrolling_and_no_batches_are_asked_for_by_zero():
+    xs = np.arange(4.0, dtype=np.float32)
+    assert lax.scan(ADD, 0.0, xs, unroll=0)[1].tolist() == [0, 0, 1, 3]
+    assert lax.fori_loop(0, 3, lambda i, x: x + i, 0, unroll=0) == 3
+    assert lax.map(lambda x: 2 * x, xs, batch_size=0).tolist() == [0, 2, 4, 6]
+
+
+def test_a_loop_without_steps_returns_its_first_value_in_python_too():
+    with px.disable_jit():
+        assert lax.fori_loop(3, 0, lambda i, x: x + i, 5.0) == 5.0
+        with pytest.raises(ValueError, match="at least one step"):
+            lax.scan(ADD, 0.0, np.zeros(0))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128", "bfloat16", "bool", "uint8"])
