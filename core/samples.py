@@ -28,6 +28,9 @@ class Sample:
       reference: `(*args, **params) -> result`, the same computed by NumPy; a list of results for several.
       axes: names and sizes of axes that are in scope, outermost first. Arguments and results then have these axes in
         front, and the primitive is applied to what lies along them.
+      invariants: `(results, args) -> arrays`, for results that arguments do not determine wholly, such as eigenvectors,
+        of which each has any sign or phase: a list of what is determined, by NumPy from values in double precision.
+        Checks compare this in place of the results, and its derivatives in place of theirs.
     """
 
     args: Sequence[Any]
@@ -39,6 +42,7 @@ class Sample:
     vary: Callable[[Sequence[Any], int], Sequence[Any]] | None = None
     reference: Callable[..., Any] | None = None
     axes: Mapping[Any, int] = field(default_factory=dict)
+    invariants: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] | None = None
 
 
 SampleSource = Sample | Callable[[], Iterable[Sample]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from primax.core.avals import ShapedArray
 from primax.core.extended import ExtendedArray, physical
 from primax.extend.testing.case import Case, batched
 from primax.extend.testing.evaluation import tolerance
+from primax.extend.testing.invariants import difference_alone, require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
-from primax.extend.testing.values import difference
 from primax.interpreters import backend
 
 __all__ = ["Mapped", "check_batch", "check_batch_sizes", "choices", "said"]
@@ -134,7 +135,7 @@ def _check(case: Case, wheres: Sequence[Where], size: int) -> None:
     elements = [case.other_args(setting, k) for k in range(max(size, 1))]
     results = Mapped(setting.bind, elements, wheres, size, compiled=case.compiles, x64=setting.x64)
     kind = "batch" if case.has("batch") else "axis_batch"
-    loops: dict[tuple[int, ...], list[list[Any]]] = {}
+    loops: dict[tuple[int, ...], list[tuple[list[Any], list[Any]]]] = {}
     for where in wheres:
         how = said(len(setting.args), where, size)
         try:
@@ -144,13 +145,17 @@ def _check(case: Case, wheres: Sequence[Where], size: int) -> None:
         chosen = tuple(i for i, _ in where)
         if chosen not in loops:
             rows = [[each[i] if i in chosen else x for i, x in enumerate(setting.args)] for each in elements]
-            loops[chosen] = [setting.base(*row) for row in rows]
+            loops[chosen] = [(row, setting.base(*row)) for row in rows]
         for n, aval in enumerate(setting.out_avals):
             if isinstance(aval, ShapedArray):
-                want = np.stack([one[n] for one in loops[chosen]])[:size]
-                off = difference(outs[n], want, tolerance(case, want.dtype))
+                want = np.stack([one[n] for _, one in loops[chosen]])[:size]
+                off = difference_alone(case, outs[n], want, tolerance(case, want.dtype))
                 if off:
                     raise Failed(f"result {n}, {how}, is not what a loop gives: {off}", kind)
+        if case.sample.invariants is not None:
+            message = f"{{what}}, {how}, is not what a loop gives"
+            for k, (row, wants) in enumerate(loops[chosen][:size]):
+                require_same(case, [out[k] for out in outs], wants, row, partial(tolerance, case), message, kind)
 
 
 def check_batch(case: Case) -> None:

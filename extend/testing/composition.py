@@ -10,8 +10,9 @@ import numpy as np
 from primax.core.avals import get_aval
 from primax.core.host import host
 from primax.extend.testing.case import Case, Setting, batched, is_array_type
-from primax.extend.testing.derivatives import require_derivatives
+from primax.extend.testing.derivatives import dot_products, require_derivatives
 from primax.extend.testing.evaluation import require_lowering
+from primax.extend.testing.invariants import change_of_invariants
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference
@@ -30,6 +31,7 @@ class Compositions:
 
     def __init__(self, case: Case) -> None:
         setting = self.setting = case.double
+        self.undetermined = case.sample.invariants is not None
         self.dims: dict[str, list[Any]] = {}
         self.elements = [
             # What is no NumPy array is not mapped, and the same in every element.
@@ -69,8 +71,8 @@ class Compositions:
         n = len(args)
 
         def pushed(*xs: Any) -> list[Any]:
-            found = self.setting.push(xs[:n], xs[n:], self.setting.active)[1]
-            return [instantiate_zeros(t) for t in found]
+            outs, found = self.setting.push(xs[:n], xs[n:], self.setting.active)
+            return [*(outs if self.undetermined else []), *(instantiate_zeros(t) for t in found)]
 
         outs, self.dims["vmap_of_jvp"] = batched(
             pushed, _SIZE, [*args, *tangents], [*self.arg_dims, *[0] * len(tangents)]
@@ -83,14 +85,15 @@ class Compositions:
 
         def mapped(*xs: Any) -> list[Any]:
             outs, dims = batched(setting.bind, _SIZE, xs, self.arg_dims)
-            self.dims["jvp_of_vmap"] = [dims[i] for i in setting.smooth]
+            of_outs = dims if self.undetermined else []
+            self.dims["jvp_of_vmap"] = [*of_outs, *(dims[i] for i in setting.smooth)]
             return outs
 
         given: list[Any] = [Zero(get_aval(x).to_tangent_aval()) for x in args]
         for i, t in zip(setting.active, tangents, strict=True):
             given[i] = t
-        found = jvp_flat(mapped, args, given)[1]
-        return [found[i] for i in setting.smooth]
+        outs, found = jvp_flat(mapped, args, given)
+        return [*(outs if self.undetermined else []), *(found[i] for i in setting.smooth)]
 
     def vmap_of_grad(self, *values: Any) -> list[Any]:
         args, _, cotangents, *_ = self.split(values)
@@ -163,24 +166,42 @@ def _require_batch(case: Case, *, reverse: bool = False) -> None:
     case.require("batch", "axis_batch")
 
 
-def _looped_tangents(found: Compositions) -> list[Any]:
+def _compare_tangents(case: Case, found: Compositions, gots: list[Any], *kinds: str) -> None:
+    """The tangents are those of a loop, or change the sample's invariants at the same rate."""
     setting = found.setting
-    rows = [setting.forward_tangents(x, t) for x, t in zip(found.elements, found.tangents, strict=True)]
-    return [_column(rows, j) for j in range(len(setting.smooth))]
+    count = len(setting.out_avals)
+    rows = [setting.forward(*x, *t) for x, t in zip(found.elements, found.tangents, strict=True)]
+    if not found.undetermined:
+        wants = [_column([row[count:] for row in rows], j) for j in range(len(setting.smooth))]
+        _compare(case, gots, wants, "tangent", *kinds)
+        return
+    for k, (args, directions, want) in enumerate(zip(found.elements, found.tangents, rows, strict=True)):
+        rates = (
+            change_of_invariants(setting, values[:count], values[count:], args, directions, setting.active)
+            for values in ([got[k] for got in gots], want)
+        )
+        _compare(case, *rates, "the tangent of invariant", *kinds)
+
+
+def _require_pairing(pulled: Any, cotangents: Any, tangents: Any, directions: Any, *kinds: str) -> None:
+    """Cotangents of results that are not determined pair with the tangents of the same results."""
+    forward, backward, size = dot_products(tangents, pulled, cotangents, directions)
+    if not abs(forward - backward) <= 1e-9 * size:
+        raise Failed(f"expected <J'ct, t> = <ct, J t> = {forward:.8g}, got {backward:.8g}", *kinds)
 
 
 def check_vmap_of_jvp(case: Case) -> None:
     """Tangents mapped over all arguments are those of each element."""
     _require_batch(case)
     found, outs = _result(case, "vmap_of_jvp")
-    _compare(case, outs, _looped_tangents(found), "tangent", "jvp", "batch")
+    _compare_tangents(case, found, outs, "jvp", "batch")
 
 
 def check_jvp_of_vmap(case: Case) -> None:
     """Tangents of the mapped primitive are those of each element."""
     _require_batch(case)
     found, outs = _result(case, "jvp_of_vmap")
-    _compare(case, outs, _looped_tangents(found), "tangent", "batch", "jvp")
+    _compare_tangents(case, found, outs, "batch", "jvp")
 
 
 def check_vmap_of_grad(case: Case) -> None:
@@ -188,6 +209,12 @@ def check_vmap_of_grad(case: Case) -> None:
     _require_batch(case, reverse=True)
     found, outs = _result(case, "vmap_of_grad")
     setting = found.setting
+    if found.undetermined:
+        tangents = _result(case, "vmap_of_jvp")[1][len(setting.out_avals) :]
+        for k, (cotangents, directions) in enumerate(zip(found.cotangents, found.tangents, strict=True)):
+            pulled, pushed = ([x[k] for x in values] for values in (outs, tangents))
+            _require_pairing(pulled, cotangents, pushed, directions, "jvp", "transpose", "batch")
+        return
     rows = [setting.backward(*x, *ct) for x, ct in zip(found.elements, found.cotangents, strict=True)]
     wants = [_column(rows, j) for j in range(len(setting.active))]
     _compare(case, outs, wants, "cotangent", "jvp", "transpose", "batch")
@@ -201,4 +228,8 @@ def check_grad_of_jit(case: Case) -> None:
         raise NotRun("no active plugin has a primitive called jit")
     found, outs = _result(case, "grad_of_jit")
     setting: Setting = found.setting
+    if found.undetermined:
+        tangents = setting.forward_tangents(setting.args, setting.tangents)
+        _require_pairing(outs, setting.cotangents, tangents, setting.tangents, "jvp", "transpose")
+        return
     _compare(case, outs, setting.backward(*setting.args, *setting.cotangents), "cotangent", "jvp", "transpose")

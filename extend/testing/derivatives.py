@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,14 @@ import numpy as np
 from primax.core import config
 from primax.core.jaxpr import dce_jaxpr
 from primax.extend.testing.case import Case, Setting
+from primax.extend.testing.invariants import (
+    STEP,
+    change_of_invariants,
+    invariants,
+    require_same,
+    rounding,
+    second_change_of_invariants,
+)
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference, direction, epsilon, is_inexact, wide
@@ -86,23 +95,29 @@ def dot_products(
 
 
 def _compare_with_differences(
-    setting: Setting, tangents: Values, directions: Values, active: Sequence[int], said: str
+    setting: Setting, outs: Values, tangents: Values, directions: Values, active: Sequence[int], said: str
 ) -> None:
-    """Tangents are what central differences of the primitive itself give."""
-    outs = setting.base(*setting.args)
+    """Tangents, relative to results that were computed with them, are what differences of the primitive give."""
     chosen = _step([*(setting.args[i] for i in active), *(outs[i] for i in setting.smooth)])
     if chosen is None:
         return
     step, rtol = chosen
-    above, below = (setting.base(*setting.moved(directions, h, active)) for h in (step, -step))
-    slopes = central_differences([above[i] for i in setting.smooth], [below[i] for i in setting.smooth], step)
-    for i, tangent, slope in zip(setting.smooth, tangents, slopes, strict=True):
-        rtol = max(rtol, setting.case.sample.rtol or 0.0)
-        off = difference(tangent, slope.astype(outs[i].dtype), rtol, _noise(outs[i], step))
+    rtol = max(rtol, setting.case.sample.rtol or 0.0)
+    moved = [setting.moved(directions, h, active) for h in (step, -step)]
+    above, below = (setting.base(*args) for args in moved)
+    if setting.case.sample.invariants is None:
+        which, noises = [f"result {i}" for i in setting.smooth], [_noise(outs[i], step) for i in setting.smooth]
+        above, below = ([results[i] for i in setting.smooth] for results in (above, below))
+    else:
+        above, below = (invariants(setting.case, *pair) for pair in zip((above, below), moved, strict=True))
+        tangents = change_of_invariants(setting, outs, tangents, setting.args, directions, active)
+        which = [f"invariant {i}" for i in range(len(above))]
+        noises = [rounding(setting) / step] * len(which)
+    slopes = central_differences(above, below, step)
+    for what, noise, tangent, slope in zip(which, noises, tangents, slopes, strict=True):
+        off = difference(tangent, slope.astype(np.asarray(tangent).dtype), rtol, noise)
         if off:
-            raise Failed(
-                f"the tangent of result {i}{said}, {where(setting)}, is not what differences give: {off}", "jvp"
-            )
+            raise Failed(f"the tangent of {what}{said}, {where(setting)}, is not what differences give: {off}", "jvp")
 
 
 def check_jvp(case: Case) -> None:
@@ -114,12 +129,15 @@ def check_jvp(case: Case) -> None:
 def _check_tangents(setting: Setting) -> None:
     found = setting.forward(*setting.args, *setting.tangents)
     count = len(setting.out_avals)
-    for i, (got, want) in enumerate(zip(found[:count], setting.base(*setting.args), strict=True)):
-        off = difference(got, want, max(_slack(want), setting.case.sample.rtol or 0.0))
-        if off:
-            raise Failed(f"the primal result {i} of the jvp rule is not that of the primitive: {off}", "jvp")
+    wants = setting.base(*setting.args)
+    message = "the primal {what} of the jvp rule is not that of the primitive"
+    require_same(setting.case, found[:count], wants, setting.args, partial(_primal_slack, setting), message, "jvp")
     said = " with all inexact arguments active" if len(setting.active) > 1 else ""
-    _compare_with_differences(setting, found[count:], setting.tangents, setting.active, said)
+    _compare_with_differences(setting, found[:count], found[count:], setting.tangents, setting.active, said)
+
+
+def _primal_slack(setting: Setting, dtype: Any) -> float:
+    return max(_slack(np.zeros((), dtype)), setting.case.sample.rtol or 0.0)
 
 
 def _slack(x: Any) -> float:
@@ -167,7 +185,8 @@ def check_active_arguments(case: Case) -> None:
     def pushed(subset: tuple[int, ...]) -> Any:
         def run(*values: Any) -> list[Any]:
             given = dict(zip(setting.active, values[count:], strict=True))
-            return setting.push(values[:count], [given[i] for i in subset], subset)[1]
+            outs, tangents = setting.push(values[:count], [given[i] for i in subset], subset)
+            return [*outs, *tangents]
 
         return run
 
@@ -176,10 +195,11 @@ def check_active_arguments(case: Case) -> None:
     for subset in subsets:
         said = f" with argument{'s' if len(subset) > 1 else ''} {', '.join(map(str, subset))} alone active"
         try:
-            tangents = parts[subset]
+            found = parts[subset]
         except Exception as error:
             raise Failed(f"the jvp rule fails{said}: {type(error).__name__}: {error}", "jvp") from error
-        _compare_with_differences(setting, tangents, [directions[i] for i in subset], subset, said)
+        outs, tangents = found[: len(setting.out_avals)], found[len(setting.out_avals) :]
+        _compare_with_differences(setting, outs, tangents, [directions[i] for i in subset], subset, said)
 
 
 def check_symbolic_zeros(case: Case) -> None:
@@ -342,9 +362,34 @@ def _check_parts_of_transpose(setting: Setting) -> None:
         _require_dot_product(setting, found, cts, directions, kept, said)
 
 
-def _only(kept: Sequence[int], positions: Sequence[int], values: Values) -> list[Any]:
-    """The values, with zeros for those at other positions than the kept ones."""
-    return [x if i in kept else np.zeros_like(x) for i, x in zip(positions, values, strict=True)]
+def _compare_with_differences_of_tangents(setting: Setting, seconds: Values, again: Values) -> None:
+    """Second derivatives, along the tangents and `again`, are what differences of first derivatives give."""
+    chosen = _step([*setting.args, *seconds])
+    if chosen is None:
+        return
+    step, rtol = chosen
+    undetermined = setting.case.sample.invariants is not None
+    step = max(step, 1e-4) if undetermined else step  # rounding is divided by another step too
+    count, active = len(setting.out_avals), setting.active
+    moved = [setting.moved(again, h) for h in (step, -step)]
+    found = [setting.forward(*args, *setting.tangents) for args in moved]
+    firsts = [values[count:] for values in found]
+    which = [f"result {i}" for i in setting.smooth]
+    noises = [_noise(first, step) for first in firsts[0]]
+    if undetermined:
+        firsts = [
+            change_of_invariants(setting, values[:count], values[count:], args, setting.tangents, active)
+            for values, args in zip(found, moved, strict=True)
+        ]
+        which = [f"invariant {i}" for i in range(len(firsts[0]))]
+        seconds = second_change_of_invariants(setting, seconds, setting.tangents, again)
+        noises = [rounding(setting) / (STEP * step)] * len(which)
+    slopes = central_differences(*firsts, step)
+    for what, noise, got, slope in zip(which, noises, seconds, slopes, strict=True):
+        slack = max(rtol, setting.case.sample.rtol or 0.0)
+        off = difference(got, slope.astype(np.asarray(got).dtype), slack, noise)
+        if off:
+            raise Failed(f"the second derivative of {what} is not what differences of tangents give: {off}", "jvp")
 
 
 def check_second_derivatives(case: Case) -> None:
@@ -381,17 +426,7 @@ def check_second_derivatives(case: Case) -> None:
     args = [*setting.args, *setting.tangents, *again, *setting.cotangents]
     parts = Parts(functions, args, compiled=case.compiles, x64=setting.x64)
     seconds = parts["forward"]
-    chosen = _step([*setting.args, *seconds])
-    if chosen is not None:
-        step, rtol = chosen
-        above, below = (setting.forward_tangents(setting.moved(again, h), setting.tangents) for h in (step, -step))
-        slopes = central_differences(above, below, step)
-        for i, first, got, slope in zip(setting.smooth, above, seconds, slopes, strict=True):
-            off = difference(got, slope.astype(got.dtype), max(rtol, case.sample.rtol or 0.0), _noise(first, step))
-            if off:
-                raise Failed(
-                    f"the second derivative of result {i} is not what differences of tangents give: {off}", "jvp"
-                )
+    _compare_with_differences_of_tangents(setting, seconds, again)
     if "reverse" in functions:
         pushed, pulled, size = dot_products(seconds, parts["reverse"], setting.cotangents, again)
         slack = max(map(_slack, [*seconds, *setting.cotangents]))

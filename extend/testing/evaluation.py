@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from primax.core.extended import physical
 from primax.core.rules import rule_tables
 from primax.core.trace import set_current_trace
 from primax.extend.testing.case import Case, Setting, is_array_type
+from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import default_rtol, difference
@@ -112,7 +114,7 @@ def check_lowering(case: Case) -> None:
     outs = _compiled(native)
     require_types(outs, native.out_avals, "the lowering", "lowering")
     if case.has("impl"):
-        compare(case, eager(native), outs, "the impl rule", "the lowering", "lowering", "impl")
+        _compare(native, eager(native), outs, "the impl rule", "the lowering")
 
 
 def _compiled(setting: Setting) -> list[Any]:
@@ -121,19 +123,11 @@ def _compiled(setting: Setting) -> list[Any]:
     return Program(setting.bind, setting.args, x64=setting.x64)(*setting.args)  # which says why it does not compile
 
 
-def compare(case: Case, wants: Values, gots: Values, wanted: str, who: str, *kinds: str) -> None:
-    """Two ways of computing the results agree.
-
-    Raises:
-      Failed: they do not.
-    """
-    for i, (want, got) in enumerate(zip(wants, gots, strict=True)):
-        if not isinstance(want, np.ndarray | np.generic | Array):
-            continue
-        want = np.asarray(physical(want))
-        off = difference(got, want, tolerance(case, want.dtype))
-        if off:
-            raise Failed(f"result {i} of {who} is not that of {wanted}: {off}", *kinds)
+def _compare(setting: Setting, wants: Values, gots: Values, wanted: str, who: str) -> None:
+    """Two ways of computing the results agree."""
+    case = setting.case
+    message = f"{{what}} of {who} is not that of {wanted}"
+    require_same(case, gots, wants, setting.args, partial(tolerance, case), message, "lowering", "impl")
 
 
 def check_reference(case: Case) -> None:
@@ -145,7 +139,7 @@ def check_reference(case: Case) -> None:
     wants = reference(*native.args, **case.sample.params)
     wants = list(wants) if case.primitive.multiple_results else [wants]
     wants = [np.asarray(x, aval.dtype) for x, aval in zip(wants, native.out_avals, strict=True)]
-    compare(case, wants, native.base(*native.args), "the reference", "the primitive", "lowering", "impl")
+    _compare(native, wants, native.base(*native.args), "the reference", "the primitive")
 
 
 def check_determinism(case: Case) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from primax.core.check import check_jaxpr
 from primax.core.jaxpr import ClosedJaxpr, dce_jaxpr, eval_jaxpr
 from primax.extend.testing.case import Case, is_array_type
 from primax.extend.testing.evaluation import tolerance
+from primax.extend.testing.invariants import difference_alone, require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
-from primax.extend.testing.values import difference
 from primax.interpreters.partial_eval import partial_eval_jaxpr
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -34,30 +35,33 @@ def _program(case: Case, kind: str) -> ClosedJaxpr:
         return trace_to_jaxpr(native.bind, native.avals)
 
 
-def _compare(case: Case, got: Any, want: Any, i: int, how: str, kind: str) -> None:
-    if is_array_type(case.native.out_avals[i]):
-        off = difference(got, want, tolerance(case, np.asarray(want).dtype))
-        if off:
-            raise Failed(f"result {i} is another one {how}: {off}", kind)
-
-
 def check_dce(case: Case) -> None:
     """A program of which one result is wanted gives it still, without the rest."""
     closed = _program(case, "dce")
     native = case.native
     count = len(native.out_avals)
 
-    def alone(i: int) -> Any:
-        trimmed, used = dce_jaxpr(closed.jaxpr, [j == i for j in range(count)])
+    def part(wanted: Sequence[int]) -> Any:
+        trimmed, used = dce_jaxpr(closed.jaxpr, [j in wanted for j in range(count)])
         check_jaxpr(trimmed)
         return lambda *xs: eval_jaxpr(trimmed, closed.consts, *[x for x, u in zip(xs, used, strict=True) if u])
 
     with config.enable_x64(native.x64):
-        functions = {i: alone(i) for i in range(min(count, 3))}
+        functions: dict[Any, Any] = {i: part([i]) for i in range(min(count, 3))}
+        if case.sample.invariants is not None:
+            functions["all"] = part(range(count))
     parts = Parts(functions, native.args, compiled=case.compiles, x64=native.x64)
     wants = native.base(*native.args)
-    for i in functions:
-        _compare(case, parts[i][0], wants[i], i, "if it alone is wanted", "dce")
+    for i in range(min(count, 3)):
+        if not is_array_type(native.out_avals[i]):
+            continue
+        got, want = parts[i][0], np.asarray(wants[i])
+        off = difference_alone(case, got, want, tolerance(case, want.dtype))
+        if off:
+            raise Failed(f"result {i} is another one if it alone is wanted: {off}", "dce")
+    if "all" in functions:
+        message = "{what} is another one if all results are wanted"
+        require_same(case, parts["all"], wants, native.args, partial(tolerance, case), message, "dce")
 
 
 def check_partial_eval(case: Case) -> None:
@@ -70,8 +74,8 @@ def check_partial_eval(case: Case) -> None:
     parts = Parts(functions, native.args, compiled=case.compiles, x64=native.x64)
     wants = native.base(*native.args)
     for unknown in functions:
-        for i, (got, want) in enumerate(zip(parts[unknown], wants, strict=True)):
-            _compare(case, got, want, i, f"if argument {unknown} is unknown", "partial_eval_jaxpr")
+        message = f"{{what}} is another one if argument {unknown} is unknown"
+        require_same(case, parts[unknown], wants, native.args, partial(tolerance, case), message, "partial_eval_jaxpr")
 
 
 def _in_two_parts(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> Any:

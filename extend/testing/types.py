@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from primax.core.avals import ShapedArray, get_aval
 from primax.core.errors import JaxprTypeError, RuleError
 from primax.extend.testing.case import Case, Setting, is_array_type
 from primax.extend.testing.evaluation import eager, require_types, tolerance
+from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference, is_inexact, largest, wide
@@ -101,14 +103,9 @@ def _check_variants(case: Case, variants: Sequence[tuple[str, list[Any]]], x64: 
         if case.has("impl"):
             outs = eager(setting)
             require_types(outs, setting.out_avals, f"the impl rule for {name}", "impl")
-            for i, (want, got) in enumerate(zip(outs, found[name], strict=True)):
-                if not is_array_type(setting.out_avals[i]):
-                    continue
-                off = difference(got, np.asarray(want), tolerance(case, got.dtype))
-                if off:
-                    raise Failed(
-                        f"result {i} for {name}: the lowering is not as the impl rule: {off}", "lowering", "impl"
-                    )
+            message = f"{{what}} for {name}: the lowering is not as the impl rule"
+            close = partial(tolerance, case)
+            require_same(case, found[name], outs, setting.args, close, message, "lowering", "impl")
     return found
 
 
@@ -137,7 +134,7 @@ def check_dtypes(case: Case) -> None:
         for name, got in found.items():
             kin = name in (("complex64",) if want_name == "complex128" else ("bfloat16", "float16", "float32"))
             if want is not None and kin:
-                _compare_dtypes(case, name, got, want)
+                _compare_dtypes(case, name, got, want, dict(variants)[name])
 
 
 def _rounded(x: Any) -> Any:
@@ -178,8 +175,13 @@ def _converted(args: Sequence[Any], which: Sequence[bool], dtype: Any) -> list[A
     return [x.astype(dtype) if c else x for x, c in zip(args, which, strict=True)]
 
 
-def _compare_dtypes(case: Case, name: str, gots: list[Any], wants: list[Any]) -> None:
+def _compare_dtypes(case: Case, name: str, gots: list[Any], wants: list[Any], args: list[Any]) -> None:
     """Results in a narrow dtype against those in double precision."""
+    if case.sample.invariants is not None:
+        narrow = [want.astype(got.dtype) for got, want in zip(gots, wants, strict=True)]
+        message = f"{{what}} for {name} is not that in double precision"
+        require_same(case, gots, narrow, args, lambda dtype: 8 * tolerance(case, dtype), message, "lowering", "impl")
+        return
     for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
         if got.shape != want.shape:
             raise Failed(f"result {i} for {name}: expected shape {want.shape}, got {got.shape}", *_RULES)

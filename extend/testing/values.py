@@ -18,6 +18,7 @@ __all__ = [
     "epsilon",
     "is_inexact",
     "largest",
+    "type_difference",
     "varied",
     "wide",
 ]
@@ -91,10 +92,9 @@ def difference(got: Any, want: Any, rtol: float | None = None, noise: float = 0.
       noise: how far apart they may be besides.
     """
     got, want = np.asarray(got), np.asarray(want)
-    if got.shape != want.shape:
-        return f"expected shape {want.shape}, got {got.shape}"
-    if got.dtype != want.dtype:
-        return f"expected dtype {want.dtype}, got {got.dtype}"
+    off_in_type = type_difference(got, want)
+    if off_in_type:
+        return off_in_type
     if want.dtype == dtypes.float0 or not want.size:
         return ""
     a, b = wide(got), wide(want)
@@ -110,6 +110,15 @@ def difference(got: Any, want: Any, rtol: float | None = None, noise: float = 0.
     where = tuple(int(i) for i in np.argwhere(off)[0])
     place = f" at {list(where)} ({int(off.sum())} of {off.size} elements differ)" if want.ndim else ""
     return f"expected {_shown(want[where])}, got {_shown(got[where])}{place}"
+
+
+def type_difference(got: Any, want: Any) -> str:
+    """How two arrays differ in shape or dtype, in words; empty if they do not."""
+    if got.shape != want.shape:
+        return f"expected shape {want.shape}, got {got.shape}"
+    if got.dtype != want.dtype:
+        return f"expected dtype {want.dtype}, got {got.dtype}"
+    return ""
 
 
 def _shown(x: Any) -> str:

@@ -13,6 +13,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, structural
 from primax.plugins.indexing.taking import take_along
+from primax.plugins.linalg.invariants import of_eig, of_hessenberg, of_schur
 from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call, letter, unless_failed
 from primax.plugins.linalg.matrices import (
     adjoint,
@@ -302,6 +303,7 @@ def _eig_samples() -> list[core.Sample]:
             {**dict(zip(_FLAGS, flags, strict=True)), "implementation": None},
             name,
             vary=vary_diagonal,
+            invariants=of_eig,
         )
         for name, shape, dtype, flags in made
     ]
@@ -314,7 +316,7 @@ def _schur_samples() -> list[core.Sample]:
             [dominant(shape, dtype, int(vectors))],
             {"compute_schur_vectors": vectors, "sort_eig_vals": False, "select_callable": None},
             vary=vary_diagonal,
-            skip={"dtypes": "complex Schur vectors are determined but for phases, which rounding decides on"},
+            invariants=of_schur,
         )
         for shape, dtype, vectors in made
     ]
@@ -322,7 +324,9 @@ def _schur_samples() -> list[core.Sample]:
 
 def _hessenberg_samples() -> list[core.Sample]:
     made = ((3, 3), np.float32), ((2, 3, 3), np.complex64)
-    return [core.Sample([dominant(shape, dtype)], vary=vary_diagonal) for shape, dtype in made]
+    return [
+        core.Sample([dominant(shape, dtype)], vary=vary_diagonal, invariants=of_hessenberg) for shape, dtype in made
+    ]
 
 
 RULES = {

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
+from primax.plugins.linalg.invariants import of_pivoted_reflections, of_reflections, reflected
 from primax.plugins.linalg.lapack import ir_empty, lapack_call
 from primax.plugins.linalg.matrices import front_batch, require_matrix
 from primax.plugins.linalg.sampling import dominant, vary_diagonal, vary_scale
@@ -190,32 +191,27 @@ def _ormqr_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: Any, c: Any, *,
     return lapack_call("ormqr", aval.shape[:-2], operands, [aval], attributes, {2: 0})
 
 
-def _reflected(a: Any, taus: Any) -> Any:
-    """The square orthogonal matrices, by NumPy."""
-    m = a.shape[-2]
-    q = np.broadcast_to(np.eye(m), (*a.shape[:-2], m, m))
-    for i in range(taus.shape[-1]):
-        v = np.where(np.arange(m) < i, 0, a[..., i])
-        v[..., i] = 1
-        q = q - taus[..., i, None, None] * (q @ v[..., None]) * v[..., None, :].conj()
-    return q
-
-
 def _multiplied(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
-    q = _reflected(a, taus)
+    q = reflected(a, taus)
     q = q.swapaxes(-1, -2).conj() if transpose else q
     return q @ c if left else c @ q
 
 
 def _geqrf_samples() -> list[core.Sample]:
     shapes = (((3, 3), np.float32), ((2, 3, 2), np.float32), ((2, 3), np.complex64))
-    return [core.Sample([dominant(shape, dtype)], vary=vary_diagonal) for shape, dtype in shapes]
+    return [
+        core.Sample([dominant(shape, dtype)], vary=vary_diagonal, invariants=of_reflections) for shape, dtype in shapes
+    ]
 
 
 def _geqp3_samples() -> list[core.Sample]:
     shapes = (((3, 3), np.float32, [0, 0, 0]), ((3, 2), np.complex64, [0, 1]))
     return [
-        core.Sample([dominant(shape, dtype), np.int32(first)], vary=lambda args, k: [args[0] * (1 + k / 16), args[1]])
+        core.Sample(
+            [dominant(shape, dtype), np.int32(first)],
+            vary=lambda args, k: [args[0] * (1 + k / 16), args[1]],
+            invariants=of_pivoted_reflections,
+        )
         for shape, dtype, first in shapes
     ]
 
@@ -228,7 +224,7 @@ def _reflections() -> list[tuple[Any, Any]]:
 def _householder_product_samples() -> list[core.Sample]:
     return [
         core.Sample(
-            given, vary=vary_scale, reference=lambda a, taus: _reflected(a, taus)[..., : a.shape[-1]].astype(a.dtype)
+            given, vary=vary_scale, reference=lambda a, taus: reflected(a, taus)[..., : a.shape[-1]].astype(a.dtype)
         )
         for given in _reflections()
     ]

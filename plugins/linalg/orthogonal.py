@@ -11,6 +11,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product_p
+from primax.plugins.linalg.invariants import of_qr
 from primax.plugins.linalg.matrices import (
     adjoint,
     as_complex,
@@ -161,6 +162,7 @@ def _samples() -> list[core.Sample]:
             {"pivoting": pivoting, "full_matrices": full, "use_magma": None},
             name,
             vary=vary_diagonal,
+            invariants=of_qr,
         )
         for name, shape, dtype, pivoting, full in made
     ]

@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, comparison, structural
+from primax.plugins.linalg.invariants import of_svd
 from primax.plugins.linalg.lapack import ir_empty, ir_eye, ir_picked, lapack_call, letter, unless_failed
 from primax.plugins.linalg.matrices import (
     adjoint,
@@ -29,7 +30,6 @@ from primax.plugins.linalg.matrices import (
     scaled,
 )
 from primax.plugins.linalg.sampling import dominant, vary_diagonal
-from primax.plugins.linalg.symmetric import PHASES
 
 __all__ = ["RULES", "SvdAlgorithm", "svd", "svd_p"]
 
@@ -236,7 +236,7 @@ def _samples() -> list[core.Sample]:
             {"compute_uv": vectors, "full_matrices": full, "subset_by_index": subset, "algorithm": None},
             name,
             vary=vary_diagonal,
-            skip=PHASES if vectors else {},
+            invariants=of_svd,
         )
         for name, shape, vectors, full, subset in made
     ]

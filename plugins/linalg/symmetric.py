@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic
+from primax.plugins.linalg.invariants import of_eigh, of_tridiagonal
 from primax.plugins.linalg.lapack import flag, ir_empty, ir_picked, lapack_call, letter, unless_failed
 from primax.plugins.linalg.matrices import (
     adjoint,
@@ -31,7 +32,7 @@ from primax.plugins.linalg.matrices import (
 from primax.plugins.linalg.positive import symmetrize
 from primax.plugins.linalg.sampling import positive, vary_diagonal
 
-__all__ = ["EighImplementation", "PHASES", "RULES", "eigh", "eigh_p", "tridiagonal", "tridiagonal_p"]
+__all__ = ["EighImplementation", "RULES", "eigh", "eigh_p", "tridiagonal", "tridiagonal_p"]
 
 eigh_p = core.Primitive("eigh", multiple_results=True)
 tridiagonal_p = core.Primitive("tridiagonal", multiple_results=True)
@@ -188,11 +189,6 @@ def _tridiagonal_cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any, *, lower: b
     return unless_failed(info, batch, list(zip(outs, ctx.avals_out, strict=True)))
 
 
-PHASES = {
-    "complex_derivatives": "LAPACK makes another number of each eigenvector real than derivatives assume",
-}
-
-
 def _eigh_samples() -> list[core.Sample]:
     made: list[tuple[str, tuple[int, ...], bool, Any]] = [
         ("lower", (3, 3), True, None),
@@ -205,7 +201,7 @@ def _eigh_samples() -> list[core.Sample]:
             {"lower": lower, "sort_eigenvalues": True, "subset_by_index": subset, "algorithm": None},
             name,
             vary=vary_diagonal,
-            skip=PHASES,
+            invariants=of_eigh,
         )
         for name, shape, lower, subset in made
     ]
@@ -213,7 +209,10 @@ def _eigh_samples() -> list[core.Sample]:
 
 def _tridiagonal_samples() -> list[core.Sample]:
     made = ((3, 3), np.float32, True), ((2, 3, 3), np.float32, False), ((3, 3), np.complex64, True)
-    return [core.Sample([positive(shape, dtype)], {"lower": lower}, vary=vary_diagonal) for shape, dtype, lower in made]
+    return [
+        core.Sample([positive(shape, dtype)], {"lower": lower}, vary=vary_diagonal, invariants=of_tridiagonal)
+        for shape, dtype, lower in made
+    ]
 
 
 RULES = {

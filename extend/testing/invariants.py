@@ -1,0 +1,170 @@
+"""Comparing results by what they determine: by themselves, or by the invariants that a sample declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core.array import Array
+from primax.core.extended import physical
+from primax.extend.testing.case import Case, Setting
+from primax.extend.testing.report import Failed
+from primax.extend.testing.values import difference, epsilon, is_inexact, type_difference, wide
+
+__all__ = [
+    "STEP",
+    "change_of_invariants",
+    "difference_alone",
+    "differences",
+    "invariants",
+    "require_same",
+    "rounding",
+    "second_change_of_invariants",
+]
+
+Values = Sequence[Any]
+
+STEP = 2.0**-10  # of differences that rates of change are computed by
+_ARRAYS = (Array, np.ndarray, np.generic)
+
+
+def invariants(case: Case, results: Values, args: Values) -> list[Any]:
+    """What the sample says that results determine, in double precision.
+
+    Raises:
+      Failed: the sample's function raises, or does not return a list.
+    """
+    assert case.sample.invariants is not None
+    try:
+        with np.errstate(all="ignore"):
+            found = case.sample.invariants(_widened(results), _widened(args))
+    except Exception as error:
+        raise Failed(f"the sample's invariants cannot be computed: {type(error).__name__}: {error}") from error
+    if not isinstance(found, list | tuple):
+        raise Failed(f"the sample's invariants must be a list of arrays, got {type(found).__name__}")
+    return [wide(x) if is_inexact(x) else np.asarray(x, np.float64) for x in found]
+
+
+def _widened(values: Values) -> list[Any]:
+    return [wide(x) if isinstance(x, _ARRAYS) else x for x in values]
+
+
+def differences(
+    case: Case, gots: Values, wants: Values, args: Values, rtol: Callable[[Any], float]
+) -> Iterator[tuple[str, str]]:
+    """Where results differ in type, or in what they determine: which result or invariant, and how, in words.
+
+    Args:
+      case: the sample.
+      gots, wants: the results, computed in two ways.
+      args: the arguments that they are the results of.
+      rtol: from a dtype to how far apart its values may be.
+    """
+    if case.sample.invariants is None:
+        for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
+            if isinstance(physical(want), _ARRAYS):
+                want = np.asarray(physical(want))
+                off = difference(physical(got), want, rtol(want.dtype))
+                if off:
+                    yield f"result {i}", off
+        return
+    gots, wants = ([np.asarray(x) for x in values] for values in (gots, wants))
+    for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
+        off = type_difference(got, want)
+        if off:
+            yield f"result {i}", off
+            return
+    coarsest = max([x for x in wants if is_inexact(x)], key=epsilon, default=None)
+    slack = 0.0 if coarsest is None else rtol(coarsest.dtype)
+    pairs = zip(invariants(case, gots, args), invariants(case, wants, args), strict=True)
+    for i, (got, want) in enumerate(pairs):
+        off = difference(got, want, slack)
+        if off:
+            yield f"invariant {i}", off
+
+
+def difference_alone(case: Case, got: Any, want: Any, rtol: float) -> str:
+    """How a result differs from what it should be, in words; only in type if other results are needed to tell."""
+    return difference(got, want, rtol) if case.sample.invariants is None else type_difference(got, want)
+
+
+def require_same(
+    case: Case,
+    gots: Values,
+    wants: Values,
+    args: Values,
+    rtol: Callable[[Any], float],
+    message: str,
+    *kinds: str,
+) -> None:
+    """Two ways of computing the results agree.
+
+    Args:
+      case, gots, wants, args, rtol: as of `differences`.
+      message: what is said if they do not, of `{what}`, the result or invariant.
+      kinds: the kinds of rules to look at.
+
+    Raises:
+      Failed: they do not.
+    """
+    for what, off in differences(case, gots, wants, args, rtol):
+        raise Failed(f"{message.format(what=what)}: {off}", *kinds)
+
+
+def rounding(setting: Setting) -> float:
+    """How far rounding may move invariants; the largest decides for all, as some are zeros that others cancel to."""
+    sizes = [np.abs(x).max() for x in invariants(setting.case, setting.base(*setting.args), setting.args) if x.size]
+    return 100 * epsilon(1.0) * float(max(sizes, default=0.0))
+
+
+def change_of_invariants(
+    setting: Setting, results: Values, tangents: Values, args: Values, directions: Values, active: Sequence[int]
+) -> list[Any]:
+    """How fast invariants change where results change at the rate of their tangents, and arguments as given.
+
+    Tangents of what is not determined depend on how it was chosen; these rates do not.
+    """
+
+    def at(step: float) -> list[Any]:
+        moved = _moved(results, [step * wide(t) for t in tangents], setting.smooth)
+        return invariants(setting.case, moved, _moved(args, [step * wide(t) for t in directions], active))
+
+    return _derivative(at)
+
+
+def second_change_of_invariants(setting: Setting, seconds: Values, directions: Values, again: Values) -> list[Any]:
+    """The second derivative of invariants at the arguments along two directions.
+
+    Args:
+      setting: the primitive at its arguments.
+      seconds: the second derivatives of those results that have tangents.
+      directions, again: for each active argument, the directions.
+    """
+    count = len(setting.out_avals)
+    found = setting.forward(*setting.args, *directions)
+    results, one = found[:count], found[count:]
+    two = setting.forward_tangents(setting.args, again)
+
+    def at(s: float, t: float) -> list[Any]:
+        changes = [s * wide(a) + t * wide(b) + s * t * wide(c) for a, b, c in zip(one, two, seconds, strict=True)]
+        moves = [s * wide(a) + t * wide(b) for a, b in zip(directions, again, strict=True)]
+        moved = _moved(setting.args, moves, setting.active)
+        return invariants(setting.case, _moved(results, changes, setting.smooth), moved)
+
+    return _derivative(lambda t: _derivative(lambda s: at(s, t)))
+
+
+def _moved(values: Values, changes: Values, positions: Sequence[int]) -> list[Any]:
+    moved = list(values)
+    for i, change in zip(positions, changes, strict=True):
+        moved[i] = wide(moved[i]) + change
+    return moved
+
+
+def _derivative(at: Callable[[float], list[Any]]) -> list[Any]:
+    """The derivative of arrays at 0 by differences, which are exact for polynomials of degree 4."""
+    h = STEP
+    values = zip(at(h), at(-h), at(2 * h), at(-2 * h), strict=True)
+    return [(8 * (a - b) - (c - d)) / (12 * h) for a, b, c, d in values]
