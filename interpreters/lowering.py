@@ -520,7 +520,7 @@ def _donation_attributes(
 
 
 def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
-    """The lowering rule of an elementwise operation of that name; scalars are broadcast against arrays.
+    """The lowering rule of an elementwise operation of that name; scalars and axes of length 1 are repeated.
 
     Args:
       op_name: the operation, such as `stablehlo.add`.
@@ -530,10 +530,9 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
     def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> Any:
         aval = ctx.avals_out[0]
         operands = list(args)
-        if aval.shape:
-            for i, a in enumerate(ctx.avals_in):
-                if not a.shape:
-                    operands[i] = broadcast_scalar(args[i], ShapedArray(aval.shape, a.dtype))
+        for i, a in enumerate(ctx.avals_in):
+            if a.shape != aval.shape:
+                operands[i] = _repeat(args[i], range(len(a.shape)), ShapedArray(aval.shape, a.dtype))
         made = {name: make() for name, make in attributes.items()} or None
         result = cached_ir_type(ctx.module_context.shared, aval)
         return _jaxlib.ir.Operation.create(op_name, [result], operands, made).results
@@ -544,6 +543,11 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
 
 def broadcast_scalar(x: Any, aval: Any) -> Any:
     """A rank-0 IR value, repeated to a shape."""
+    return _repeat(x, (), aval)
+
+
+def _repeat(x: Any, axes: Sequence[int], aval: Any) -> Any:
+    """An IR value, repeated to a type, in which `axes` are its own."""
     create = _jaxlib.ir.Operation.create
-    none = {"broadcast_dimensions": _jaxlib.ir.DenseI64ArrayAttr.get([])}
-    return create("stablehlo.broadcast_in_dim", [aval_to_ir_type(aval)], [x], none).results[0]
+    dims = {"broadcast_dimensions": _jaxlib.ir.DenseI64ArrayAttr.get(list(axes))}
+    return create("stablehlo.broadcast_in_dim", [aval_to_ir_type(aval)], [x], dims).results[0]

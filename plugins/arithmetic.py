@@ -23,12 +23,12 @@ from primax.plugins.elementwise import (
     elementwise_abstract_eval,
     ir_full,
     like,
+    repeat,
     row,
 )
 from primax.plugins.rounding import RoundingMethod, round_p
 from primax.plugins.sampling import samples
 from primax.plugins.structural import (
-    broadcast_in_dim,
     convert_element_type,
     select_n_p,
     unbroadcast,
@@ -99,22 +99,25 @@ sub_p = core.Primitive("sub")
 
 
 def add(x: Any, y: Any) -> Any:
-    """Elementwise x + y, for numbers of one dtype and one shape.
+    """Elementwise x + y, for numbers of one dtype.
 
     Args:
       x: an array.
-      y: an array of the same dtype, and of the same shape unless one of the two is of rank 0.
+      y: an array of the same dtype. One of the two may be of rank 0; else they have one rank, and their shapes are
+        one but for axes of length 1, which are repeated.
 
     Returns:
-      An array of that dtype, and of the shape of the one that has one.
+      An array of that dtype, and of the joint shape.
 
     Raises:
-      TypeError: the dtypes or the shapes differ, or are not of numbers.
+      TypeError: the dtypes differ or are not of numbers, or the shapes do not fit.
 
     >>> import primax as px
     >>> import numpy as np
     >>> px.lax.add(np.float32([1, 2]), np.float32(0.5))
     Array([1.5, 2.5], dtype=float32)
+    >>> px.lax.add(np.float32([[1], [2]]), np.float32([[10, 20]])).tolist()
+    [[11.0, 21.0], [12.0, 22.0]]
     """
     return add_p.bind(x, y)
 
@@ -125,17 +128,17 @@ def add_any(x: Any, y: Any) -> Any:
 
 
 def sub(x: Any, y: Any) -> Any:
-    """Elementwise x - y, for numbers of one dtype and one shape."""
+    """Elementwise x - y, for numbers of one dtype and of shapes as in `add`."""
     return sub_p.bind(x, y)
 
 
 def mul(x: Any, y: Any) -> Any:
-    """Elementwise x * y, for numbers of one dtype and one shape."""
+    """Elementwise x * y, for numbers of one dtype and of shapes as in `add`."""
     return mul_p.bind(x, y)
 
 
 def div(x: Any, y: Any) -> Any:
-    """Elementwise x / y, for numbers of one dtype and one shape; integers are rounded towards zero."""
+    """Elementwise x / y, for numbers of one dtype and of shapes as in `add`; integers are rounded towards zero."""
     return div_p.bind(x, y)
 
 
@@ -180,7 +183,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 
 
 def mulhi(x: Any, y: Any) -> Any:
-    """Elementwise upper half of the bits of x * y, for integers of one dtype and one shape."""
+    """Elementwise upper half of the bits of x * y, for integers of one dtype and of shapes as in `add`."""
     return mulhi_p.bind(x, y)
 
 
@@ -252,9 +255,8 @@ def integer_pow(x: Any, y: int) -> Any:
 
 
 def _spread(t: Any, out: Any) -> Any:
-    """A tangent of a result: that of a scalar operand is repeated to the shape of the result."""
-    shape = core.get_aval(out).shape
-    return t if core.get_aval(t).shape == shape else broadcast_in_dim(t, shape, ())
+    """The tangent of an operand as one of the result."""
+    return repeat(t, core.get_aval(out).shape)
 
 
 def _sum_jvp(primitive: core.Primitive) -> Any:
@@ -467,34 +469,25 @@ def _sign_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
     return mlir.ir.Operation.create("stablehlo.sign", [x.type], [x]).results
 
 
-def _extremum_lowering(name: str, direction: str) -> Any:
+def _extremum_lowering(name: str, wins: core.Primitive) -> Any:
     real = mlir.nary(f"stablehlo.{name}")
 
+    def lexicographic(x: Any, y: Any) -> Any:
+        """The greater or smaller of complex numbers by real part, then imaginary part."""
+        rx, ry = real_p.bind(x), real_p.bind(y)
+        same_real = eq_p.bind(rx, ry)
+        shape = core.get_aval(same_real).shape
+        by_imag = wins.bind(imag_p.bind(x), imag_p.bind(y))
+        is_x = select_n_p.bind(same_real, wins.bind(rx, ry), by_imag)
+        return select_n_p.bind(is_x, repeat(y, shape), repeat(x, shape))
+
+    by_parts = mlir.lower_fun(lexicographic, multiple_results=False)
+
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
-        if not dtypes.is_complex(ctx.avals_in[0].dtype):
-            return real(ctx, x, y)
-        return _lexicographic(ctx, x, y, direction)
+        return (by_parts if dtypes.is_complex(ctx.avals_in[0].dtype) else real)(ctx, x, y)
 
     lowering.__name__ = f"lower_to({name})"
     return lowering
-
-
-def _lexicographic(ctx: mlir.LoweringRuleContext, x: Any, y: Any, direction: str) -> Any:
-    """The greater or smaller of complex numbers by real part, then imaginary part."""
-    hlo = mlir.hlo
-    shape = ctx.avals_out[0].shape
-    x, y = (
-        v if aval.shape == shape else mlir.broadcast_scalar(v, aval.update(shape=shape))
-        for v, aval in zip((x, y), ctx.avals_in, strict=True)
-    )
-    kind = hlo.ComparisonTypeAttr.get("FLOAT")
-    strict = hlo.ComparisonDirectionAttr.get(direction)
-    equal = hlo.ComparisonDirectionAttr.get("EQ")
-    rx, ry = hlo.real(x), hlo.real(y)
-    by_real = hlo.compare(rx, ry, strict, compare_type=kind)
-    by_imag = hlo.compare(hlo.imag(x), hlo.imag(y), strict, compare_type=kind)
-    same_real = hlo.compare(rx, ry, equal, compare_type=kind)
-    return hlo.select(hlo.select(same_real, by_imag, by_real), x, y)
 
 
 def _conj_transpose(ct: Any, x: Any) -> Any:
@@ -536,7 +529,7 @@ def _integer_pow_samples() -> list[core.Sample]:
 NN = (NUMERIC, NUMERIC)
 TABLE = (
     row(add_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_p), transpose=_add_transpose),
-    row(add_any_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_any_p), transpose=_add_transpose),
+    row(add_any_p, NN, "stablehlo.add", same_shape=True, jvp_rule=_sum_jvp(add_any_p), transpose=_add_transpose),
     row(sub_p, NN, "stablehlo.subtract", jvp_rule=_sub_jvp, transpose=_sub_transpose),
     row(mul_p, NN, "stablehlo.multiply", jvp_rule=_mul_jvp, transpose=_mul_transpose),
     row(
@@ -554,15 +547,16 @@ TABLE = (
         rem_p,
         (REAL, REAL),
         "stablehlo.remainder",
-        (lambda t, out, x, y: _spread(t, out), _rem_by_y),
+        (lambda t, out, x, y: repeat(t, core.get_aval(out).shape), _rem_by_y),
         uses_result=True,
     ),
-    row(max_p, (ANY, ANY), _extremum_lowering("maximum", "GT"), jvp_rule=_extremum_jvp(max_p)),
-    row(min_p, (ANY, ANY), _extremum_lowering("minimum", "LT"), jvp_rule=_extremum_jvp(min_p)),
+    row(max_p, (ANY, ANY), _extremum_lowering("maximum", gt_p), jvp_rule=_extremum_jvp(max_p)),
+    row(min_p, (ANY, ANY), _extremum_lowering("minimum", lt_p), jvp_rule=_extremum_jvp(min_p)),
     row(
         clamp_p,
         (ANY, ANY, ANY),
         "stablehlo.clamp",
+        same_shape=True,
         jvp_rule=_clamp_jvp,
         at=((-0.5, -0.7, 0.6), (0.3, -1.2, 2.6), (1.1, 0.9, 1.3)),
     ),

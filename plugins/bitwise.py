@@ -45,17 +45,17 @@ def bitwise_not(x: Any) -> Any:
 
 
 def bitwise_and(x: Any, y: Any) -> Any:
-    """Elementwise x & y, for booleans or integers of one dtype and one shape."""
+    """Elementwise x & y, for booleans or integers of one dtype and of shapes as in `add`."""
     return and_p.bind(x, y)
 
 
 def bitwise_or(x: Any, y: Any) -> Any:
-    """Elementwise x | y, for booleans or integers of one dtype and one shape."""
+    """Elementwise x | y, for booleans or integers of one dtype and of shapes as in `add`."""
     return or_p.bind(x, y)
 
 
 def bitwise_xor(x: Any, y: Any) -> Any:
-    """Elementwise x ^ y, for booleans or integers of one dtype and one shape."""
+    """Elementwise x ^ y, for booleans or integers of one dtype and of shapes as in `add`."""
     return xor_p.bind(x, y)
 
 
@@ -70,17 +70,17 @@ def clz(x: Any) -> Any:
 
 
 def shift_left(x: Any, y: Any) -> Any:
-    """Elementwise x << y, for integers of one dtype and one shape; 0 once y reaches the number of bits."""
+    """Elementwise x << y, for integers of one dtype and of shapes as in `add`; 0 once y reaches the number of bits."""
     return shift_left_p.bind(x, y)
 
 
 def shift_right_arithmetic(x: Any, y: Any) -> Any:
-    """Elementwise x >> y that repeats the sign bit, for integers of one dtype and one shape."""
+    """Elementwise x >> y that repeats the sign bit, for integers of one dtype and of shapes as in `add`."""
     return shift_right_arithmetic_p.bind(x, y)
 
 
 def shift_right_logical(x: Any, y: Any) -> Any:
-    """Elementwise x >> y that shifts zeros in, for integers of one dtype and one shape.
+    """Elementwise x >> y that shifts zeros in, for integers of one dtype and of shapes as in `add`.
 
     >>> import primax as px
     >>> import numpy as np

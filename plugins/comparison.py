@@ -27,32 +27,32 @@ lt_p = core.Primitive("lt")
 
 
 def eq(x: Any, y: Any) -> Any:
-    """Elementwise x == y, for arrays of one dtype and one shape."""
+    """Elementwise x == y, for arrays of one dtype and of shapes as in `add`."""
     return eq_p.bind(x, y)
 
 
 def ne(x: Any, y: Any) -> Any:
-    """Elementwise x != y, for arrays of one dtype and one shape."""
+    """Elementwise x != y, for arrays of one dtype and of shapes as in `add`."""
     return ne_p.bind(x, y)
 
 
 def ge(x: Any, y: Any) -> Any:
-    """Elementwise x >= y, for real arrays of one dtype and one shape."""
+    """Elementwise x >= y, for real arrays of one dtype and of shapes as in `add`."""
     return ge_p.bind(x, y)
 
 
 def gt(x: Any, y: Any) -> Any:
-    """Elementwise x > y, for real arrays of one dtype and one shape."""
+    """Elementwise x > y, for real arrays of one dtype and of shapes as in `add`."""
     return gt_p.bind(x, y)
 
 
 def le(x: Any, y: Any) -> Any:
-    """Elementwise x <= y, for real arrays of one dtype and one shape."""
+    """Elementwise x <= y, for real arrays of one dtype and of shapes as in `add`."""
     return le_p.bind(x, y)
 
 
 def lt(x: Any, y: Any) -> Any:
-    """Elementwise x < y, for real arrays of one dtype and one shape."""
+    """Elementwise x < y, for real arrays of one dtype and of shapes as in `add`."""
     return lt_p.bind(x, y)
 
 

@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.sampling import elementwise_samples
+from primax.plugins.structural.shapes import broadcast_in_dim_p
 
 __all__ = [
     "ANY",
@@ -29,6 +30,7 @@ __all__ = [
     "elementwise_abstract_eval",
     "ir_full",
     "like",
+    "repeat",
     "row",
 ]
 
@@ -73,6 +75,7 @@ def elementwise_abstract_eval(
     accepts: Sequence[Accepts],
     out_dtype: Callable[[Any], Any] | None = None,
     same_dtype: bool = True,
+    same_shape: bool = False,
 ) -> Rule:
     """The abstract evaluation rule of an elementwise primitive.
 
@@ -81,6 +84,7 @@ def elementwise_abstract_eval(
       accepts: the dtypes of each argument.
       out_dtype: the dtype of the result from that of the first argument; the same if None.
       same_dtype: whether all arguments must have one dtype.
+      same_shape: whether arguments that are not of rank 0 must have one shape; if not, axes of length 1 are repeated.
     """
 
     def abstract_eval(*avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -100,16 +104,25 @@ def elementwise_abstract_eval(
                 if not shape:
                     shape = aval.shape
                 elif aval.shape:
-                    raise TypeError(
-                        f"{name}: arguments must have one shape, or none, got shapes {shape} and "
-                        f"{aval.shape}; primax.numpy broadcasts"
-                    )
+                    shape = _joint_shape(name, shape, aval.shape, same_shape)
         weak = all(aval.weak_type for aval in avals)
         dtype = first.dtype if out_dtype is None else out_dtype(first.dtype)
         return ShapedArray(shape, dtype, weak and (out_dtype is None or dtype != np.bool_))
 
     abstract_eval.__name__ = f"abstract_eval({name})"
     return abstract_eval
+
+
+def _joint_shape(name: str, x: tuple[int, ...], y: tuple[int, ...], same: bool) -> tuple[int, ...]:
+    """The shape of a result, from two different shapes of arguments."""
+    if same:
+        raise TypeError(f"{name}: arguments must have one shape, or none, got shapes {x} and {y}")
+    if len(x) == len(y) and all(m == n or m == 1 or n == 1 for m, n in zip(x, y, strict=True)):
+        return tuple([n if m == 1 else m for m, n in zip(x, y, strict=True)])
+    raise TypeError(
+        f"{name}: arguments must have one shape, or none, or differ in axes of length 1, got shapes {x} and {y}; "
+        "primax.numpy broadcasts ranks"
+    )
 
 
 def row(
@@ -121,6 +134,7 @@ def row(
     out: Callable[[Any], Any] | None = None,
     uses_result: bool = False,
     same_dtype: bool = True,
+    same_shape: bool = False,
     jvp_rule: Rule | None = None,
     at: Sequence[Sequence[float]] | None = None,
     samples: Callable[[], list[core.Sample]] | None = None,
@@ -137,6 +151,7 @@ def row(
       out: the dtype of the result from that of the first argument.
       uses_result: whether the functions in `jvp` get the result after the tangent.
       same_dtype: whether all arguments must have one dtype.
+      same_shape: whether arguments that are not of rank 0 must have one shape; if not, axes of length 1 are repeated.
       jvp_rule: the whole JVP rule, in place of `jvp`.
       at: for each argument real numbers to sample it at, in the domain and away from kinks.
       samples: makes samples, in place of `elementwise_samples(accepts, at)`.
@@ -151,14 +166,14 @@ def row(
         terms = [jvp] if callable(jvp) else list(jvp)
         derivative = (ad.standard_jvp2 if uses_result else ad.standard_jvp)(primitive, *terms)
     found = {
-        "abstract_eval": elementwise_abstract_eval(primitive.name, kinds, out, same_dtype),
+        "abstract_eval": elementwise_abstract_eval(primitive.name, kinds, out, same_dtype, same_shape),
         "jvp": derivative,
         "batch": batching.vectorized(primitive) if len(kinds) == 1 else batching.broadcasting(primitive),
         "lowering": mlir.nary(lowering) if isinstance(lowering, str) else lowering,
     }
     for kind in rules.get("unsupported", ()):
         del found[kind]
-    return primitive, {**found, "samples": [samples or elementwise_samples(kinds, at)], **rules}
+    return primitive, {**found, "samples": [samples or elementwise_samples(kinds, at, same_shape)], **rules}
 
 
 def like(x: Any, value: Any) -> Any:
@@ -169,6 +184,19 @@ def like(x: Any, value: Any) -> Any:
         if core.get_aval(scalar).dtype == aval.dtype:
             return scalar
     return aval.dtype.type(value)
+
+
+def repeat(x: Any, shape: tuple[int, ...]) -> Any:
+    """An operand of an elementwise primitive, repeated to the shape of its result.
+
+    Args:
+      x: a value of that shape, of rank 0, or of that rank with axes of length 1.
+      shape: of the result.
+    """
+    before = core.get_aval(x).shape
+    if before == shape:
+        return x
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(range(len(before))))
 
 
 def ir_full(value: Any, aval: Any) -> Any:

@@ -131,7 +131,7 @@ def pow(x: Any, y: Any) -> Any:
 
     Args:
       x: floating or complex numbers.
-      y: numbers of the dtype of `x`, or integers, of one shape with `x` or of rank 0.
+      y: numbers of the dtype of `x`, or integers; shapes are as in `add`.
 
     >>> import primax as px
     >>> import numpy as np

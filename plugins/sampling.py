@@ -74,15 +74,21 @@ def array_samples(
 
 
 def elementwise_samples(
-    accepts: Sequence[Container[Any]], at: Sequence[Sequence[float]] | None = None, **options: Any
+    accepts: Sequence[Container[Any]],
+    at: Sequence[Sequence[float]] | None = None,
+    same_shape: bool = False,
+    **options: Any,
 ) -> Maker:
     """Samples of an elementwise primitive: of each kind of dtype, then with one argument of rank 0 after the other.
+
+    The last sample of a primitive of several arguments repeats axes of length 1.
 
     The kit itself puts complex numbers in the place of real ones, and other dtypes in the place of one of their kind.
 
     Args:
       accepts: the dtypes of each argument.
       at: for each argument real numbers, in the domain and away from kinks; some of both signs if None.
+      same_shape: whether arguments must have one shape, or none.
       options: further fields of all samples.
     """
 
@@ -98,6 +104,8 @@ def elementwise_samples(
         named = {args[0].dtype.name: args for args in found}
         for i in positions if len(accepts) > 1 else ():
             named[f"argument {i} of rank 0"] = [x[0] if j == i else x for j, x in enumerate(found[0])]
+        if len(accepts) > 1 and not same_shape:
+            named["axes of length 1"] = [x[None, :2] if i % 2 else x[:, None] for i, x in enumerate(found[0])]
         return [core.Sample(args, name=name, **options) for name, args in named.items()]
 
     return make

@@ -113,7 +113,7 @@ def atan2(x: Any, y: Any) -> Any:
 
     Args:
       x: floating or complex numbers.
-      y: numbers of the dtype of `x`, of one shape with it or of rank 0.
+      y: numbers of the dtype of `x`; shapes are as in `add`.
 
     >>> import primax as px
     >>> import numpy as np

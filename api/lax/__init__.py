@@ -1,4 +1,4 @@
-"""Primitive operations under jax.lax's names, which neither promote nor broadcast."""
+"""Primitive operations under jax.lax's names, which do not promote, and repeat only scalars and axes of length 1."""
 
 from __future__ import annotations
 

@@ -87,7 +87,10 @@ def vectorized(primitive: Any) -> Rule:
 
 
 def broadcasting(primitive: Any) -> Rule:
-    """The batch rule of an elementwise primitive of several arguments of one shape, or scalars."""
+    """The batch rule of an elementwise primitive of several arguments of one shape, or scalars.
+
+    Where operands of a primitive may repeat axes of length 1, mapped ones may too.
+    """
 
     def batch(args: Any, dims: Any, **params: Any) -> Any:
         if len(args) == 2:
@@ -134,11 +137,12 @@ def _broadcast_together(primitive: Any, args: Any, dims: Any, params: Any) -> An
 
 
 def _length(avals: Any, dims: Any, ranks: Any, rank: int, axis: int) -> int:
+    """The length of an axis of the result: that of the operands of its rank, of which some may repeat it."""
+    length = 1
     for aval, d, r in zip(avals, dims, ranks, strict=True):
-        if r == rank:
-            shape = aval.shape if d is None else aval.shape[:d] + aval.shape[d + 1 :]
-            return int(shape[axis])
-    raise AssertionError("no operand has the highest rank")
+        if r == rank and length == 1:
+            length = aval.shape[axis if d is None or axis < d else axis + 1]
+    return length
 
 
 def reducer(primitive: Any) -> Rule:

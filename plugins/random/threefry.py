@@ -129,7 +129,7 @@ def _with_last_axis(x: Any) -> Any:
     return broadcast_in_dim_p.bind(x, shape=(*shape, 1), broadcast_dimensions=tuple(range(len(shape))))
 
 
-_typed_alike = elementwise_abstract_eval("threefry2x32", [_WORDS] * 4)
+_typed_alike = elementwise_abstract_eval("threefry2x32", [_WORDS] * 4, same_shape=True)
 
 
 def _threefry2x32_abstract_eval(*avals: ShapedArray) -> list[ShapedArray]:

@@ -15,6 +15,7 @@ from primax.extend import core
 from primax.extend.interpreters import mlir
 from primax.plugins import arithmetic, bitwise, comparison, exponential, reductions
 from primax.plugins.control_flow import while_loop
+from primax.plugins.elementwise import repeat
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
 
 __all__ = ["Num", "formula", "iterate", "select"]
@@ -130,7 +131,7 @@ def select(condition: Num, then: Any, otherwise: Any) -> Num:
 def formula(function: Callable[..., Num]) -> Any:
     """The lowering rule of an elementwise primitive from a function of `Num`s.
 
-    Half precision is computed in float32. Operands of rank 0 are repeated.
+    Half precision is computed in float32. Operands of rank 0, and axes of length 1, are repeated.
     """
 
     def compute(*xs: Any, **params: Any) -> Any:
@@ -138,10 +139,12 @@ def formula(function: Callable[..., Num]) -> Any:
         dtype = avals[0].dtype
         wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
         shape = next((aval.shape for aval in avals if aval.shape), ())
+        if any(aval.shape not in (shape, ()) for aval in avals):
+            shape = np.broadcast_shapes(*(aval.shape for aval in avals))
         nums = []
-        for x, aval in zip(xs, avals, strict=True):
+        for x in xs:
             y = x if dtype == wide else convert_element_type(x, wide)
-            nums.append(Num(y if aval.shape == shape else broadcast_in_dim(y, shape, ())))
+            nums.append(Num(repeat(y, shape)))
         out = function(*nums, **params).value
         return out if dtype == wide else convert_element_type(out, dtype)
 
