@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import dtypes, tree
+from primax.core import dtypes, fork, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
 from primax.core.avals import ShapedArray, register_aval
 from primax.core.dlpack import capsule_address, capsule_view
-from primax.core.errors import DeletedArrayError
+from primax.core.errors import DeletedArrayError, XlaError
 from primax.core.operand import Operand
 from primax.core.trace import Tracer
 
@@ -91,21 +91,29 @@ class Array(Operand, metaclass=_ArrayType):
         return next(iter(found)) if len(found) == 1 else self.sharding
 
     def block_until_ready(self) -> Array:
-        """Wait until the value has been computed; returns this array."""
-        self._alive()
-        self._b.block_until_ready()
+        """Wait until the value has been computed; returns this array.
+
+        Raises:
+          XlaError: the computation failed.
+        """
+        try:
+            self._alive()
+            fork.await_buffer(self._b)
+        except XlaError:
+            self._alive()
+            raise
         return self
 
     def is_ready(self) -> bool:
         """Whether the value has been computed."""
-        self._alive()
-        return self._b.is_ready()  # type: ignore[no-any-return]
+        return self._asked("is_ready")  # type: ignore[no-any-return]
 
     def copy_to_host_async(self) -> None:
         """Start bringing the value to the host; where the device is the host there is nothing to do."""
-        self._alive()
-        if self._b.platform() != "cpu":
-            self._b._copy_single_device_array_to_host_async()
+        if self.platform() == "cpu":
+            self._alive()
+        else:
+            self._asked("_copy_single_device_array_to_host_async")
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -125,18 +133,16 @@ class Array(Operand, metaclass=_ArrayType):
 
     def on_device_size_in_bytes(self) -> int:
         """The bytes that the value occupies on its devices."""
-        self._alive()
-        return self._b.on_device_size_in_bytes()  # type: ignore[no-any-return]
+        return self._asked("on_device_size_in_bytes")  # type: ignore[no-any-return]
 
     def platform(self) -> str:
         """The platform of the array's device, such as `cpu`."""
-        return self._b.platform()  # type: ignore[no-any-return]
+        return platform_of(self._b)
 
     def delete(self) -> None:
-        """Free the buffer now; reading the array afterwards raises."""
+        """Free the buffer, as soon as no computation and no view of it on the host needs it; reading then raises."""
         if not self._b.is_deleted():
-            self._b.fate = "was deleted (delete())"
-            self._b.delete()
+            self._b = Gone(self._b, "was deleted (delete())")
 
     def is_deleted(self) -> bool:
         """Whether the buffer was donated or deleted."""
@@ -144,19 +150,33 @@ class Array(Operand, metaclass=_ArrayType):
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of the buffer on its device."""
-        self._alive()
-        if self._b.platform() != "cpu" or self.dtype.name in _SUB_BYTE:
-            return self._b.unsafe_buffer_pointer()  # type: ignore[no-any-return]
+        if self.platform() != "cpu" or self.dtype.name in _SUB_BYTE:
+            return self._asked("unsafe_buffer_pointer")  # type: ignore[no-any-return]
         return capsule_address(_capsule(self._b))
 
     def _alive(self) -> None:
         if self._b.is_deleted():
             raise deleted(self._b)
 
+    def _asked(self, method: str) -> Any:
+        """What the buffer answers. Another thread may donate it at any time, so its errors are looked into."""
+        try:
+            self._alive()
+            return getattr(self._b, method)()
+        except XlaError:
+            self._alive()
+            raise
+
     def _host(self) -> np.ndarray[Any, Any]:
-        """A read-only view of the value in host memory, without a copy where the device allows."""
+        """A read-only view of the value in host memory, without a copy where the device allows.
+
+        Raises:
+          DeletedArrayError: it was deleted or donated.
+          XlaError: its computation failed.
+        """
         b = self._b
         try:
+            fork.await_buffer(b)  # jaxlib aborts the process when memory is asked for that was never computed
             return np.asarray(memoryview(b))
         except BufferError:
             self._alive()
@@ -265,6 +285,26 @@ class Array(Operand, metaclass=_ArrayType):
         return rebuild, (self._host().copy(), self.weak_type)
 
 
+class Gone:
+    """What an array has in place of a buffer that was deleted or donated.
+
+    jaxlib crashes when a deleted buffer is asked for some things, its platform for one, and when a thread deletes a
+    buffer that another is calling a program with. So primax deletes none: an array lets go of its buffer instead.
+    jaxlib's dispatcher, which does not know this class, leaves calls with such an array to Python.
+    """
+
+    __slots__ = ("_committed", "_sharding", "aval", "fate")
+
+    def __init__(self, b: Any, fate: str) -> None:
+        self.aval = b.aval
+        self.fate = fate
+        self._sharding = b._sharding
+        self._committed = b._committed
+
+    def is_deleted(self) -> bool:
+        return True
+
+
 def deleted(b: Any) -> DeletedArrayError:
     """The error for a buffer that is no more, saying what became of it."""
     fate = getattr(b, "fate", "was deleted or donated (donate_argnums)")
@@ -274,10 +314,24 @@ def deleted(b: Any) -> DeletedArrayError:
     )
 
 
+def platform_of(b: Any) -> str:
+    """The platform of the devices that hold a buffer, or held one that is gone."""
+    (device, *_) = b._sharding._internal_device_list
+    return device.platform  # type: ignore[no-any-return]
+
+
 def _capsule(b: Any) -> Any:
     """A buffer on the host for DLPack: of the ways to its memory the one that never makes jaxlib import jax."""
-    # jaxlib aborts when the only handle of a lent buffer is deleted; the capsule keeps this other one.
-    return buffer_to_dlpack_managed_tensor(b.clone())
+    if b.is_deleted():
+        raise deleted(b)
+    try:
+        fork.await_buffer(b)  # jaxlib aborts the process when memory is asked for that was never computed
+        # jaxlib aborts when the only handle of a lent buffer is deleted; the capsule keeps this other one.
+        return buffer_to_dlpack_managed_tensor(b.clone())
+    except XlaError:
+        if b.is_deleted():
+            raise deleted(b) from None
+        raise
 
 
 _HOST = (1, 0)  # as DLPack has it
@@ -288,14 +342,13 @@ _SUB_BYTE = frozenset(("int2", "uint2", "int4", "uint4", "float4_e2m1fn"))
 def _host_view(b: Any) -> np.ndarray[Any, Any]:
     """The value of a buffer that the buffer protocol has no format for."""
     dtype = b.aval.dtype
-    if b.platform() != "cpu":
+    if platform_of(b) != "cpu":
         value: np.ndarray[Any, Any] = b._single_device_array_to_np_array_did_copy()[0]
     elif dtype.name in _SUB_BYTE:
         value = np.asarray(memoryview(constructor.widen(b))).astype(dtype)
     elif 0 in b.aval.shape:
         value = np.empty(b.aval.shape, dtype)
     else:
-        b.block_until_ready()
         value = capsule_view(_capsule(b), b.aval.shape, dtype)
     value.flags.writeable = False
     return value

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import _jaxlib
+from primax.core import _jaxlib, fork
 from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
-from primax.core.array import Array, constructor, deleted
+from primax.core.array import Array, Gone, constructor, deleted
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.dlpack import capsule_dtype, capsule_view
 from primax.core.dtypes import float0
@@ -85,7 +85,9 @@ def client(platform: str | None = None) -> Any:
             if found is None:
                 if name not in platforms:
                     raise XlaError(f"there is no platform {name!r}; there are {sorted(platforms)}")
+                fork.require_own_process()
                 found = _clients[name] = platforms[name]()
+                fork.note_threads()
     return found
 
 
@@ -240,6 +242,7 @@ def put_host(
     x: np.ndarray[Any, Any], aval: Any, device: Any = None, committed: bool = False, lent: bool = False
 ) -> Any:
     """A device buffer with the value of a host array, which is copied unless it is lent for good."""
+    fork.require_own_process()
     if device is None:
         device = default_device()
     if aval.dtype == float0:
@@ -255,7 +258,7 @@ def put_host(
 
 def as_array(x: Any) -> Any:
     """A buffer as an array; anything else as it is."""
-    return Array(x) if type(x) is ArrayImpl else x
+    return Array(x) if type(x) is ArrayImpl or type(x) is Gone else x
 
 
 def to_buffer(x: Any, device: Any) -> Any:
@@ -287,6 +290,7 @@ def move(b: Any, device: Any, committed: bool, copy: bool = False) -> Any:
     """
     if b.is_deleted():
         raise deleted(b)  # jaxlib would crash
+    fork.require_own_process()
     semantics = _jaxlib.ArrayCopySemantics.ALWAYS_COPY if copy else _jaxlib.ArrayCopySemantics.REUSE_INPUT
     target = sharding_of(device)
     (moved,) = _jaxlib.batched_copy_array_to_devices_with_sharding(
@@ -344,14 +348,39 @@ constructor.copy = _copy
 constructor.widen = _widen
 
 
-def release(x: Any, name: str) -> None:
-    """Note of an argument that it was donated to a program, if its buffer was indeed taken."""
+def release(x: Any, name: str) -> bool:
+    """Take note of an argument that its buffer was donated to a program, if the program has taken it.
+
+    Returns:
+      Whether compiled programs hold the buffer as a constant, so that they must not be called without a look at it.
+    """
     x = physical(x)
     if type(x) is Array:
         b = x._b
-        if b.is_deleted():
-            b.fate = f"was donated to {name} (donate_argnums)"
-            b.delete()  # sends jaxlib's dispatcher to Python, which raises a clear error
+        if type(b) is not Gone and b.is_deleted():
+            x._b = Gone(b, f"was donated to {name} (donate_argnums)")
+            return hasattr(b, "is_constant")
+    return False
+
+
+def refuse_buffers(error: Exception, name: str, leaves: Sequence[Any]) -> None:
+    """Raise a clear error where XLA refused a call because of what became of the buffers of its arguments.
+
+    Raises:
+      DeletedArrayError: one of them was donated, perhaps by another thread in this moment.
+      ValueError: one of them is donated and used otherwise in this call.
+    """
+    text = str(error)
+    if not isinstance(error, XlaError) and not text.startswith("INVALID_ARGUMENT"):
+        return
+    for x in map(physical, leaves):
+        if type(x) is Array:
+            x._alive()
+    if "the same call to Execute()" in text:
+        raise ValueError(
+            f"{name}: an array that is donated (donate_argnums) must not be another argument of the same call, or "
+            "closed over; pass a copy"
+        ) from None
 
 
 _DLPACK_HOST = 1

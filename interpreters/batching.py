@@ -36,10 +36,20 @@ not_mapped = None
 
 @dataclass(frozen=True, slots=True)
 class AxisData:
-    """The axis being mapped over: its name (None if it has none) and its length."""
+    """The axis being mapped over: its name (None if it has none) and its length.
+
+    Raises:
+      TypeError: the name is not hashable.
+    """
 
     name: Any
     size: int
+
+    def __post_init__(self) -> None:
+        try:
+            hash(self.name)
+        except TypeError:
+            raise TypeError(f"the name of a mapped axis must be hashable, got axis_name={self.name!r}") from None
 
 
 class BatchTracer(Tracer):
@@ -184,11 +194,11 @@ def batch_flat(
     """Outputs and their batch dims of a function of flat arguments."""
     trace = BatchTrace(thread.trace, axis)
     args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(values, dims, strict=True)]
-    before = enter(trace)
     axes = thread.axes
-    if axis.name is not None:
-        thread.axes = {**axes, axis.name: axis.size}
+    inner_axes = axes if axis.name is None else {**axes, axis.name: axis.size}
+    before = enter(trace)
     try:
+        thread.axes = inner_axes
         outs = fun(*args)
     finally:
         thread.axes = axes

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import _jaxlib, config
+from primax.core import _jaxlib, config, fork
 from primax.core._jaxlib import DeviceList, array_result_handler
-from primax.core.array import Array
+from primax.core.array import Array, deleted
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.extended import has_extended_dtype, logical, physical, physical_aval
@@ -73,6 +73,8 @@ class Executable:
         if any(map(has_extended_dtype, closed.out_avals)):
             self.extended = closed.out_avals
         self.consts = [backend.to_buffer(x, device) for x in closed.consts]
+        for b in self.consts:
+            b.is_constant = True
         self.void = any(map(_is_void, self.out_avals))
         on_device = [aval.update(dtype=np.dtype(np.bool_)) if _is_void(aval) else aval for aval in self.out_avals]
         self.handlers = {
@@ -92,9 +94,13 @@ class Executable:
 
         Results are arrays; those of dtype float0 are NumPy's.
         """
+        fork.require_own_process()
         device = self.device
         committed = is_committed(args)
         buffers = [*self.consts]
+        for b in buffers:
+            if b.is_deleted():
+                raise deleted(b)
         for x, kept in zip(args, self.kept, strict=True):
             if kept:
                 buffers.append(backend.to_buffer(x, device))
@@ -185,6 +191,8 @@ def effects_barrier() -> None:
     pending = [*runtime_tokens.ordered.values(), *runtime_tokens.unordered]
     runtime_tokens.ordered.clear()
     runtime_tokens.unordered.clear()
+    if fork.is_forked():
+        return  # they are the parent's
     failed = None
     for token in pending:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from primax.core import _jaxlib
+from primax.core import _jaxlib, fork
 from primax.core.source_info import is_internal
 
 __all__ = ["SharedContext", "shared_context"]
@@ -78,11 +78,13 @@ def _thread_pool() -> Any:
     found = _once.get("pool")
     if found is None:
         found = _once["pool"] = _jaxlib.ir.ThreadPool()
+        fork.note_threads()
     return found
 
 
 def shared_context() -> SharedContext:
     """The MLIR context to build this thread's next module in."""
+    fork.require_own_process()
     shared: SharedContext | None = getattr(_thread, "shared", None)
     if shared is None or shared.modules >= _MODULES_PER_CONTEXT:
         shared = _thread.shared = SharedContext()

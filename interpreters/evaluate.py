@@ -90,7 +90,7 @@ def fast_function(
 
     dispatched: Any = _jaxlib.pjit(
         name,
-        compute if fun is None else fun,
+        fun if fun is not None and _has_weak_references(fun) else compute,
         guarded,
         list(static_argnums),
         list(static_argnames),
@@ -101,6 +101,15 @@ def fast_function(
     )
     _fast_functions.add(dispatched)
     return dispatched
+
+
+def _has_weak_references(x: Any) -> bool:
+    """Whether jaxlib may keep programs by this function; of functions that have none it crashes at the second."""
+    try:
+        weakref.ref(x)
+    except TypeError:
+        return False
+    return True
 
 
 def _to_shard(x: Any, sharding: Any, layout: Any) -> Any:
@@ -158,7 +167,11 @@ class EvalTrace(Trace):
         except TypeError:
             function = None
         if function is not None:
-            return function(*args)
+            try:
+                return function(*args)
+            except ValueError as error:
+                backend.refuse_buffers(error, primitive.name, args)
+                raise
         impl = rules.impl_rules.get_or_load(primitive)
         if impl is None:
             if primitive in rules.impl_rules.unsupported:

@@ -38,7 +38,7 @@ def vmap(
       A function of the same arguments, each with one more axis where mapped.
 
     Raises:
-      TypeError: `in_axes` or `out_axes` are not ints, None or containers of them.
+      TypeError: `in_axes` or `out_axes` are not ints, None or containers of them, or `axis_name` is not hashable.
       ValueError: mapped sizes disagree (the message names each), or an axis is out of range.
 
     >>> import primax as px

@@ -149,8 +149,9 @@ class Jitted:
         """Take note of which donated arguments are gone, so that their next use raises a clear error."""
         given = [args[i] for i in self.donate.positions if i < len(args)]
         given += [kwargs[name] for name in self.donate.names if name in kwargs]
-        for x in tree.tree_leaves(given):
-            backend.release(x, self.name)
+        constants = [backend.release(x, self.name) for x in tree.tree_leaves(given)]
+        if any(constants):
+            core.clear_caches()  # programs that hold one of them as a constant are not dispatched any more
 
 
 _MANY_ARGUMENTS = 8
@@ -190,7 +191,7 @@ def jit(
       A function of the same arguments, with methods `trace`, `lower` and `eval_shape`.
 
     Raises:
-      TypeError: `fun` is not callable, or an argument is neither static nor an array.
+      TypeError: `fun` is not callable, an argument is neither static nor an array, or `device` is no device.
       ValueError: a static position or name is not an argument of `fun`.
 
     >>> import primax as px
@@ -219,6 +220,7 @@ def jit(
         both = set(static.positions) & set(donate.positions)
         if both:
             raise ValueError(f"jit: an argument cannot be both static and donated, got {sorted(both)}")
+    device = backend.device_of(device, "jit")
     jitted = Jitted(fun, static, donate, keep_unused, inline, device)
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
     key = (static.positions, static_names, donate.positions, donate_names, keep_unused, inline, device)
@@ -238,7 +240,11 @@ def jit(
     if donate.positions or donate.names:
 
         def function(*args: Any, **kwargs: Any) -> Any:
-            out = fast(*args, **kwargs)
+            try:
+                out = fast(*args, **kwargs)
+            except (ValueError, core.XlaError) as error:
+                backend.refuse_buffers(error, jitted.name, tree.tree_leaves((args, kwargs)))
+                raise
             jitted.release(args, kwargs)
             return out
 

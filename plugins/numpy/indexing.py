@@ -50,7 +50,7 @@ def getitem(x: Any, index: Any) -> Any:
 
 def readable(x: Any) -> bool:
     """Whether parts of an array can be copied out of it on the host at once, without compiling a program."""
-    return type(x) is Array and not core.thread.trace.tracing and x._b.platform() == "cpu" and not x._b._committed
+    return type(x) is Array and not core.thread.trace.tracing and x.platform() == "cpu" and not x._b._committed
 
 
 def _of_host(x: Array, index: Any) -> Any:

@@ -154,3 +154,15 @@ def test_an_axis_aware_rule_gets_the_axis():
     batching.fancy_primitive_batchers[p] = rule
     px.vmap(p.bind, axis_name="i")(np.ones((2, 3), np.float32))
     assert seen == [("i", 2, (0,))]
+
+
+@pytest.mark.parametrize("name", [[1], {}, {1}])
+def test_the_name_of_an_axis_must_be_hashable_and_later_calls_are_not_harmed(name):
+    traced = []
+    f = px.jit(lambda x: traced.append(x) or x)
+    f(1.0)
+    with pytest.raises(TypeError, match=r"must be hashable, got axis_name="):
+        px.vmap(lambda x: x, axis_name=name)(np.ones(2))
+    f(1.0)
+    assert len(traced) == 1
+    assert not core.thread.trace.tracing

@@ -1,0 +1,58 @@
+"""What a process made by `os.fork` may still do: XLA's threads are not in it, so a computation would never end."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from primax.core._jaxlib import ArrayImpl, Config
+
+__all__ = ["await_buffer", "note_threads", "require_own_process"]
+
+# Part of the key of jaxlib's dispatch cache, so that in a forked process every call comes to Python first.
+_forked = Config("primax_forked", False, include_in_jit_key=True, include_in_trace_context=False)
+_has_threads = False
+
+await_buffer: Any = ArrayImpl.block_until_ready
+"""Waits until a buffer is computed; raises in a forked process if it is not."""
+
+
+def note_threads() -> None:
+    """Say that from now on this process has threads of XLA or MLIR, which a fork does not copy."""
+    global _has_threads
+    _has_threads = True
+
+
+def require_own_process() -> None:
+    """Refuse to compute in a process that was forked from one where XLA was at work.
+
+    Raises:
+      RuntimeError: this is such a process.
+    """
+    if _forked.value:
+        raise RuntimeError(
+            "this process was forked (os.fork) from one where primax had used XLA, whose threads a fork does not copy: "
+            "a computation here would hang. Start processes by spawn instead: "
+            "multiprocessing.get_context('spawn'), or fork before primax computes anything"
+        )
+
+
+def is_forked() -> bool:
+    """Whether this process was forked from one where XLA was at work."""
+    return bool(_forked.value)
+
+
+def _await_in_child(b: Any) -> None:
+    if not b.is_ready():
+        require_own_process()
+    ArrayImpl.block_until_ready(b)
+
+
+def _after_in_child() -> None:
+    global await_buffer
+    if _has_threads:
+        _forked.set_global(True)
+        await_buffer = _await_in_child
+
+
+os.register_at_fork(after_in_child=_after_in_child)
