@@ -19,6 +19,7 @@ __all__ = [
     "abstract_token",
     "get_aval",
     "register_aval",
+    "unwrap",
 ]
 
 _NO_AXES: frozenset[str] = frozenset()
@@ -206,13 +207,26 @@ def get_aval(x: Any) -> Any:
     for kind in type(x).__mro__[1:]:
         handler = aval_handlers.get(kind)
         if handler is not None:
+            if kind is np.ndarray and hasattr(x, "mask"):
+                raise ValueError(
+                    f"an array with a mask ({type(x).__name__}) is not a valid primax type, since its mask would be "
+                    "lost; pass x.filled(value), and x.mask too if it matters"
+                )
             return handler(x)
-    convert = getattr(type(x), "__jax_array__", None)
-    if convert is not None:
-        return get_aval(convert(x))
+    array = unwrap(x)
+    if array is not x:
+        return get_aval(array)
     if load_plugins() and is_valid(x):
         return get_aval(x)
     raise TypeError(f"a value of type {type(x).__name__} is not a valid primax type: {shorten(x)}")
+
+
+def unwrap(x: Any) -> Any:
+    """The array that an object stands for, if it says so by `__jax_array__`; other values as they are."""
+    if type(x) in aval_handlers:
+        return x
+    convert = getattr(type(x), "__jax_array__", None)
+    return x if convert is None else unwrap(convert(x))
 
 
 def is_valid(x: Any) -> bool:
@@ -225,7 +239,7 @@ _scalar_avals: dict[tuple[type, np.dtype[Any]], ShapedArray] = {}
 
 def _python_scalar(kind: type) -> Callable[[Any], ShapedArray]:
     def handler(x: Any) -> ShapedArray:
-        dtype = dtypes.scalar_dtype(x)
+        dtype = dtypes.scalar_dtype(x, kind)
         aval = _scalar_avals.get((kind, dtype))
         if aval is None:
             aval = _scalar_avals[kind, dtype] = ShapedArray((), dtype, kind is not bool)
@@ -239,9 +253,12 @@ for _kind in (bool, int, float, complex):
 
 
 def _ndarray(x: Any) -> ShapedArray:
-    dtype = dtypes.canonicalize_dtype(x.dtype)
-    if dtype.kind in "OSUMm":
-        raise TypeError(f"a NumPy array of dtype {x.dtype} is not a valid primax type; numbers and booleans are")
+    dtype = dtypes.array_dtype(x.dtype)
+    if dtype is None:
+        raise TypeError(
+            f"a NumPy array of dtype {x.dtype} is not a valid primax type; booleans and numbers of at most 64 bits "
+            "(128 if complex) are"
+        )
     return ShapedArray(x.shape, dtype)
 
 
@@ -302,8 +319,10 @@ class ShapeDtypeStruct:
 
 
 def _of_struct(x: ShapeDtypeStruct) -> ShapedArray:
-    dtype = dtypes.canonicalize_dtype(x.dtype)
-    if not dtypes.is_valid_dtype(dtype):
+    if isinstance(x.dtype, dtypes.ExtendedDType):
+        return ShapedArray(x.shape, x.dtype, x.weak_type)
+    dtype = dtypes.array_dtype(x.dtype)
+    if dtype is None:
         raise TypeError(f"{x!r} is not a valid primax type; arrays hold numbers, booleans or an extended dtype")
     return ShapedArray(x.shape, dtype, x.weak_type)
 

@@ -24,6 +24,7 @@ __all__ = [
     "DType",
     "ExtendedDType",
     "TypePromotionError",
+    "array_dtype",
     "bfloat16",
     "canonicalize_dtype",
     "check_user_dtype",
@@ -225,6 +226,18 @@ def canonicalize_dtype(dtype: Any) -> Any:
     return dtype if enable_x64.value else _NARROWED.get(dtype, dtype)
 
 
+def array_dtype(dtype: np.dtype[Any]) -> Any:
+    """Return the canonical dtype of an array with the values of one of numpy's; None if there is none.
+
+    Arrays have the byte order of the machine, so that of numpy's dtype does not matter.
+    """
+    valid = _VALID_64 if enable_x64.value else _VALID_32
+    found = valid.get(dtype)
+    if found is None and not dtype.isnative:
+        found = valid.get(dtype.newbyteorder("="))
+    return found
+
+
 def check_user_dtype(dtype: Any, argument: str, function: str, *, stacklevel: int = 3) -> Any:
     """Return the canonical form of a dtype that a user asked for.
 
@@ -297,13 +310,17 @@ class _ScalarDtypes(Mapping[type, "np.dtype[Any]"]):
 python_scalar_dtypes: Mapping[type, np.dtype[Any]] = _ScalarDtypes()
 
 
-def scalar_dtype(value: bool | int | float | complex) -> np.dtype[Any]:
+def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None) -> np.dtype[Any]:
     """Return the dtype of a Python scalar.
+
+    Args:
+        value: the scalar.
+        scalar: which of bool, int, float and complex it is, if its type is a subclass of that.
 
     Raises:
         OverflowError: an int does not fit the default int dtype.
     """
-    found = python_scalar_dtypes[type(value)]
+    found = python_scalar_dtypes[scalar or type(value)]
     if found.kind == "i":
         limits = np.iinfo(found)
         if not limits.min <= value <= limits.max:  # type: ignore[operator]
@@ -504,7 +521,14 @@ def is_weakly_typed(x: Any) -> bool:
     scalar = type(x)
     if scalar is int or scalar is float or scalar is complex:
         return True
-    return bool(getattr(getattr(x, "aval", x), "weak_type", False))
+    return bool(getattr(getattr(x, "aval", x), "weak_type", False)) or _python_type(x) not in (None, bool)
+
+
+def _python_type(x: Any) -> type | None:
+    """Return the one of bool, int, float and complex whose instance x is; None for numpy's scalars and all else."""
+    if isinstance(x, np.generic):
+        return None
+    return next((scalar for scalar in _SCALARS_64 if isinstance(x, scalar)), None)
 
 
 def weak_type_of(x: Any) -> tuple[Any, bool]:
@@ -522,7 +546,7 @@ def _signature(x: Any) -> tuple[Any, bool]:
     if isinstance(x, np.dtype):
         return _checked(x, x), False
     if isinstance(x, (np.ndarray, np.generic)):
-        return _checked(x.dtype, x), False
+        return array_dtype(x.dtype) or _checked(x.dtype, x), False
     if isinstance(x, type):
         if x in _SCALARS_64:
             return python_scalar_dtypes[x], x is not bool
@@ -530,6 +554,9 @@ def _signature(x: Any) -> tuple[Any, bool]:
     weak = getattr(x, "weak_type", None)
     if weak is not None:
         return x.dtype, weak
+    base = _python_type(x)
+    if base is not None:
+        return python_scalar_dtypes[base], base is not bool
     return _checked(_foreign_dtype(x), x), False
 
 

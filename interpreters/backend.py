@@ -13,7 +13,7 @@ import numpy as np
 from primax.core import _jaxlib, fork
 from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
 from primax.core.array import Array, Gone, constructor, deleted
-from primax.core.avals import ShapedArray, get_aval
+from primax.core.avals import ShapedArray, get_aval, unwrap
 from primax.core.dlpack import capsule_dtype, capsule_view
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
@@ -279,7 +279,8 @@ def to_buffer(x: Any, device: Any) -> Any:
         raise escaped(x)
     if type(x) is ExtendedArray:
         return to_buffer(x.base, device)
-    return put_host(np.asarray(x), get_aval(x), device)
+    array = unwrap(x)
+    return put_host(np.asarray(x), get_aval(x), device) if array is x else to_buffer(array, device)
 
 
 def move(b: Any, device: Any, committed: bool, copy: bool = False) -> Any:
@@ -327,6 +328,9 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
         return Array(move(x._b, device, True))
     if type(x) is ExtendedArray:
         return ExtendedArray(put_value(x.base, device=device), x.dtype)
+    array = unwrap(x)
+    if array is not x:
+        return put_value(array, weak_type, device)
     aval = get_aval(x)
     if aval.weak_type is not weak_type:
         aval = ShapedArray(aval.shape, aval.dtype, weak_type)

@@ -8,6 +8,8 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from primax.core import _jaxlib, config, rules
 from primax.core._jaxlib import PjitFunctionCache, jax_jit
 from primax.core.array import Array
@@ -117,10 +119,42 @@ def _to_shard(x: Any, sharding: Any, layout: Any) -> Any:
     return backend.to_buffer(Array(x) if isinstance(x, _jaxlib.ArrayImpl) else x, device)
 
 
+class _HostArray(np.ndarray):
+    """What jaxlib's dispatcher reads a NumPy array as: one of the machine's byte order, which it takes for granted."""
+
+    __slots__ = ()
+
+
+def _as_host_array(x: np.ndarray[Any, Any]) -> tuple[tuple[Any], None]:
+    if not x.dtype.isnative:
+        x = x.astype(x.dtype.newbyteorder("="))
+    return (x.view(_HostArray),), None
+
+
+def _from_host_array(_: None, children: Any) -> Any:
+    return children[0]
+
+
+# As nodes they are seen before the dispatcher looks for a program. Arrays of other subclasses, which are leaves, never
+# lead to a fast path.
+_host_array_types: set[type] = set()
+
+
+def _register_host_array(kind: type) -> None:
+    dispatch_registry.register_node(kind, _as_host_array, _from_host_array)
+    _host_array_types.add(kind)
+
+
+for _kind in (np.ndarray, np.matrix, np.memmap):
+    _register_host_array(_kind)
+
+
 def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any:
     """What jaxlib needs to run a program without asking Python; None if it must ask."""
     if not executable.plain or watching():
         # jaxlib looks at no results, keeps no tokens, raises a bare ValueError when a callback fails, and has no float0
+        return None
+    if any(isinstance(x, np.ndarray) and type(x) not in _host_array_types for x in args):
         return None
     if "jax" in sys.modules and not _reads_alike(args):
         return None

@@ -141,17 +141,18 @@ def avals_of(leaves: Sequence[Any], args: Any, function: str, *, call: bool = Fa
 
     Raises:
       TypeError: a leaf has no type; the message names its path.
+      ValueError: a leaf is an array with a mask.
     """
     try:
         return [get_aval(x) for x in leaves]
-    except TypeError:
+    except (TypeError, ValueError):
         for path, leaf in tree.tree_leaves_with_path(args):
             try:
                 get_aval(leaf)
-            except TypeError as error:
+            except (TypeError, ValueError) as error:
                 place = tree.keystr(path[1:] if call else path)
-                raise TypeError(
-                    f"{function}: argument{place} must be an array, a number or a container of them: {error}; "
-                    "static_argnums makes an argument part of the program"
-                ) from None
+                text = f"{function}: argument{place} must be an array, a number or a container of them: {error}"
+                if isinstance(error, ValueError):
+                    raise ValueError(text) from None
+                raise TypeError(f"{text}; static_argnums makes an argument part of the program") from None
         raise

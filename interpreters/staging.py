@@ -10,7 +10,7 @@ import numpy as np
 from primax.core import rules
 from primax.core._jaxlib import Traceback, TracebackScope
 from primax.core.array import Array
-from primax.core.avals import get_aval
+from primax.core.avals import get_aval, unwrap
 from primax.core.effects import no_effects
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -124,6 +124,9 @@ class StagingTrace(Trace):
                 return literal
         found = self.constants.get(id(x))
         if found is None:
+            array = unwrap(x)
+            if array is not x:
+                return self.atom(array)
             found = self.constants[id(x)] = (Var(get_aval(x)), x)
         return found[0]
 

@@ -12,6 +12,7 @@ from primax.core.avals import (
     abstract_token,
     get_aval,
     register_aval,
+    unwrap,
 )
 from primax.core.check import check_jaxpr
 from primax.core.effects import Effect, Effects, kind_of, no_effects, ordered_effects, register_effect
@@ -150,5 +151,6 @@ __all__ = [
     "trace_to_jaxpr",
     "tree",
     "unmapped_aval",
+    "unwrap",
     "valid_jaxtype",
 ]

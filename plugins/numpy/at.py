@@ -22,7 +22,7 @@ from primax.plugins.indexing import (
 from primax.plugins.indexing.dimensions import as_scatter
 from primax.plugins.indexing.positions import index_dtype
 from primax.plugins.numpy.brackets import Index, read_entries, resolve
-from primax.plugins.numpy.creation import constant, ones_like
+from primax.plugins.numpy.creation import asarray, constant, ones_like
 from primax.plugins.numpy.division import power
 from primax.plugins.numpy.indexing import indexed_shape, nearest, read
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, joint_shape
@@ -238,7 +238,7 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[
     windows = windows_of(index, wrap)
     values = _fitted(values, shape, windows.shape)
     if not windows.numbers.start_index_map and windows.shape == aval.shape:
-        out = values if primitive is scatter_p else _ELEMENTWISE[primitive].bind(x, values)
+        out = asarray(values) if primitive is scatter_p else _ELEMENTWISE[primitive].bind(x, values)
     else:
         out = primitive.bind(
             x,
@@ -302,6 +302,6 @@ def _replaced(x: Any, index: Index, starts: list[int], values: Any, shape: tuple
     sizes = tuple([1 if type(entry) is int else entry[1] for entry in index.axes])
     values = _fitted(values, shape, sizes)
     if sizes == index.shape:
-        return values
+        return asarray(values)
     positions = [index_dtype(max(index.shape)).type(start) for start in starts]
     return dynamic_update_slice_p.bind(x, values, *positions)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.structural import (
     broadcast_in_dim_p,
@@ -61,7 +61,8 @@ def read_dtype(dtype: Any, function: str) -> Any:
 def read_shape(shape: Any, function: str) -> tuple[int, ...]:
     """A shape given as a sequence or as one number."""
     if type(shape) is not tuple and (isinstance(shape, int) or hasattr(shape, "__index__")):
-        shape = (shape,)
+        if not getattr(shape, "shape", ()):  # arrays of any rank have __index__
+            shape = (shape,)
     return canonical_shape(shape, function)
 
 
@@ -177,14 +178,14 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Any:
     try:
         get_aval(a)
     except TypeError:
-        buffer = isinstance(a, memoryview | bytearray) or (isinstance(a, Sequence) and not isinstance(a, str | bytes))
-        if hasattr(a, "__array__") or buffer:
+        if _is_convertible(a):
             return _convert_to_array(function, np.asarray(a), dtype, copy)
         aval_of(function, a, "a")
     return a
 
 
 def _of_sequence(function: str, a: Any, dtype: Any) -> Any:
+    a = _with_arrays(a)
     leaves: list[Any] = []
     shape = _shape_of(function, a, leaves, 0)
     if dtype is None:
@@ -195,6 +196,33 @@ def _of_sequence(function: str, a: Any, dtype: Any) -> Any:
     if isinstance(dtype, dtypes.ExtendedDType):
         raise TypeError(f"{function}: dtype must be a bool or number dtype for host values, got {dtype}")
     return backend.put_value(np.array(a, dtype).reshape(shape))
+
+
+def _with_arrays(a: Any) -> Any:
+    """Nested sequences with arrays instead of the objects that can become arrays."""
+    if isinstance(a, list | tuple):
+        return list(map(_with_arrays, a))
+    if type(a) in _PLAIN:
+        return a
+    a = unwrap(a)
+    try:
+        get_aval(a)
+    except TypeError:
+        if _is_convertible(a):
+            return np.asarray(a)
+    except OverflowError:  # the dtype that is asked for may hold it
+        return a
+    return a
+
+
+def _is_convertible(a: Any) -> bool:
+    """Whether NumPy makes an array of an object that is none."""
+    if isinstance(a, str | bytes):
+        return False
+    return hasattr(a, "__array__") or isinstance(a, memoryview | bytearray | Sequence)
+
+
+_PLAIN = (Array, np.ndarray, bool, int, float, complex)
 
 
 def _shape_of(function: str, a: Any, leaves: list[Any], depth: int) -> tuple[int, ...]:
@@ -254,7 +282,7 @@ def _full(function: str, shape: tuple[int, ...], value: Any, dtype: Any, device:
     if not aval.shape:
         return place(constant(value, shape, dtype, weak), device)
     broadcast_shapes(aval.shape, shape)
-    return place(broadcast_to_shape(convert(value, aval, dtype), shape), device)
+    return place(asarray(broadcast_to_shape(convert(value, aval, dtype), shape)), device)
 
 
 def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Any:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, Tracer, dtypes
-from primax.plugins.numpy.promotion import aval_of
+from primax.extend.core import Array, Tracer, dtypes, get_aval
 
 __all__ = [
     "can_cast",
@@ -28,8 +27,11 @@ issubdtype = dtypes.issubdtype
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The shape of an array, or of a nested sequence."""
-    return tuple(np.shape(a)) if isinstance(a, list | tuple) else aval_of("shape", a).shape
+    """The shape of an array, or of what NumPy would make one of."""
+    try:
+        return tuple(get_aval(a).shape)
+    except TypeError:
+        return tuple(np.shape(a))
 
 
 def ndim(a: Any) -> int:

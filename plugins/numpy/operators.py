@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ExtendedArray, dtypes
+from primax.extend.core import Array, ExtendedArray, dtypes, unwrap
 from primax.plugins import arithmetic, bitwise, comparison, structural
 from primax.plugins.numpy import (
     at,
@@ -70,8 +70,8 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: An
             if same and (accepts is None or accepts(a.dtype)):
                 return bind(x, y)
         if foreign(y):
-            return NotImplemented
-        return function(x, y)
+            return _leave(function, y)
+        return function(x, unwrap(y))
 
     def reflected(x: Any, y: Any) -> Any:
         kind = type(y)
@@ -81,20 +81,32 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: An
             if scalar is not None and (accepts is None or accepts(aval.dtype)):
                 return bind(scalar, x)
         if foreign(y):
-            return NotImplemented
-        return function(y, x)
+            return _leave(function, y)
+        return function(unwrap(y), x)
 
     return forward, reflected
+
+
+def _leave(function: Operator, y: Any) -> Any:
+    """What an operator returns for an operand that is not an array: its own class may know what to do.
+
+    Raises:
+      TypeError: it is one of Python's containers, which would repeat itself or be unequal to every array.
+    """
+    if isinstance(y, list | tuple | set | dict):
+        name = getattr(function, "__name__", "the operator")
+        raise TypeError(f"{name}: operands must be arrays or numbers, got a {type(y).__name__}; make it one by asarray")
+    return NotImplemented
 
 
 def _promoting(function: Operator) -> tuple[Operator, Operator]:
     """An operator that needs its operands promoted first, and its reflection."""
 
     def forward(x: Any, y: Any) -> Any:
-        return NotImplemented if foreign(y) else function(x, y)
+        return _leave(function, y) if foreign(y) else function(x, unwrap(y))
 
     def reflected(x: Any, y: Any) -> Any:
-        return NotImplemented if foreign(y) else function(y, x)
+        return _leave(function, y) if foreign(y) else function(unwrap(y), x)
 
     return forward, reflected
 
@@ -102,7 +114,7 @@ def _promoting(function: Operator) -> tuple[Operator, Operator]:
 def _power(x: Any, y: Any) -> Any:
     if type(y) is int and dtypes.is_inexact(x.aval.dtype):
         return arithmetic.integer_pow_p.bind(x, y=y)
-    return NotImplemented if foreign(y) else division.power(x, y)
+    return _leave(division.power, y) if foreign(y) else division.power(x, unwrap(y))
 
 
 def _length(x: Any) -> int:

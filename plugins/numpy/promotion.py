@@ -44,7 +44,7 @@ def foreign(x: Any) -> bool:
             get_aval(x)
             found = False
         except TypeError:
-            found = True
+            found = not isinstance(x, np.number)  # such as longdouble, which would make the result one of NumPy's
         if not found:
             _foreign[kind] = False
     return found
@@ -55,13 +55,16 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
 
     Raises:
       TypeError: it is neither an array nor a number.
+      ValueError: it is an array with a mask.
     """
     try:
         return get_aval(x)  # type: ignore[no-any-return]
-    except TypeError:
+    except (TypeError, ValueError) as error:
         which = (
             "its argument" if argument is None else argument if isinstance(argument, str) else f"argument {argument}"
         )
+        if isinstance(error, ValueError):
+            raise ValueError(f"{function}: {which} must be an array or a number: {error}") from None
         hint = "; make it an array with asarray" if isinstance(x, list | tuple) else ""
         raise TypeError(f"{function}: {which} must be an array or a number, got {_describe(x)}{hint}") from None
 
@@ -239,7 +242,7 @@ def operands(function: str, x: Any, y: Any, to: Any = None) -> Any:
     """
     try:
         a, b = get_aval(x), get_aval(y)
-    except TypeError:
+    except (TypeError, ValueError):
         a, b = aval_of(function, x, 0), aval_of(function, y, 1)
     except OverflowError:
         x, y = _fitted(x, y), _fitted(y, x)

@@ -1,0 +1,213 @@
+"""What a value is to a program: NumPy arrays of every byte order and subclass, numbers, and objects that stand for arrays."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax import lax
+from primax.core import dtypes
+from primax.core.avals import ShapeDtypeStruct, get_aval
+
+SWAPPED = np.array([1.0, 2.0, 3.0], np.dtype(np.float32).newbyteorder("S"))
+SWAPPED_INTS = np.array([2, 0, 1], np.dtype(np.int32).newbyteorder("S"))
+MASKED = np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False])
+
+
+class Colour(enum.IntEnum):
+    RED = 2
+
+
+class Metres(float):
+    pass
+
+
+class Impedance(complex):
+    pass
+
+
+class Parameter:
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return self.value
+
+
+class Series:
+    def __array__(self, dtype=None, copy=None):
+        return np.array([1.0, 2.0], np.float32)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pnp.asarray,
+        px.device_put,
+        lambda x: pnp.array([x, x])[0],
+        lambda x: pnp.add(x, 0),
+        lambda x: lax.add(x, x) - x.astype(np.float32),
+        lambda x: lax.mul(np.float32(1), x),
+        lambda x: pnp.zeros(3) + x,
+        lambda x: pnp.where(x > 0, x, 0),
+        lambda x: px.jit(lambda y: y * pnp.asarray(x))(1.0),
+        lambda x: px.grad(lambda y: (y * x).sum())(pnp.ones(3)),
+        lambda x: px.vmap(lambda y: +y * 1)(x),
+        lambda x: lax.scan(lambda c, y: (c, y), 0.0, x)[1],
+        lambda x: lax.scan(lambda c, y: (c, y), x, pnp.ones(1))[0],
+        lambda x: lax.cond(True, lambda y: y, lambda y: -y, x),
+        lambda x: lax.while_loop(lambda c: c[0] < 0, lambda c: c, x),
+        lambda x: pnp.full(3, x),
+        lambda x: pnp.concatenate([x[:1], x[1:]]),
+        lambda x: px.jit(lambda y, n: y, static_argnums=1)(x, 3),
+        lambda x: pnp.zeros(3).at[:].set(x),
+        lambda x: px.checkpoint(lambda y: y * 1)(x),
+        lambda x: px.pure_callback(lambda y: np.asarray(y), px.ShapeDtypeStruct((3,), np.float32), x),
+    ],
+)
+def test_arrays_of_the_other_byte_order_have_their_values(use):
+    found = use(SWAPPED)
+    assert found.dtype.isnative
+    np.testing.assert_array_equal(found, [1.0, 2.0, 3.0])
+
+
+def test_arrays_of_the_other_byte_order_are_indices():
+    np.testing.assert_array_equal(pnp.arange(10, 13)[SWAPPED_INTS], [12, 10, 11])
+    np.testing.assert_array_equal(pnp.take(pnp.arange(10, 13), SWAPPED_INTS), [12, 10, 11])
+    np.testing.assert_array_equal(pnp.zeros(3).at[SWAPPED_INTS].set(SWAPPED), [2.0, 3.0, 1.0])
+    assert pnp.zeros(SWAPPED_INTS[:1]).shape == (2,)
+
+
+def test_the_byte_order_is_no_part_of_a_type():
+    assert get_aval(SWAPPED) == get_aval(SWAPPED.astype(np.float32))
+    assert dtypes.result_type(SWAPPED, np.float16(1)) == np.float32
+    assert get_aval(ShapeDtypeStruct((3,), SWAPPED.dtype)) == get_aval(SWAPPED)
+
+
+@pytest.mark.parametrize("kind", [np.longdouble, np.clongdouble])
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="longdouble is float64 here")
+def test_numbers_of_more_than_64_bits_are_refused_by_a_clear_error(kind):
+    for x in (np.ones(2, kind), kind(1)):
+        for use in (pnp.asarray, px.device_put, px.jit(lambda y: y), lax.neg, lambda y: pnp.ones(2) + y):
+            with pytest.raises(TypeError, match=np.dtype(kind).name):
+                use(x)
+
+
+def test_structured_and_dated_arrays_are_refused():
+    for x in (np.zeros(2, [("a", np.int32)]), np.zeros(2, "M8[s]"), np.array([None]), np.array(["a"])):
+        for use in (pnp.asarray, px.device_put, px.jit(lambda y: y), lax.neg):
+            with pytest.raises(TypeError, match="must be an array|not a valid primax type"):
+                use(x)
+
+
+@pytest.mark.parametrize("x", [MASKED, np.ma.masked, MASKED[:0]])
+def test_arrays_with_a_mask_are_refused_with_a_remedy(x):
+    uses = (
+        pnp.asarray,
+        px.device_put,
+        px.jit(lambda y: y),
+        lax.neg,
+        pnp.sin,
+        lambda y: pnp.ones(3) + y,
+        lambda y: pnp.asarray([y]),
+    )
+    for use in uses:
+        with pytest.raises(ValueError, match=r"filled\(value\)"):
+            use(x)
+
+
+def test_an_error_about_a_mask_names_the_function_and_the_argument():
+    with pytest.raises(ValueError, match=r"^add: argument 1 must be an array"):
+        pnp.add(1.0, MASKED)
+    with pytest.raises(ValueError, match=r"^loss: argument\[0\]\['w'\] must be an array"):
+
+        @px.jit
+        def loss(tree):
+            return tree["w"]
+
+        loss({"w": MASKED})
+
+
+@pytest.mark.parametrize(("x", "value"), [(Colour.RED, 2), (Metres(2.5), 2.5), (Impedance(1j), 1j)])
+def test_instances_of_subclasses_of_numbers_are_numbers(x, value):
+    assert get_aval(x) == get_aval(value)
+    assert get_aval(x).weak_type
+    assert dtypes.weak_type_of(x) == dtypes.weak_type_of(value)
+    assert dtypes.is_weakly_typed(x)
+    uses = (
+        pnp.asarray,
+        px.device_put,
+        px.jit(lambda y: y + 1),
+        lambda y: pnp.ones(2, np.int8) * y,
+        lambda y: y * pnp.ones(2, np.float16),
+        lambda y: lax.add(y, y),
+        lambda y: pnp.asarray([y, y]),
+        lambda y: lax.cond(True, lambda z: z, lambda z: z, y),
+        lambda y: px.jit(lambda z: z + y)(pnp.ones(2)),
+        lambda y: pnp.full(2, y),
+        lambda y: pnp.where(True, y, y),
+        lambda y: px.make_jaxpr(lambda z: z)(y).in_avals[0],
+    )
+    for use in uses:
+        found, wanted = use(x), use(value)
+        assert (found.dtype, found.weak_type) == (wanted.dtype, wanted.weak_type)
+        if isinstance(found, px.Array):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_an_enumeration_is_an_argument_index_axis_and_bound():
+    assert int(pnp.arange(5)[Colour.RED]) == 2
+    assert pnp.sum(pnp.ones((1, 2, 3)), axis=Colour.RED).shape == (1, 2)
+    assert pnp.zeros(Colour.RED).shape == (2,)
+    assert int(lax.fori_loop(0, Colour.RED, lambda i, c: c + i, 0)) == 1
+    assert float(px.grad(lambda x: x**Colour.RED)(3.0)) == 6.0
+    assert pnp.arange(Colour.RED).tolist() == [0, 1]
+
+
+def test_an_int_of_a_subclass_that_does_not_fit_raises():
+    class Big(int):
+        pass
+
+    with pytest.raises(OverflowError, match="must fit"):
+        pnp.asarray(Big(2**70))
+
+
+def test_objects_with_jax_array_are_arrays():
+    x = Parameter(pnp.asarray([1.0, 2.0]))
+    for found in (pnp.asarray(x), pnp.ones(2) * x, x * pnp.ones(2), px.jit(lambda y: y)(x), lax.mul(x, x) ** 0.5):
+        np.testing.assert_array_equal(found, [1.0, 2.0])
+    assert pnp.stack([x, x]).shape == pnp.asarray([x, x]).shape == (2, 2)
+    assert float(px.grad(lambda y: (y * y).sum())(Parameter(3.0))) == 6.0
+    np.testing.assert_array_equal(px.jit(lambda y: y + Parameter(y))(2.0), 4.0)
+
+
+def test_objects_with_jax_array_may_hold_tracers():
+    def f(x):
+        return (pnp.asarray([1.0, 2.0]) * Parameter(x)).sum() + pnp.asarray(Parameter(x))
+
+    assert float(px.grad(f)(5.0)) == 4.0
+    assert px.vmap(f)(pnp.arange(2.0)).tolist() == [0.0, 4.0]
+
+
+def test_objects_that_numpy_makes_arrays_of_become_arrays_where_they_are_asked_for():
+    for x in (Series(), memoryview(np.array([1.0, 2.0], np.float32))):
+        assert pnp.asarray(x).tolist() == [1.0, 2.0]
+        assert pnp.asarray([x, x]).shape == (2, 2)
+        assert pnp.shape(x) == (2,)
+        with pytest.raises(TypeError, match="sin: its argument must be"):
+            pnp.sin(x)
+        with pytest.raises(TypeError):
+            pnp.ones(2) + x
+
+
+def test_containers_are_no_operands():
+    for y in ([1, 2], (1, 2), {1}, {}):
+        for use in (lambda x, y: x == y, lambda x, y: x * y, lambda x, y: y * x, lambda x, y: x @ y):
+            with pytest.raises(TypeError, match="operands must be"):
+                use(pnp.asarray(2), y)
+    assert (pnp.ones(2) == None) is False  # noqa: E711 - the operator is what is tested
+    assert pnp.ones(2) != "a"
