@@ -60,9 +60,8 @@ def read_dtype(dtype: Any, function: str) -> Any:
 
 def read_shape(shape: Any, function: str) -> tuple[int, ...]:
     """A shape given as a sequence or as one number."""
-    if type(shape) is not tuple and (isinstance(shape, int) or hasattr(shape, "__index__")):
-        if not getattr(shape, "shape", ()):  # arrays of any rank have __index__
-            shape = (shape,)
+    if isinstance(shape, int) or (hasattr(shape, "__index__") and not getattr(shape, "shape", ())):
+        shape = (shape,)  # arrays of any rank have __index__
     return canonical_shape(shape, function)
 
 

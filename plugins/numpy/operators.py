@@ -35,6 +35,8 @@ __all__ = ["OPERATORS"]
 
 Operator = Callable[[Any, Any], Any]
 
+_MEANT_OTHERWISE = (ufuncs.equal, ufuncs.not_equal, ufuncs.multiply)
+
 _BOOL = np.dtype(np.bool_)
 
 
@@ -91,11 +93,13 @@ def _leave(function: Operator, y: Any) -> Any:
     """What an operator returns for an operand that is not an array: its own class may know what to do.
 
     Raises:
-      TypeError: it is one of Python's containers, which would repeat itself or be unequal to every array.
+      TypeError: it is one of Python's containers, which would be repeated, or be unequal to every array.
     """
-    if isinstance(y, list | tuple | set | dict):
-        name = getattr(function, "__name__", "the operator")
-        raise TypeError(f"{name}: operands must be arrays or numbers, got a {type(y).__name__}; make it one by asarray")
+    if function in _MEANT_OTHERWISE and isinstance(y, list | tuple | set | dict):
+        raise TypeError(
+            f"{function.__name__}: operands must be arrays or numbers, got a {type(y).__name__}; "  # type: ignore[attr-defined]
+            "make it an array by asarray"
+        )
     return NotImplemented
 
 
