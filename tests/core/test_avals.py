@@ -1,4 +1,4 @@
-"""What values are to a program: NumPy arrays of every byte order and subclass, numbers, objects that stand for arrays."""
+"""What values are to a program: NumPy arrays of every byte order and subclass, numbers, stand-ins."""
 
 from __future__ import annotations
 
