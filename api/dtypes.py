@@ -6,7 +6,6 @@ from primax.core.dtypes import (
     bfloat16,
     canonicalize_dtype,
     extended,
-    finfo,
     float0,
     iinfo,
     issubdtype,
@@ -14,6 +13,7 @@ from primax.core.dtypes import (
     result_type,
 )
 from primax.extend.random import prng_key
+from primax.plugins.numpy.limits import finfo
 
 __all__ = [
     "bfloat16",

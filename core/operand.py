@@ -120,6 +120,14 @@ def _special(name: str) -> Callable[..., Any]:
     return method
 
 
+def _array_namespace(self: Any, /, *, api_version: str | None = None) -> Any:
+    return _implementation("array_namespace")(self, api_version=api_version)
+
+
+def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    return _implementation("to_device")(self, device, stream=stream)
+
+
 def _refuse_write(self: Any, index: Any, value: Any) -> None:
     raise TypeError(
         f"{type(self).__name__} is immutable: instead of x[index] = y write x = x.at[index].set(y), "
@@ -134,4 +142,7 @@ for _name in _METHODS:
     setattr(Operand, _name, _special(_name))
 for _name in _PROPERTIES:
     setattr(Operand, _name, property(_special(_name)))
+# The array API standard has these signatures, which libraries may inspect.
+Operand.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
+Operand.to_device = _to_device  # type: ignore[attr-defined]
 setattr(Operand, "__setitem__", _refuse_write)  # noqa: B010 - mypy would take it for an index

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy
 
-from primax.core.dtypes import finfo, iinfo
+from primax.core.dtypes import iinfo
 from primax.plugins.numpy.constants import (
     ComplexWarning,
     bfloat16,
@@ -185,6 +185,7 @@ from primax.plugins.numpy.kinds import (
     shape,
     size,
 )
+from primax.plugins.numpy.limits import finfo
 from primax.plugins.numpy.linear import (
     cross,
     dot,

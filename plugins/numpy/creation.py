@@ -90,7 +90,8 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
       a: an array, a number, or nested sequences of them.
       dtype: the dtype of the result; found by promotion if None.
       order: None, "K", "C" or "F"; without effect, since arrays have no memory order.
-      copy: True to have a copy in any case, False to refuse to make one.
+      copy: True to have a copy in any case, False to refuse to copy an array or a buffer; other values have no memory
+        that the result could share.
       device: where the result is; uncommitted on the default device if None.
 
     Raises:
@@ -156,7 +157,7 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
         return _of_sequence(function, a, dtype)
     if not isinstance(a, np.ndarray | np.generic | int | float | complex):
         return _of_foreign(function, a, dtype, copy)
-    if copy is False:
+    if copy is False and isinstance(a, np.ndarray | np.generic):
         raise ValueError(f"{function}: a value of type {type(a).__name__} needs a copy, and copy is False")
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
         return backend.put_value(a, aval_of(function, a, "a").weak_type)

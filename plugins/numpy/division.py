@@ -53,27 +53,48 @@ def remainder(x: Any, y: Any, /) -> Any:
 @one_program(static=2)
 def _remainder(x: Any, y: Any) -> Any:
     dtype = get_aval(x).dtype
-    if not dtypes.is_floating(dtype):
+    floating = dtypes.is_floating(dtype)
+    if not floating:
         y = _nonzero(y)
     rest = arithmetic.rem_p.bind(x, y)
     if dtypes.is_unsigned_integer(dtype):
         return rest
-    return _moved_towards(rest, y, rest, arithmetic.add_p, y)
-
-
-def _moved_towards(rest: Any, y: Any, x: Any, primitive: Any, step: Any) -> Any:
-    """`primitive(x, step)` where a remainder is not zero and has not the sign of the divisor, else x."""
-    zero = like(rest, 0)
-    if isinstance(y, int | float | np.number):
-        crossed = (comparison.lt_p if y >= 0 else comparison.gt_p).bind(rest, zero)
+    if not floating:
+        return choose(_has_other_sign(rest, y), arithmetic.add_p.bind(rest, y), rest)
+    if _is_host_number(y) and y >= 0:
+        return _moved(rest, _has_other_sign(rest, y), like(rest, y))
+    # The other way round where the divisor is negative: of zeros too, the result is the one with its sign.
+    if _is_host_number(y):
+        sign, size = like(rest, -1), like(rest, -y)
     else:
-        other_sign = comparison.ne_p.bind(comparison.lt_p.bind(rest, zero), comparison.lt_p.bind(y, like(y, 0)))
-        crossed = bitwise.and_p.bind(other_sign, comparison.ne_p.bind(rest, zero))
-    return choose(crossed, primitive.bind(x, step), x)
+        sign = choose(comparison.lt_p.bind(y, like(y, 0)), like(y, -1), like(y, 1))
+        size = arithmetic.mul_p.bind(sign, y)
+    turned = arithmetic.mul_p.bind(sign, rest)
+    return arithmetic.mul_p.bind(sign, _moved(turned, comparison.lt_p.bind(turned, like(rest, 0)), size))
+
+
+def _is_host_number(y: Any) -> bool:
+    return isinstance(y, int | float | np.number)
+
+
+def _moved(x: Any, condition: Any, step: Any) -> Any:
+    """x + step where a condition holds, else x, in which the negative zero becomes the positive one."""
+    return arithmetic.add_p.bind(x, choose(condition, step, like(x, 0)))
+
+
+def _has_other_sign(rest: Any, y: Any) -> Any:
+    """Whether a remainder is not zero and has not the sign of the divisor."""
+    zero = like(rest, 0)
+    if _is_host_number(y):
+        return (comparison.lt_p if y >= 0 else comparison.gt_p).bind(rest, zero)
+    other_sign = comparison.ne_p.bind(comparison.lt_p.bind(rest, zero), comparison.lt_p.bind(y, like(y, 0)))
+    return bitwise.and_p.bind(other_sign, comparison.ne_p.bind(rest, zero))
 
 
 def floor_divide(x: Any, y: Any, /) -> Any:
     """x / y rounded down.
+
+    Of floats, infinity divided by a number is infinity, and a number divided by infinity 0 or -1, as in the limit.
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.
@@ -90,16 +111,17 @@ def _quotient(x: Any, y: Any) -> Any:
     if dtypes.is_integer(dtype):
         rest = arithmetic.rem_p.bind(x, y)
         whole = arithmetic.div_p.bind(x, y)
-        return _moved_towards(rest, y, whole, arithmetic.sub_p, like(x, 1))
+        return choose(_has_other_sign(rest, y), arithmetic.sub_p.bind(whole, like(whole, 1)), whole)
     return _compiled_quotient(x, y)
 
 
 def _floating_quotient(x: Any, y: Any) -> Any:
     rest = arithmetic.rem_p.bind(x, y)
-    multiple = arithmetic.sub_p.bind(x, rest)
-    multiple = choose(comparison.eq_p.bind(y, like(y, 0)), x, multiple)
-    whole = arithmetic.div_p.bind(multiple, y)
-    return rounding.round(_moved_towards(rest, y, whole, arithmetic.sub_p, like(x, 1)))
+    # Neither 0, where x / y is exact, nor NaN, where it is infinite or NaN; both signs of zero are right there too.
+    rounded = comparison.gt_p.bind(arithmetic.abs_p.bind(rest), like(rest, 0))
+    whole = rounding.round(arithmetic.div_p.bind(arithmetic.sub_p.bind(x, rest), y))
+    down = _moved(whole, _has_other_sign(rest, y), like(whole, -1))
+    return choose(rounded, down, rounding.round(arithmetic.div_p.bind(x, y)))
 
 
 # One call in programs, and one program outside of them, in place of a dozen operations.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from primax.extend import backend, core
 from primax.extend.core import Array, ShapedArray, Tracer, get_aval
@@ -270,7 +271,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     if not shape:
         raise ValueError("unstack: x must have an axis, got an array of rank 0")
     if not -len(shape) <= axis < len(shape):
-        raise ValueError(f"unstack: axis must be in [{-len(shape)}, {len(shape)}), got {axis}")
+        raise AxisError(f"unstack: axis must be in [{-len(shape)}, {len(shape)}), got {axis}")
     axis %= len(shape)
     if readable(x):
         host, weak = np.moveaxis(x._host(), axis, 0), x.weak_type

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 
@@ -51,7 +52,7 @@ def size(a: Any, axis: Any = None) -> int:
     total = 1
     for i in axes:
         if not -len(sizes) <= i < len(sizes):
-            raise ValueError(f"size: axis must be in [{-len(sizes)}, {len(sizes)}), got {i} for shape {sizes}")
+            raise AxisError(f"size: axis must be in [{-len(sizes)}, {len(sizes)}), got {i} for shape {sizes}")
         total *= sizes[i]
     return total
 

@@ -13,8 +13,8 @@ from primax.plugins import arithmetic, comparison, rounding
 from primax.plugins.calls import jit
 from primax.plugins.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
 from primax.plugins.numpy.division import power
-from primax.plugins.numpy.promotion import aval_of, broadcast, cast, convert, promote, strong
-from primax.plugins.numpy.selection import where
+from primax.plugins.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, convert, promote, strong
+from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import reshaped
 from primax.plugins.numpy.ufuncs import add, divide, multiply, subtract
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, iota_p
@@ -114,6 +114,14 @@ def _interpolated(function: str, start: Any, stop: Any, num: Any, endpoint: bool
     return start, stop, convert(way, get_aval(way), computed), shape, wanted, axis
 
 
+def _ending(out: Any, stop: Any, axis: int) -> Any:
+    """Points of which the last is `stop` itself, which compilers miss by a rounding."""
+    aval = get_aval(out)
+    places = iota_p.bind(dtype=np.dtype(np.int32), shape=aval.shape, dimension=axis)
+    last = comparison.eq_p.bind(places, np.int32(aval.shape[axis] - 1))
+    return choose(last, broadcast_to_shape(stop, aval.shape), out)
+
+
 def _count(function: str, num: Any) -> int:
     try:
         count = num.__index__()
@@ -192,6 +200,8 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     way = _across(way, shape, axis)
     rest = arithmetic.sub_p.bind(get_aval(way).dtype.type(1), way)
     out = add(multiply(low, rest), multiply(high, way))
+    if endpoint and num > 1:
+        out = _ending(out, high, axis)
     if dtypes.is_integer(wanted):
         out = rounding.floor_p.bind(out)
     return strong(convert(out, get_aval(out), wanted))
@@ -237,12 +247,11 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
       axis: where the new axis is in the result.
     """
     start, stop, way, shape, wanted, axis = _interpolated("geomspace", start, stop, num, endpoint, dtype, axis)
-    computed = get_aval(way).dtype
     low, high = _along(start, shape, axis), _along(stop, shape, axis)
     way = _across(way, shape, axis)
     out = multiply(low, power(divide(high, low), way))
-    if endpoint:
-        out = where(comparison.eq_p.bind(way, computed.type(1)), high, out)
+    if endpoint and get_aval(out).shape[axis] > 1:
+        out = _ending(out, high, axis)
     return strong(convert(out, get_aval(out), wanted))
 
 

@@ -197,7 +197,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
         all elements together.
 
     Returns:
-      Positions, in the shape of `v`.
+      Positions in the shape of `v`, of the default int dtype; int64 if `a` has 2^31 elements or more.
 
     Raises:
       TypeError: `a` is not of rank 1.
@@ -217,11 +217,12 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     aval_of("searchsorted", v, "v")
     if len(aval.shape) != 1:
         raise TypeError(f"searchsorted: a must be of rank 1, got {aval.str_short()}")
-    return _searched(a, v, side, method)
+    dtype = dtypes.default_int_dtype()
+    return _searched(a, v, side, method, dtype if dtype.itemsize == 8 else _position_dtype(aval.size))
 
 
 @one_program(static=2)
-def _searched(a: Any, v: Any, side: str, method: str) -> Any:
+def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Any:
     a, v = promote("searchsorted", a, v)
     aval, wanted = get_aval(a), get_aval(v)
     flat = reshaped(v, (wanted.size,))
@@ -230,7 +231,8 @@ def _searched(a: Any, v: Any, side: str, method: str) -> Any:
     if dtypes.is_complex(aval.dtype):
         # Only sorting has an order of complex numbers.
         search = _by_sorting
-    return reshaped(search(a, flat, side), wanted.shape)
+    found = search(a, flat, side)
+    return reshaped(convert(found, get_aval(found), dtype), wanted.shape)
 
 
 def _position_dtype(size: int) -> Any:
@@ -320,11 +322,11 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
         raise ValueError(f"digitize: bins must be of rank 1, got {aval.str_short()}")
     side = "left" if right else "right"
     method = "scan" if method is None else method
-    if aval.size < 2:
-        return searchsorted(bins, x, side, method=method)
     if method not in _SEARCHES:
         raise ValueError(f"digitize: method must be one of {', '.join(_SEARCHES)}, got {method!r}")
     aval_of("digitize", x, "x")
+    if aval.size < 2:
+        return _searched(bins, x, side, method, _position_dtype(1))
     return _digitized(x, bins, side, method)
 
 
@@ -332,7 +334,9 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
 def _digitized(x: Any, bins: Any, side: str, method: str) -> Any:
     bins = asarray(bins)
     flipped = bins[-1] < bins[0]
-    found = _searched(choose(flipped, rev_p.bind(bins, dimensions=(0,)), bins), x, side, method)
+    found = _searched(
+        choose(flipped, rev_p.bind(bins, dimensions=(0,)), bins), x, side, method, _position_dtype(bins.shape[0])
+    )
     return choose(flipped, get_aval(found).dtype.type(bins.shape[0]) - found, found)
 
 
@@ -371,5 +375,7 @@ def _found(element: Any, test_elements: Any, method: str) -> Any:
         same = comparison.eq_p.bind(spread, broadcast_to_shape(others, wide))
         return reduce_or_p.bind(same, axes=(len(shape),))
     others, flat = sort(others), reshaped(x, (math.prod(shape),))
-    place = _searched(others, flat, "left", "sort" if method == "sort" else "scan")
+    place = _searched(
+        others, flat, "left", "sort" if method == "sort" else "scan", _position_dtype(get_aval(others).size)
+    )
     return reshaped(comparison.eq_p.bind(take_rows(others, place), flat), shape)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any
 
+from numpy.exceptions import AxisError
+
 from primax.extend import core
 
 __all__ = ["canonical_axes", "canonical_axis", "canonical_shape", "inserted", "integers", "is_value"]
@@ -54,7 +56,7 @@ def canonical_axis(axis: Any, rank: int, function: str, argument: str = "axis") 
 
     Raises:
       TypeError: `axis` is not an integer.
-      ValueError: it is out of range.
+      AxisError: it is out of range; NumPy's, which is a ValueError and an IndexError.
     """
     try:
         found = index(axis)
@@ -63,9 +65,7 @@ def canonical_axis(axis: Any, rank: int, function: str, argument: str = "axis") 
     except TypeError:
         raise TypeError(f"{function}: {argument} must be an integer, got {axis!r}") from None
     if not -rank <= found < rank:
-        raise ValueError(
-            f"{function}: {argument} must be in [{-rank}, {rank}), got {found} for an array of rank {rank}"
-        )
+        raise AxisError(f"{function}: {argument} must be in [{-rank}, {rank}), got {found} for an array of rank {rank}")
     return found + rank if found < 0 else found
 
 

