@@ -6,7 +6,9 @@ import importlib
 
 from fuzz.frame import Kind
 
-KINDS: dict[str, str] = {}
+KINDS: dict[str, str] = {
+    "functions": "fuzz.functions:Functions",
+}
 
 
 def load(place: str) -> type[Kind]:

@@ -1,0 +1,298 @@
+"""Random calls of every public function that primax and jax both have, compared; NumPy and SciPy judge."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from inspect import Parameter
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.export
+import jax.scipy.fft
+import jax.scipy.linalg
+import jax.scipy.signal
+import jax.scipy.special
+import jax.scipy.stats
+import numpy as np
+import scipy.fft
+import scipy.linalg
+import scipy.signal
+import scipy.special
+import scipy.stats
+
+import primax as px
+from fuzz.compare import Difference, at_leaf, difference, judged_right
+from fuzz.differences import is_meant
+from fuzz.draw import Draw
+from fuzz.frame import Case, Finding, Kind
+from fuzz.pairs import Pair, pairs
+from fuzz.parameters import strategy
+from fuzz.templates import drawing, template
+from fuzz.values import kind_of
+
+ENOUGH = 5  # calls of each function that must succeed in both
+
+
+@dataclass
+class Call:
+    """A call: the text of each argument by parameter, and the drawing that the arguments fit."""
+
+    pair: Pair
+    draw: Draw
+    arguments: dict[str, str] = field(default_factory=dict)
+    by_keyword: frozenset[str] = frozenset()
+
+    def text(self) -> str:
+        """The call as text."""
+        pair = self.pair
+        if pair.module == "Array":
+            owner = self.arguments["self"]
+            if not callable(pair.function):
+                return f"{owner}.{pair.name}"
+            return f"{owner}.{pair.name}({self._inside()})"
+        return f"m.{pair.path}({self._inside()})"
+
+    def _inside(self) -> str:
+        parts = []
+        for parameter in self.pair.parameters:
+            text = self.arguments.get(parameter.name)
+            if text is not None:
+                parts.append(f"{parameter.name}={text}" if parameter.name in self.by_keyword else text)
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class CallCase(Case):
+    """A call of a function of both."""
+
+    text: str = ""
+    call: Call | None = None
+
+
+def program(text: str) -> str:
+    """A program that repeats a call in primax and in jax."""
+    scipy_modules = [
+        f"jax.{name}" for name in ("scipy.signal", "scipy.stats", "scipy.fft", "export") if f"m.{name}" in text
+    ]
+    wide = bool(px.config.enable_x64)
+    lines = [
+        f"import numpy as np, {', '.join(['jax', *scipy_modules])}, primax; from numpy import array, inf, nan",
+        'jax.config.update("jax_enable_x64", True); primax.config.update("enable_x64", True)' if wide else "",
+        f"def call(m, A): return {text}",
+        "for m in (primax, jax):",
+        "    try: print(repr(call(m, lambda *x: m.numpy.asarray(np.array(*x)))))",
+        "    except Exception as error: print(type(error).__name__, error)",
+    ]
+    return "\n".join(filter(None, lines)) + "\n"
+
+
+def evaluate(text: str, module: Any, array: Any) -> Any:
+    """The value of a call in primax, jax, or what else has their names."""
+    scope = {"m": module, "A": array, "np": np, "array": np.array, "nan": np.nan, "inf": np.inf}
+    return eval(compile(text, "<call>", "eval"), scope)
+
+
+def array_of(module: Any) -> Any:
+    """What makes an array of a package out of nested lists and a dtype."""
+    return lambda values, dtype: module.numpy.asarray(np.array(values, dtype))
+
+
+def widened(values: Any, dtype: str) -> np.ndarray:
+    """A NumPy array, of twice the precision if it is of narrow floats."""
+    array = np.array(values, dtype)
+    kind = kind_of(dtype)
+    return (
+        array.astype({"float": np.float64, "complex": np.complex128}[kind]) if kind in ("float", "complex") else array
+    )
+
+
+class Functions(Kind):
+    """Each function in turn, those first that have the fewest calls that succeeded."""
+
+    name = "functions"
+    lifetime = 2500
+
+    def __init__(self) -> None:
+        super().__init__()
+        warnings.simplefilter("ignore")
+        np.seterr(all="ignore")
+        self.good: dict[str, list[Call]] = {}
+
+    def cases(self, rng: random.Random, only: str) -> Iterator[CallCase]:
+        chosen = [pair for pair in pairs() if only in pair.path]
+        if not chosen:
+            raise ValueError(f"functions: only must be part of the path of a function, got {only!r}")
+        while True:
+            rng.shuffle(chosen)
+            for pair in chosen:
+                call = self._draw(pair, rng)
+                text = call if isinstance(call, str) else call.text()
+                yield CallCase(pair.path, program(text), text, None if isinstance(call, str) else call)
+
+    def _draw(self, pair: Pair, rng: random.Random) -> Call | str:
+        made = template(pair, rng)
+        if made is not None:
+            return made
+        good = self.good.get(pair.path)
+        return vary(rng.choice(good), rng) if good and rng.random() < 0.5 else draw_call(pair, rng, bool(good))
+
+    def run(self, case: Case) -> Finding | None:
+        assert isinstance(case, CallCase)
+        mine, my_error = attempt(case.text, px)
+        other, other_error = attempt(case.text, jax)
+        if my_error is None and other_error is None:
+            self.reached[case.name] += 1
+            if case.call is not None:
+                self.good.setdefault(case.name, []).append(case.call)
+                del self.good[case.name][:-6]
+        found = compare(case.text, mine, my_error, other, other_error)
+        if found is None or is_meant(case.name, case.text, found):
+            return None
+        return Finding(case.name, found.message, case.program, found.sort)
+
+    @classmethod
+    def report(cls, reached: Counter[str]) -> list[str]:
+        few = [f"{pair.path} ({reached[pair.path]})" for pair in pairs() if reached[pair.path] < ENOUGH]
+        return [f"{len(few)} of {len(pairs())} functions with fewer than {ENOUGH} calls that succeed: {' '.join(few)}"]
+
+
+def draw_call(pair: Pair, rng: random.Random, reached: bool = True) -> Call:
+    """A call with fresh arguments: all that are required, and some of the others."""
+    call = Call(pair, drawing(pair, rng, reached))
+    if pair.module == "Array":
+        call.arguments["self"] = call.draw.of(call.draw.shape)
+    generous = rng.random() < 0.6
+    keywords = set()
+    for parameter in pair.parameters:
+        required = parameter.default is Parameter.empty and parameter.kind is not Parameter.VAR_KEYWORD
+        if required or rng.random() < (0.8 if not call.arguments else 0.4 * generous):
+            add_argument(call, parameter)
+        if parameter.kind is Parameter.KEYWORD_ONLY or (
+            parameter.kind is not Parameter.POSITIONAL_ONLY and not required
+        ):
+            keywords.add(parameter.name)
+    call.by_keyword = frozenset(keywords)
+    return call
+
+
+def add_argument(call: Call, parameter: Parameter) -> None:
+    """Draw an argument for a parameter."""
+    if parameter.kind is Parameter.VAR_KEYWORD:
+        return
+    if parameter.kind is Parameter.VAR_POSITIONAL:
+        count = call.draw.rng.randint(1, 3)
+        call.arguments[parameter.name] = ", ".join(call.draw.array() for _ in range(count))
+        return
+    made = strategy(parameter)
+    if made is None:
+        return
+    first = made is Draw.array and not call.arguments
+    call.arguments[parameter.name] = call.draw.first() if first else made(call.draw)
+
+
+def vary(call: Call, rng: random.Random) -> Call:
+    """A call that succeeded, with one or two arguments drawn anew, or left out, or added."""
+    new = Call(call.pair, call.draw, dict(call.arguments), call.by_keyword)
+    new.draw.rng = rng
+    if rng.random() < 0.3:
+        new.draw.values.style = rng.choice(["plain", "special", "special", "unit", "positive"])
+    for parameter in rng.choices(call.pair.parameters, k=rng.randint(1, 2)) if call.pair.parameters else ():
+        optional = parameter.default is not Parameter.empty
+        if optional and parameter.name in new.arguments and rng.random() < 0.3:
+            del new.arguments[parameter.name]
+        else:
+            add_argument(new, parameter)
+    if call.pair.module == "Array" and rng.random() < 0.5:
+        new.arguments["self"] = new.draw.of(new.draw.shape)
+    return new
+
+
+def attempt(text: str, module: Any) -> tuple[Any, Exception | None]:
+    """The value of a call, computed to its end, or the error."""
+    try:
+        value = evaluate(text, module, array_of(module))
+        return module.block_until_ready(value), None
+    except Exception as error:
+        return None, error
+
+
+def compare(
+    text: str, mine: Any, my_error: Exception | None, other: Any, other_error: Exception | None
+) -> Difference | None:
+    """The difference of two outcomes that no judge settles for primax."""
+    if my_error is not None and other_error is not None:
+        return None
+    if my_error is not None:
+        if numpy_refuses(text):
+            return None
+        return Difference("primax raises", f"primax raises {_said(my_error)}\njax: {_shown(other)}")
+    if other_error is not None:
+        if numpy_agrees(text, mine):
+            return None
+        return Difference("jax raises", f"jax raises {_said(other_error)}\nprimax: {_shown(mine)}")
+    found = difference(mine, other)
+    if found is None or found.sort not in ("value", "nan"):
+        return found
+    leaf, other_leaf = at_leaf(mine, found.at), at_leaf(other, found.at)
+    for judge in (numpy_says, wide_jax_says):
+        try:
+            reference = at_leaf(judge(text), found.at)
+            if judged_right(leaf, other_leaf, reference):
+                return None
+        except Exception:  # a judge without this function, or of other arguments, says nothing
+            continue
+    return found
+
+
+def numpy_refuses(text: str) -> bool:
+    """Whether NumPy or SciPy has the function and raises."""
+    try:
+        numpy_says(text)
+    except (AttributeError, NameError):
+        return False
+    except Exception:
+        return True
+    return False
+
+
+def numpy_agrees(text: str, mine: Any) -> bool:
+    """Whether NumPy or SciPy has the value of primax, of the same shapes."""
+    try:
+        reference = numpy_says(text)
+    except Exception:
+        return False
+    return same_values(mine, reference)
+
+
+def same_values(mine: Any, reference: Any) -> bool:
+    """Whether nested results have equal shapes, and values that are near."""
+    if isinstance(mine, tuple | list):
+        same_length = isinstance(reference, tuple | list) and len(mine) == len(reference)
+        return same_length and all(map(same_values, mine, reference))
+    if not hasattr(mine, "shape") or not hasattr(mine, "dtype") or np.shape(mine) != np.shape(reference):
+        return False
+    return judged_right(mine, np.full_like(np.asarray(mine), np.nan), reference)
+
+
+def numpy_says(text: str) -> Any:
+    """NumPy's or SciPy's value of a call, in 64 bits."""
+    return evaluate(text, SimpleNamespace(numpy=np, scipy=scipy), widened)
+
+
+def wide_jax_says(text: str) -> Any:
+    """jax's value of a call in 64 bits."""
+    with jax.enable_x64(True):
+        return evaluate(text, jax, lambda values, dtype: jax.numpy.asarray(widened(values, dtype)))
+
+
+def _said(error: Exception | None) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def _shown(value: Any) -> str:
+    return " ".join(repr(value).split())[:200]
