@@ -129,7 +129,7 @@ class Values:
         return f"{text}, {dtype!r}"
 
     def matrix(self, shape: Shape, dtype: str, form: str) -> str:
-        """The arguments of `A` for matrices: of form "any", "spd" (positive definite), "lower", "upper", "symmetric"."""
+        """The arguments of `A` for matrices of form "any", "spd" (positive definite), "lower", "upper", "symmetric"."""
         if form == "any" or len(shape) < 2 or 0 in shape or shape[-1] != shape[-2] or kind_of(dtype) == "bool":
             return self.data(shape, dtype)
         *batch, n, _ = shape
