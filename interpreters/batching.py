@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from primax.core import rules
 from primax.core.avals import get_aval
 from primax.core.diagnostics import blame, shorten, wrong
@@ -149,6 +151,8 @@ class BatchTrace(Trace):
         if dim is None:
             return value
         shape = aval.shape
+        if dim.__class__ is not int:
+            dim = _as_int(dim)
         if dim.__class__ is not int or not 0 <= dim < len(shape) or shape[dim] != self.axis.size:
             raise wrong(
                 _table_of(primitive),
@@ -157,6 +161,11 @@ class BatchTrace(Trace):
                 f"or the position of the mapped axis, whose size is {self.axis.size}",
             )
         return BatchTracer(self, value, dim, aval)
+
+
+def _as_int(dim: Any) -> Any:
+    """A dim as a Python int if it is another integer, as where axes are of NumPy; as it is if not."""
+    return int(dim) if isinstance(dim, int | np.integer) and not isinstance(dim, bool) else dim
 
 
 def _table_of(primitive: Any) -> rules.RuleTable:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.exceptions import AxisError
 
 from primax.extend import backend, core
 from primax.extend.core import Array, ShapedArray, Tracer, get_aval
@@ -23,6 +22,7 @@ from primax.plugins.structural import (
     unstack_p,
     zeros_of,
 )
+from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["getitem", "iterate", "take_slice", "unstack"]
 
@@ -261,6 +261,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
       axis: the axis, which the results do not have.
 
     Raises:
+      TypeError: the axis is not an integer.
       ValueError: x is of rank 0, or the axis is out of range.
 
     >>> import primax as px
@@ -270,9 +271,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     shape = get_aval(x).shape
     if not shape:
         raise ValueError("unstack: x must have an axis, got an array of rank 0")
-    if not -len(shape) <= axis < len(shape):
-        raise AxisError(f"unstack: axis must be in [{-len(shape)}, {len(shape)}), got {axis}")
-    axis %= len(shape)
+    axis = canonical_axis(axis, len(shape), "unstack")
     if readable(x):
         host, weak = np.moveaxis(x._host(), axis, 0), x.weak_type
         return tuple([backend.put_value(host[i, ...], weak) for i in range(shape[axis])])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 import pytest
 
@@ -131,7 +133,7 @@ def test_axes_of_size_zero_and_one(size):
     assert px.vmap(px.grad(lambda x: (lax.sin(x) * 2.0).sum()))(x).shape == (size, 3)
 
 
-@pytest.mark.parametrize("dim", [5, -1, "0", 1])
+@pytest.mark.parametrize("dim", [5, -1, "0", 1, False, 0.0])
 def test_a_wrong_batch_dim_is_refused_by_name(dim):
     p = core.Primitive("badly_batched")
     p.def_impl(lambda x: x)
@@ -139,6 +141,36 @@ def test_a_wrong_batch_dim_is_refused_by_name(dim):
     batching.primitive_batchers[p] = lambda args, dims: (p.bind(*args), dim)
     with pytest.raises(px.errors.RuleError, match=r"the batch rule of badly_batched returned dim"):
         px.vmap(p.bind)(np.ones((2, 3), np.float32))
+
+
+REDUCTIONS = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "argmax", "argmin")
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("axis", [np.int64(1), np.uint8(0), IntEnum("Axis", {"LAST": 1}).LAST])
+def test_axes_that_are_integers_of_numpy_or_of_a_subclass_are_axes(name, axis):
+    primitive = getattr(lax, f"{name}_p")
+    params = {"index_dtype": np.dtype(np.int32)} if name.startswith("arg") else {}
+    for dim in (0, 1, 2):
+        mapped, plain = (
+            px.vmap(lambda x, a=a: primitive.bind(x, axes=(a,), **params), in_axes=dim) for a in (axis, int(axis))
+        )
+        np.testing.assert_array_equal(mapped(X), plain(X))
+        np.testing.assert_array_equal(px.vmap(mapped)(X[None]), px.vmap(plain)(X[None]))
+
+
+@pytest.mark.parametrize("dim", [np.int64(0), IntEnum("Dim", {"FIRST": 0}).FIRST])
+def test_a_rule_may_answer_with_a_dim_that_is_another_integer(dim):
+    p = core.Primitive("batched_by_numpy")
+    p.def_impl(lambda x: x)
+    p.def_abstract_eval(lambda x: x)
+    batching.primitive_batchers[p] = lambda args, dims: (p.bind(*args), dim)
+    np.testing.assert_array_equal(px.vmap(px.vmap(p.bind))(X), X)
+
+
+def test_unstack_takes_an_axis_of_numpy():
+    for got, want in zip(px.vmap(lambda x: pnp.unstack(x, axis=np.int64(1)))(X), np.moveaxis(X, 2, 0), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 def test_an_axis_aware_rule_gets_the_axis():
