@@ -176,11 +176,11 @@ def _compare_tangents(case: Case, found: Compositions, gots: list[Any], *kinds: 
         _compare(case, gots, wants, "tangent", *kinds)
         return
     for k, (args, directions, want) in enumerate(zip(found.elements, found.tangents, rows, strict=True)):
-        rates = (
+        got_rates, want_rates = (
             change_of_invariants(setting, values[:count], values[count:], args, directions, setting.active)
             for values in ([got[k] for got in gots], want)
         )
-        _compare(case, *rates, "the tangent of invariant", *kinds)
+        _compare(case, got_rates, want_rates, "the tangent of invariant", *kinds)
 
 
 def _require_pairing(pulled: Any, cotangents: Any, tangents: Any, directions: Any, *kinds: str) -> None:

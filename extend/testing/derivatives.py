@@ -384,7 +384,7 @@ def _compare_with_differences_of_tangents(setting: Setting, seconds: Values, aga
         which = [f"invariant {i}" for i in range(len(firsts[0]))]
         seconds = second_change_of_invariants(setting, seconds, setting.tangents, again)
         noises = [rounding(setting) / (STEP * step)] * len(which)
-    slopes = central_differences(*firsts, step)
+    slopes = central_differences(firsts[0], firsts[1], step)
     for what, noise, got, slope in zip(which, noises, seconds, slopes, strict=True):
         slack = max(rtol, setting.case.sample.rtol or 0.0)
         off = difference(got, slope.astype(np.asarray(got).dtype), slack, noise)

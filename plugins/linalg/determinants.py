@@ -13,9 +13,11 @@ from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.bitwise import and_p
 from primax.plugins.exponential import log_p
 from primax.plugins.linalg.gauss import lu_p
+from primax.plugins.linalg.householder import geqrf_p
 from primax.plugins.linalg.matrices import (
     along_rows,
     as_complex,
+    conj,
     diagonal,
     front_batch,
     full_like,
@@ -101,14 +103,31 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     return det, _trace(triangular_solve_p.bind(upper, y, lower=False, unit_diagonal=False, **flags))
 
 
-def _slogdet_abstract_eval(a: ShapedArray) -> list[ShapedArray]:
+def _slogdet_abstract_eval(a: ShapedArray, *, method: str) -> list[ShapedArray]:
     require_square("slogdet", a, "a")
     return [ShapedArray(a.shape[:-2], a.dtype), ShapedArray(a.shape[:-2], real_dtype(a.dtype))]
 
 
-def _slogdet(a: Any) -> list[Any]:
+def _slogdet(a: Any, *, method: str) -> list[Any]:
+    if method == "qr":
+        return _of_reflections(*geqrf_p.bind(a))
     factors, pivots, _ = lu_p.bind(a)
     return _of_factors(factors, pivots)
+
+
+def _of_reflections(reflections: Any, taus: Any) -> list[Any]:
+    """The product of the determinants of R and of reflections 1 - tau v v^H, of which R holds the vectors.
+
+    These are unitary, so their determinants are - tau / conj(tau), or 1 where tau is 0.
+    """
+    pivotal = diagonal(reflections)
+    sign = _product(arithmetic.sign_p.bind(pivotal))
+    none = comparison.eq_p.bind(taus, full_like(taus, 0))
+    turned = arithmetic.neg_p.bind(
+        arithmetic.div_p.bind(taus, conj(structural.select_n_p.bind(none, taus, full_like(taus, 1))))
+    )
+    turn = _product(structural.select_n_p.bind(none, turned, full_like(taus, 1)))
+    return [arithmetic.mul_p.bind(sign, turn), _sum(log_p.bind(arithmetic.abs_p.bind(pivotal)))]
 
 
 def _of_factors(factors: Any, pivots: Any) -> list[Any]:
@@ -118,11 +137,11 @@ def _of_factors(factors: Any, pivots: Any) -> list[Any]:
     return [sign, _sum(log_p.bind(arithmetic.abs_p.bind(pivotal)))]
 
 
-def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
+def _slogdet_jvp(primals: Any, tangents: Any, *, method: str) -> Any:
     """d log det(A) = tr(inv(A) dA); its imaginary part turns the sign."""
     (a,), (t,) = primals, tangents
     factors, pivots, permutation = lu_p.bind(a)
-    sign, logabsdet = _of_factors(factors, pivots)
+    sign, logabsdet = _of_factors(factors, pivots) if method == "lu" else slogdet_p.bind(a, method=method)
     if type(t) is ad.Zero:
         return [sign, logabsdet], [ad.Zero.from_primal_value(sign), ad.Zero.from_primal_value(logabsdet)]
     change = _trace(solve_p.bind(a, factors, permutation, t, transpose_a=False))
@@ -142,8 +161,9 @@ def _samples() -> list[core.Sample]:
 
 def _slogdet_samples() -> list[core.Sample]:
     return [
-        core.Sample(sample.args, vary=vary_diagonal, reference=lambda a: list(np.linalg.slogdet(a)))
+        core.Sample([a], {"method": method}, vary=vary_diagonal, reference=lambda a, method: list(np.linalg.slogdet(a)))
         for sample in _samples()
+        for method, a in (("lu", sample.args[0]), ("qr", sample.args[0].swapaxes(-1, -2)))
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, structural
+from primax.plugins.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product_p
 from primax.plugins.linalg.invariants import of_qr
 from primax.plugins.linalg.matrices import (
@@ -32,6 +34,11 @@ __all__ = ["RULES", "qr", "qr_p"]
 
 qr_p = core.Primitive("qr", multiple_results=True)
 
+_NARROW = np.dtype(np.float16), np.dtype(dtypes.bfloat16)
+_ACCEPTED = Accepts(
+    "float16, bfloat16, float32, float64 or complex", lambda d: d in _NARROW or d in FLOAT32_64_OR_COMPLEX
+)
+
 
 def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> Any:
     """The QR decomposition: x = Q R with orthonormal columns of Q and an upper triangular R.
@@ -49,7 +56,7 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma:
 
     Raises:
       NotImplementedError: where it is differentiated, if `full_matrices` and m > n.
-      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+      TypeError: `x` has a rank below 2, or another dtype than float16, bfloat16, float32, float64 or a complex one.
 
     >>> import primax as px
     >>> q, r = px.lax.linalg.qr(px.numpy.array([[0.0, 2.0], [1.0, 3.0]]))
@@ -66,7 +73,7 @@ def _sizes(aval: ShapedArray, full_matrices: bool) -> tuple[Any, int, int, int]:
 
 
 def _abstract_eval(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[ShapedArray]:
-    require_matrix("qr", x, "x")
+    require_matrix("qr", x, "x", _ACCEPTED)
     if use_magma:
         raise ValueError(f"qr: use_magma must be None or False: there is no MAGMA here, got {use_magma!r}")
     batch, m, n, k = _sizes(x, full_matrices)
@@ -82,6 +89,10 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     so that on that of S there are the imaginary parts of F.
     """
     (x,), (t,) = primals, tangents
+    dtype = get_aval(x).dtype
+    if dtype in _NARROW and type(t) is not ad.Zero and get_aval(x).size:
+        found = _jvp([_converted(x, np.float32)], [_converted(t, np.float32)], **params)
+        return tuple(_all_converted(outs, dtype) for outs in found)
     outs = qr_p.bind(x, **params)
     zeros = [ad.Zero.from_primal_value(out) for out in outs]
     *_, n, k = _sizes(get_aval(x), params["full_matrices"])
@@ -129,8 +140,20 @@ def _cut(x: Any, m: int, n: int) -> Any:
     return structural.slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=limits, strides=None)
 
 
+def _converted(x: Any, dtype: Any) -> Any:
+    return structural.convert_element_type_p.bind(x, new_dtype=np.dtype(dtype), weak_type=False)
+
+
+def _all_converted(outs: Sequence[Any], dtype: Any) -> list[Any]:
+    """Q and R in another dtype; what follows is a permutation."""
+    return [*(_converted(x, dtype) for x in outs[:2]), *outs[2:]]
+
+
 def _decompose(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[Any]:
     aval = get_aval(x)
+    if aval.dtype in _NARROW:  # LAPACK knows none of these
+        params = {"pivoting": pivoting, "full_matrices": full_matrices, "use_magma": use_magma}
+        return _all_converted(_decompose(_converted(x, np.float32), **params), aval.dtype)
     batch, m, n, k = _sizes(aval, full_matrices)
     rest = []
     if pivoting:

@@ -14,11 +14,14 @@ from primax.plugins.linalg.matrices import (
     adjoint,
     along_rows,
     columns_at,
+    diagonal,
+    eye,
     from_triangle,
     front_batch,
     full_like,
     matmul,
     real_dtype,
+    real_part,
     require_matrix,
     require_square,
     scaled,
@@ -80,7 +83,7 @@ def _pseudoinvert(a: Any, rtol: Any, *, hermitian: bool) -> Any:
 
 
 def _jvp(primals: Any, tangents: Any, *, hermitian: bool) -> Any:
-    """dP = - P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P, at a constant rank.
+    """dP = - P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P, at a constant rank, full or not.
 
     G. H. Golub and V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
     variables separate, SIAM J. Numer. Anal. 10 (1973), equation 4.12.
@@ -91,16 +94,23 @@ def _jvp(primals: Any, tangents: Any, *, hermitian: bool) -> Any:
         return p, ad.Zero.from_primal_value(p)
     if hermitian:
         a, t = from_triangle(a), from_triangle(t)
-    m, n = get_aval(a).shape[-2:]
-    pt, th, ph = matmul(p, t), adjoint(t), adjoint(p)
-    change = arithmetic.neg_p.bind(matmul(pt, p))
-    if n < m or hermitian:
-        left = matmul(p, matmul(ph, th))
-        change = arithmetic.add_p.bind(change, arithmetic.sub_p.bind(left, matmul(matmul(left, a), p)))
-    if m < n or hermitian:
-        right = matmul(matmul(th, ph), p)
-        change = arithmetic.add_p.bind(change, arithmetic.sub_p.bind(right, matmul(p, matmul(a, right))))
-    return p, change
+    th, ph = adjoint(t), adjoint(p)
+    change = arithmetic.neg_p.bind(matmul(matmul(p, t), p))
+    change = arithmetic.add_p.bind(change, matmul(matmul(p, matmul(ph, th)), _complement(matmul(a, p))))
+    return p, arithmetic.add_p.bind(change, matmul(_complement(matmul(p, a)), matmul(matmul(th, ph), p)))
+
+
+def _complement(projection: Any) -> Any:
+    """What a projection leaves out; nothing, without rounding, where it is on the whole space."""
+    aval = get_aval(projection)
+    rank = structural.reduce_sum_p.bind(real_part(diagonal(projection)), axes=(aval.ndim - 2,))
+    n = aval.shape[-1]
+    whole = comparison.gt_p.bind(rank, full_like(rank, n - 0.5))
+    whole = structural.broadcast_in_dim_p.bind(
+        whole, shape=aval.shape, broadcast_dimensions=tuple(range(aval.ndim - 2))
+    )
+    rest = arithmetic.sub_p.bind(eye(aval.dtype, aval.shape), projection)
+    return structural.select_n_p.bind(whole, rest, full_like(rest, 0))
 
 
 def _samples() -> list[core.Sample]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, unless_failed
@@ -27,7 +27,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
       d: the main diagonal, of shape (..., n).
       du: the diagonal above, of shape (..., n): `A[i, i + 1] == du[i]`; its last number is not read.
       b: an array of shape (..., n, k).
-      perturb_singular: whether to change pivots near zero so that the solution is finite; for real numbers.
+      perturb_singular: whether to change pivots near zero so that the solution is finite.
 
     Returns:
       An array of the shape of `b`; NaN where a matrix is singular.
@@ -53,8 +53,6 @@ def _abstract_eval(
                 f"tridiagonal_solve: {name} must be of the dtype of b, and have its axes but for the last one, "
                 f"got {aval.str_short()} and {b.str_short()}"
             )
-    if perturb_singular and dtypes.is_complex(b.dtype):
-        raise TypeError(f"tridiagonal_solve: perturb_singular must be False for complex matrices, got {b.str_short()}")
     return ShapedArray(b.shape, b.dtype)
 
 

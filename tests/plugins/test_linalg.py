@@ -181,6 +181,38 @@ def test_tridiagonal_solve_solves():
     assert np.isfinite(linalg.tridiagonal_solve(zeros, zeros, zeros, b[0, :2], perturb_singular=True)).all()
 
 
+@pytest.mark.parametrize("change", ["nothing", "no pivots", "zeros"])
+def test_complex_tridiagonal_systems_are_perturbed_as_by_jax(change):
+    dl, d, du, b = (general((4, 4), np.complex64, i) for i in range(4))
+    dl, d, du = dl[0], d[0] * (change == "nothing"), du[0] * (change != "zeros")
+    found = linalg.tridiagonal_solve(dl * (change != "zeros"), d, du, b, perturb_singular=True)
+    want = jlinalg.tridiagonal_solve(dl * (change != "zeros"), d, du, b, perturb_singular=True)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, want, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, "bfloat16"], ids=str)
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 2, 4), (0, 3), (3, 0)], ids=str)
+def test_qr_of_narrow_dtypes_is_that_of_float32(shape, dtype):
+    x = px.numpy.asarray(general(shape)).astype(dtype)
+    for pivoting in (False, True):
+        outs = linalg.qr(x, pivoting=pivoting)
+        wide = linalg.qr(x.astype(np.float32), pivoting=pivoting)
+        assert [out.dtype for out in outs] == [x.dtype, x.dtype, np.int32][: 2 + pivoting]
+        for out, want in zip(outs, wide, strict=True):
+            np.testing.assert_array_equal(out, want.astype(out.dtype))
+
+
+def test_qr_of_narrow_dtypes_is_differentiated():
+    x, t = (px.numpy.asarray(general((3, 3), seed=i)).astype(np.float16) for i in range(2))
+    outs, changes = px.jvp(linalg.qr, (x,), (t,))
+    wants = px.jvp(linalg.qr, (x.astype(np.float32),), (t.astype(np.float32),))
+    for got, want in zip([*outs, *changes], [*wants[0], *wants[1]], strict=True):
+        assert got.dtype == np.float16
+        np.testing.assert_array_equal(got, want.astype(np.float16))
+    assert px.vmap(px.grad(lambda x: linalg.qr(x)[1].sum()))(px.numpy.stack([x, t])).dtype == np.float16
+
+
 def test_updates_and_symmetric_products_are_what_they_are_called():
     r, w, c = np.triu(general((3, 3))), general((3, 3))[0], definite((3, 3))
     close(linalg.cholesky_update(r, w), np.linalg.cholesky(r.T @ r + np.outer(w, w)).T)

@@ -107,9 +107,41 @@ def test_schur_decompositions_multiply_back():
     for x, output in ((A, "real"), (A, "complex"), (C, "real")):
         t, z = linalg.schur(x, output)
         np.testing.assert_allclose(z @ t @ z.conj().T, x, atol=1e-4)
-    t, z = linalg.rsf2csf(*linalg.schur(E))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_complex_schur_forms_are_those_of_scipy(size):
+    x = np.random.default_rng(size).normal(size=(2, size, size)).astype(np.float32)
+    forms = [scipy_linalg.schur(each) for each in x]
+    t, z = (np.asarray(found) for found in linalg.rsf2csf(*(np.stack(each) for each in zip(*forms, strict=True))))
+    assert t.dtype == z.dtype == np.complex64
     assert not np.tril(t, -1).any()
-    np.testing.assert_allclose(z @ t @ z.conj().T, E, atol=1e-4)
+    np.testing.assert_allclose(z @ t @ z.swapaxes(-1, -2).conj(), x, atol=1e-5)
+    for one, other, form in zip(t, z, forms, strict=True):
+        wants = scipy_linalg.rsf2csf(*form)
+        np.testing.assert_allclose(np.diagonal(one), np.diagonal(wants[0]), atol=1e-5)
+        np.testing.assert_allclose(np.abs(one), np.abs(wants[0]), atol=1e-5)
+        np.testing.assert_allclose(np.abs(other), np.abs(wants[1]), atol=1e-5)
+
+
+def test_complex_schur_forms_of_no_rows_have_none():
+    empty = np.zeros((0, 0), np.float32)
+    assert [x.shape for x in linalg.rsf2csf(empty, empty)] == [(0, 0), (0, 0)]
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_cholesky_reads_one_triangle(lower):
+    for x in (H, C @ C.conj().T + np.eye(4, dtype=np.float32)):
+        other = np.triu if lower else np.tril
+        spoilt = (x + other(np.ones((4, 4)), 1 if lower else -1)).astype(x.dtype)
+        want = scipy_linalg.cholesky(x, lower=lower)
+        np.testing.assert_allclose(linalg.cholesky(spoilt, lower=lower), want, rtol=1e-4, atol=1e-4)
+        factor, said = linalg.cho_factor(spoilt, lower=lower)
+        assert said == lower
+        np.testing.assert_allclose(factor, want, rtol=1e-4, atol=1e-4)
+    slope = px.grad(lambda x: linalg.cholesky(x, lower=lower).sum())(H)
+    assert not other(np.asarray(slope), 1 if lower else -1).any()
+    assert (np.asarray(slope)[np.tril_indices(4) if lower else np.triu_indices(4)] != 0).all()
 
 
 def test_eigenvectors_of_two_matrices_are_orthonormal_in_the_second():
@@ -125,6 +157,17 @@ def test_sylvesters_equation_has_the_same_solution_by_eigenvectors():
     by_schur, by_eigenvectors = (linalg.solve_sylvester(A, H, E, method=method) for method in ("schur", "eigen"))
     np.testing.assert_allclose(by_schur, by_eigenvectors, atol=1e-4)
     assert np.isnan(linalg.solve_sylvester(A, -A, E, tol=1e-3)).all()
+
+
+@pytest.mark.parametrize("method", ["schur", "eigen"])
+def test_sylvesters_equations_are_solved_in_stacks(method):
+    a, c = np.stack([A, A + H, -H]), np.stack([TALL, 2 * TALL, B[:, [0, 1, 0]]])
+    b = E[:3, :3] + np.diag([9.0, 12.0, 15.0]).astype(np.float32)
+    a[2], b = a[2] - 40 * np.eye(4), np.stack([b, b, -b])
+    x = np.asarray(linalg.solve_sylvester(a, b, c, method=method))
+    np.testing.assert_allclose(a @ x + x @ b, c, atol=2e-5 * np.abs(a).max() * np.abs(x).max() + 2e-5)
+    np.testing.assert_allclose(linalg.solve_sylvester(a, b[0], c, method=method)[0], x[0], rtol=1e-4, atol=1e-5)
+    assert np.isnan(linalg.solve_sylvester(np.stack([A, A]), np.stack([-A, A]), E, method=method, tol=1e-3)[0]).all()
 
 
 def test_an_exponential_has_derivatives_of_both_modes():

@@ -70,7 +70,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 
     Args:
       a: matrices of shape (..., n, n).
-      method: "lu", or None for the same.
+      method: by which decomposition: "lu", None for the same, or "qr".
 
     Returns:
       A pair `sign, logabsdet`: the determinant is `sign * exp(logabsdet)`. A complex sign has the absolute value 1;
@@ -79,7 +79,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     Raises:
       ValueError: the matrices are not square, or there is no such method.
     """
-    if method not in (None, "lu"):
-        raise ValueError(f"slogdet: method must be 'lu' or None, got {method!r}")
-    sign, logabsdet = slogdet_p.bind(square("slogdet", a))
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"slogdet: method must be 'lu', 'qr' or None, got {method!r}")
+    sign, logabsdet = slogdet_p.bind(square("slogdet", a), method=method or "lu")
     return SlogdetResult(sign, logabsdet)

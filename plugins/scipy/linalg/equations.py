@@ -8,7 +8,7 @@ from primax.extend.core import dtypes, get_aval
 from primax.plugins import structural
 from primax.plugins.linalg.gauss import lu_p, lu_pivots_to_permutation_p
 from primax.plugins.linalg.matrices import adjoint, eye, rows_at, rows_to, tril, triu
-from primax.plugins.linalg.positive import cholesky_p, symmetrize
+from primax.plugins.linalg.positive import cholesky_p
 from primax.plugins.linalg.solve import by_cholesky, by_lu
 from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.numpy import linalg as numpy_linalg
@@ -34,7 +34,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     """The Cholesky decompositions of Hermitian positive definite matrices.
 
     Args:
-      a: matrices of shape (..., n, n), whose means with their adjoints are taken.
+      a: matrices of shape (..., n, n), of which the lower triangles are read if `lower`, else the upper ones.
       lower: whether to return lower triangular matrices L with a = L @ L.T.conj(); else upper triangular ones U with
         a = U.T.conj() @ U.
       overwrite_a, check_finite: without effect.
@@ -50,8 +50,12 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     Array([[2., 1.],
            [0., 2.]], dtype=float32)
     """
-    found = cholesky_p.bind(symmetrize("cholesky", square("cholesky", a)))
-    return found if lower else adjoint(found)
+    return _cholesky("cholesky", a, lower)
+
+
+def _cholesky(function: str, a: Any, lower: bool) -> Any:
+    a = square(function, a)
+    return cholesky_p.bind(a) if lower else adjoint(cholesky_p.bind(adjoint(a)))
 
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
@@ -60,7 +64,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
     Args:
       a, lower, overwrite_a, check_finite: as of `cholesky`.
     """
-    return cholesky(a, lower), lower
+    return _cholesky("cho_factor", a, lower), lower
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:

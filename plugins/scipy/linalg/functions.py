@@ -11,9 +11,12 @@ import numpy as np
 from primax.extend.core import dtypes, get_aval
 from primax.extend.transformations import jvp
 from primax.plugins.control_flow import cond, fori_loop
-from primax.plugins.linalg.matrices import adjoint, as_complex, diagonal, eye, real_dtype
+from primax.plugins.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
+from primax.plugins.linalg.matrices import adjoint, as_complex, conj, diagonal, eye, mt, real_dtype
 from primax.plugins.numpy import linalg as numpy_linalg
-from primax.plugins.numpy.linalg.operands import inexact, require_square, square
+from primax.plugins.numpy.formulas import hypot
+from primax.plugins.numpy.joining import stack
+from primax.plugins.numpy.linalg.operands import inexact, require_square, square, stacked
 from primax.plugins.numpy.predicates import isfinite
 from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.reductions import any as any_
@@ -125,7 +128,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 
 
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """The complex Schur decompositions of matrices from their real ones.
+    """The complex Schur decompositions of matrices from their real ones, by rotations of two rows and columns each.
 
     Args:
       T, Z: what `schur` returns with `output="real"`.
@@ -142,8 +145,41 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
         require_square("rsf2csf", get_aval(x).shape, name)
     if get_aval(T).shape != get_aval(Z).shape:
         raise ValueError(f"rsf2csf: T and Z must have one shape, got {get_aval(T).shape} and {get_aval(Z).shape}")
-    t, q = schur(T, "complex")
-    return t, Z @ q
+    if get_aval(T).shape[-1] < 2:
+        return as_complex(T), as_complex(Z)
+    return _rsf2csf(T, Z)
+
+
+@one_program(static=2)
+def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
+    t, z = as_complex(t), as_complex(z)
+    n = get_aval(t).shape[-1]
+    eps = float(dtypes.finfo(get_aval(t).dtype).eps)
+    places = np.arange(n)
+
+    def turned(x: Any, first: Any, rotation: Any, to: Any) -> Any:
+        """The matrices with two columns turned, in rows up to a given one."""
+        columns = dynamic_slice_in_dim(x, first, 2, -1)
+        columns = where((places <= to)[:, None], columns @ adjoint(rotation), columns)
+        return dynamic_update_slice_in_dim(x, columns, first, -1)
+
+    def step(k: Any, both: Any) -> Any:
+        t, z = both
+        i = n - 2 - k
+        rows = dynamic_slice_in_dim(t, i, 2, -2)
+        block = dynamic_slice_in_dim(rows, i, 2, -1)
+        below, last = block[..., 1, 0], block[..., 1, 1]
+        wanted = absolute(below) > eps * (absolute(block[..., 0, 0]) + absolute(last))
+        along = numpy_linalg.eigvals(block)[..., 0] - last
+        length = hypot(absolute(along), absolute(below))
+        c, s = (where(wanted, x / where(wanted, length, 1), unit) for x, unit in ((along, 1), (below, 0)))
+        rotation = stack([stack([conj(c), s], -1), stack([-s, c], -1)], -2)
+        rows = where(places >= i, rotation @ rows, rows)
+        t = turned(dynamic_update_slice_in_dim(t, rows, i, -2), i, rotation, i + 1)
+        is_below = (places[:, None] == i + 1) & (places == i)
+        return where(is_below, 0, t), turned(z, i, rotation, n)
+
+    return fori_loop(0, n - 1, step, (t, z))  # type: ignore[no-any-return]
 
 
 def _by_superdiagonals(t: Any, on_diagonal: Any, above: Callable[[Any, Any, Any], Any]) -> Any:
@@ -237,12 +273,12 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
 
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
-    """The solution X of A @ X + X @ B = C.
+    """The solutions X of A @ X + X @ B = C.
 
     Args:
-      A: a matrix of shape (m, m).
-      B: a matrix of shape (n, n).
-      C: a matrix of shape (m, n).
+      A: matrices of shape (..., m, m).
+      B: matrices of shape (..., n, n).
+      C: matrices of shape (..., m, n).
       method: "schur", by Schur decompositions of A and B, or "eigen", by their eigenvectors.
       tol: sums of eigenvalues that are smaller than this are taken for zero, which gives NaN.
 
@@ -255,34 +291,42 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     shapes = [get_aval(x).shape for x in (A, B, C)]
     for name, shape in (("A", shapes[0]), ("B", shapes[1])):
         require_square("solve_sylvester", shape, name)
-    if len(shapes[2]) != 2 or shapes[2] != (shapes[0][-1], shapes[1][-1]):
+    if len(shapes[2]) < 2 or shapes[2][-2:] != (shapes[0][-1], shapes[1][-1]):
         raise ValueError(f"solve_sylvester: C must have the rows of A and the columns of B, got shapes {shapes}")
-    found = _sylvester_by_schur(A, B, C, tol) if method == "schur" else _sylvester_by_eigenvectors(A, B, C, tol)
-    return found if dtypes.is_complex(get_aval(C).dtype) else found.real
+    return _solve_sylvester(A, B, C, tol, method)
 
 
-def _sylvester_by_schur(a: Any, b: Any, c: Any, tol: float) -> Any:
+@one_program(static=4)
+def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
+    a, b = stacked("solve_sylvester", a, b)
+    a, c = stacked("solve_sylvester", a, c)
+    b, c = stacked("solve_sylvester", b, c)
+    found = _sylvester_by_schur(a, b, c, tol) if method == "schur" else _sylvester_by_eigenvectors(a, b, c, tol)
+    return found if dtypes.is_complex(get_aval(c).dtype) else found.real
+
+
+def _sylvester_by_schur(a: Any, b: Any, c: Any, tol: Any) -> Any:
     (t, u), (s, v) = schur(a, "complex"), schur(b, "complex")
     right = adjoint(u) @ as_complex(c) @ v
-    m, n = get_aval(right).shape
-    singular = any_(absolute(diagonal(t)[:, None] + diagonal(s)) < tol)
+    m, n = get_aval(right).shape[-2:]
+    sums = diagonal(t)[..., :, None] + diagonal(s)[..., None, :]
+    singular = any_(absolute(sums) < tol, axis=(-2, -1), keepdims=True)
     columns = np.arange(n)
 
     def step(j: Any, y: Any) -> Any:
         here = columns == j
-        factors = sum_(where(here, s, 0), axis=1)
-        known = sum_(where(here, right, 0), axis=1) - y @ factors
-        shift = sum_(where(here, factors, 0))
-        solved = solve_triangular(t + shift * np.eye(m, dtype=t.dtype), known)
-        return where(here, solved[:, None], y)
+        factors = sum_(where(here, s, 0), axis=-1, keepdims=True)
+        known = sum_(where(here, right, 0), axis=-1, keepdims=True) - y @ factors
+        shift = sum_(where(here[:, None], factors, 0), axis=-2, keepdims=True)
+        return where(here, solve_triangular(t + shift * np.eye(m, dtype=t.dtype), known), y)
 
     y = fori_loop(0, n, step, right * 0)
     return where(singular, np.nan, u @ y @ adjoint(v))
 
 
-def _sylvester_by_eigenvectors(a: Any, b: Any, c: Any, tol: float) -> Any:
+def _sylvester_by_eigenvectors(a: Any, b: Any, c: Any, tol: Any) -> Any:
     (p, u), (q, v) = numpy_linalg.eig(a), numpy_linalg.eig(b)
     right = numpy_linalg.solve(u, as_complex(c) @ v)
-    sums = p[:, None] + q
+    sums = p[..., :, None] + q[..., None, :]
     y = where(absolute(sums) < tol, np.nan, right / sums)
-    return numpy_linalg.solve(v.T, (u @ y).T).T
+    return mt(numpy_linalg.solve(mt(v), mt(u @ y)))

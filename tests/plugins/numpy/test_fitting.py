@@ -61,8 +61,10 @@ def test_polynomials_near_points_are_those_of_numpy() -> None:
 def test_zeros_are_trimmed_as_by_numpy() -> None:
     x = np.zeros((4, 5), int)
     x[1, 2] = x[2, 3] = 1
-    for options in ({}, {"trim": "F"}, {"trim": "b", "axis": 0}, {"axis": (0, -1)}):
-        agree(pnp.trim_zeros(x, **options), np.trim_zeros(x, **options))
+    agree(pnp.trim_zeros(x), x[1:3, 2:4])
+    agree(pnp.trim_zeros(x, trim="F"), x[1:, 2:])
+    agree(pnp.trim_zeros(x, trim="b", axis=0), x[:3])
+    agree(pnp.trim_zeros(x, axis=(0, -1)), x[1:3, 2:4])
     agree(pnp.trim_zeros(x[0]), np.trim_zeros(x[0]))
 
 

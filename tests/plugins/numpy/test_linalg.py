@@ -109,6 +109,57 @@ def test_qr_has_the_modes_of_numpy():
     np.testing.assert_allclose(np.abs(linalg.qr(TALL, "r")), np.abs(np.linalg.qr(TALL, "r")), rtol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64], ids=lambda d: d.__name__)
+def test_slogdet_by_qr_is_that_by_lu(dtype):
+    random = np.random.default_rng(1)
+    for shape in ((1, 1), (2, 4, 4), (5, 5), (0, 0)):
+        x = random.normal(size=shape) + (1j * random.normal(size=shape) if dtype == np.complex64 else 0)
+        found, want = linalg.slogdet(x.astype(dtype), method="qr"), np.linalg.slogdet(x.astype(dtype))
+        for got, one in zip(found, want, strict=True):
+            assert got.dtype == one.dtype
+            np.testing.assert_allclose(got, one, rtol=1e-4, atol=1e-5)
+    slopes = [px.grad(lambda a, m=m: linalg.slogdet(a, method=m)[1])(HERMITIAN) for m in ("lu", "qr")]
+    np.testing.assert_allclose(*slopes, rtol=1e-5)
+    assert tuple(map(float, linalg.slogdet(np.diag(np.float32([1, 0, 2])), method="qr"))) == (0, -np.inf)
+    with pytest.raises(ValueError, match="method must be 'lu', 'qr' or None, got 'svd'"):
+        linalg.slogdet(HERMITIAN, method="svd")
+
+
+def _of_rank(rank, shape, spread, dtype):
+    """Matrices of a rank, with singular values that descend from 1 to 1 / spread."""
+    random = np.random.default_rng(rank)
+    parts = []
+    for n in shape:
+        x = random.normal(size=(n, n)) + (1j * random.normal(size=(n, n)) if dtype == np.complex128 else 0)
+        parts.append(np.linalg.qr(x)[0][:, :rank])
+    return ((parts[0] * np.geomspace(1, 1 / spread, rank)) @ parts[1].conj().T).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)], ids=str)
+def test_pseudoinverses_are_differentiated_at_any_constant_rank(shape, dtype):
+    """A = B C with B of full columns and C of full rows: its pseudoinverse has a closed form, of a constant rank."""
+    random = np.random.default_rng(1)
+    with px.enable_x64(True):
+        for rank in range(1, min(shape) + 1):
+            for spread in (2.0, 1e3):
+                a = _of_rank(rank, shape, spread, dtype)
+                u, s, vh = (x[..., :rank] if i < 2 else x[:rank] for i, x in enumerate(np.linalg.svd(a)))
+                left, right = u * s, vh
+                changes = [random.normal(size=x.shape).astype(dtype) / spread for x in (left, right)]
+
+                def along(h, left=left, right=right, changes=changes):
+                    b, c = left + h * changes[0], right + h * changes[1]
+                    return np.linalg.pinv(c) @ np.linalg.pinv(b)
+
+                t = changes[0] @ right + left @ changes[1]
+                found, change = px.jvp(lambda a: linalg.pinv(a, rtol=1e-9), (a,), (t,))
+                np.testing.assert_allclose(found, along(0), atol=1e-13 * spread**2)
+                step = 1e-5
+                want = (along(step) - along(-step)) / (2 * step)
+                np.testing.assert_allclose(change, want, atol=1e-7 * np.abs(want).max())
+
+
 def test_hermitian_svd_has_the_signs_in_one_factor():
     u, s, vh = linalg.svd(HERMITIAN - 4 * np.eye(3, dtype=np.float32), hermitian=True)
     assert (np.diff(s) <= 0).all()

@@ -112,8 +112,9 @@ WINDOWS = [
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 def test_windows_are_scipys(window: Any) -> None:
+    name = window.removesuffix("_periodic") if isinstance(window, str) else window  # SciPy says so since 1.16
     for length in (1, 2, 7, 8):
-        want = pytest.importorskip("scipy.signal").get_window(window, length)
+        want = pytest.importorskip("scipy.signal").get_window(name, length)
         np.testing.assert_allclose(named_window("welch", window, length), want, atol=1e-12)
 
 
