@@ -13,6 +13,7 @@ from primax.core.array import Array
 from primax.core.avals import get_aval
 from primax.core.protocol import protocol_of
 from primax.core.trace import Tracer
+from primax.core.tree_registry import register_pytree_node_class
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import Tape, linear_tape, linearize_flat
@@ -155,7 +156,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
       has_aux: whether `fun` returns a pair whose second element is passed through.
 
     Returns:
-      `(primals_out, f_lin)`, and `aux` if `has_aux`; `f_lin` takes one tangent per primal.
+      `(primals_out, f_lin)`, and `aux` if `has_aux`; `f_lin` takes one tangent per primal. It is a pytree of what
+      it remembers.
 
     >>> import primax as px
     >>> y, f_lin = px.linearize(lambda x: x * x, 3.0)
@@ -167,43 +169,82 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     avals = avals_of(flat, primals, "linearize")
     flat_fun = FlatFunction("linearize", fun, in_tree, has_aux)
     outs, tape = linearize_flat(flat_fun, flat)
-    out_tree = flat_fun.out_tree
-    wanted = [aval.to_tangent_aval() for aval in avals]
+    f_lin = _Pushforward(tape, in_tree, avals, flat_fun.out_tree, [])
+    out = tree.unflatten(flat_fun.out_tree, outs)
+    return (out, f_lin, without_tracers(flat_fun.aux)) if has_aux else (out, f_lin)
 
-    def f_lin(*tangents: Any) -> Any:
+
+class _Derivative:
+    """A derivative at a point, as a function that is a pytree: its leaves are what it remembers of the point."""
+
+    __slots__ = ("_parts", "_tape", "in_avals", "in_tree", "out_avals", "out_tree")
+
+    def __init__(
+        self, tape: Tape | None, in_tree: Any, in_avals: Sequence[Any], out_tree: Any, out_avals: Sequence[Any]
+    ) -> None:
+        self._tape = tape
+        self._parts: tuple[Sequence[Any], Tape] | None = None  # residuals, and the tape with places for them
+        self.in_tree = in_tree
+        self.in_avals = in_avals
+        self.out_tree = out_tree
+        self.out_avals = out_avals
+
+    @property
+    def tape(self) -> Tape:
+        """The derivative, recorded."""
+        if self._tape is None:
+            assert self._parts is not None
+            residuals, empty = self._parts
+            self._tape = empty.with_residuals(residuals)
+        return self._tape
+
+    def tree_flatten(self) -> tuple[Sequence[Any], tuple[Any, ...]]:
+        """What it remembers, and the rest, which is the same each time."""
+        if self._parts is None:
+            self._parts = self.tape.residuals()
+        residuals, empty = self._parts
+        return residuals, (empty, self.in_tree, tuple(self.in_avals), self.out_tree, tuple(self.out_avals))
+
+    @classmethod
+    def tree_unflatten(cls, rest: tuple[Any, ...], residuals: Sequence[Any]) -> _Derivative:
+        """The function that remembers other values."""
+        made = cls(None, *rest[1:])
+        made._parts = residuals, rest[0]
+        return made
+
+
+@register_pytree_node_class
+class _Pushforward(_Derivative):
+    """The function that `linearize` returns."""
+
+    __slots__ = ()
+
+    def __call__(self, *tangents: Any) -> Any:
         """Apply the derivative; takes one tangent per argument of the function."""
         leaves, tangent_tree = tree.flatten(tangents)
-        if tangent_tree != in_tree:
+        if tangent_tree != self.in_tree:
             raise TypeError(
                 tree.mismatch_message(
                     "f_lin: tangents must have the structure of the primals",
-                    in_tree,
+                    self.in_tree,
                     tangent_tree,
                     "primals",
                     "tangents",
                 )
             )
+        wanted = [aval.to_tangent_aval() for aval in self.in_avals]
         for have, want in zip(avals_of(leaves, tangents, "f_lin"), wanted, strict=True):
             if have.shape != want.shape or have.dtype != want.dtype:
                 raise TypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
         given = [x for x, want in zip(leaves, wanted, strict=True) if want.dtype != dtypes.float0]
-        return tree.unflatten(out_tree, [_array(instantiate_zeros(t)) for t in tape.replay(*given)])
-
-    out = tree.unflatten(out_tree, outs)
-    return (out, f_lin, without_tracers(flat_fun.aux)) if has_aux else (out, f_lin)
+        return tree.unflatten(self.out_tree, [_array(instantiate_zeros(t)) for t in self.tape.replay(*given)])
 
 
-class _Pullback:
+@register_pytree_node_class
+class _Pullback(_Derivative):
     """The function that `vjp` returns."""
 
-    __slots__ = ("in_avals", "in_tree", "out_avals", "out_tree", "tape")
-
-    def __init__(self, tape: Tape, in_tree: Any, in_avals: list[Any], out_tree: Any, out_avals: list[Any]) -> None:
-        self.tape = tape
-        self.in_tree = in_tree
-        self.in_avals = in_avals
-        self.out_tree = out_tree
-        self.out_avals = out_avals
+    __slots__ = ()
 
     def __call__(self, ct: Any) -> Any:
         leaves, ct_tree = tree.flatten(ct)
@@ -257,7 +298,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     Returns:
       `(primals_out, vjp_fun)`, and `aux` if `has_aux`; `vjp_fun` takes a cotangent of the structure of
-      `primals_out` and returns a tuple with one cotangent per primal.
+      `primals_out` and returns a tuple with one cotangent per primal. It is a pytree of what it remembers.
 
     >>> import primax as px
     >>> y, pull = px.vjp(lambda x, y: x * y, 3.0, 4.0)

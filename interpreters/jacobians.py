@@ -11,6 +11,7 @@ import numpy as np
 from primax.core import dtypes, tree
 from primax.core.arguments import check_function
 from primax.core.avals import get_aval
+from primax.interpreters.backend import put_value
 from primax.interpreters.differentiate import (
     FlatFunction,
     argument_positions,
@@ -28,15 +29,16 @@ from primax.interpreters.vectorize import vmap
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
 
-def _basis(avals: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """For each aval, all unit vectors of the whole space, along axis 0."""
+def _basis(avals: Sequence[Any]) -> list[Any]:
+    """For each aval, all unit vectors of the whole space, along axis 0; of weak type where the aval is."""
     sizes = [aval.size for aval in avals]
     total = sum(sizes)
     starts = np.cumsum([0, *sizes])
-    return [
+    basis = [
         np.eye(total, dtype=bool)[:, start : start + size].reshape(total, *aval.shape).astype(aval.dtype)
         for start, size, aval in zip(starts, sizes, avals, strict=False)
     ]
+    return [put_value(x, True) if aval.weak_type else x for x, aval in zip(basis, avals, strict=True)]
 
 
 def jacfwd(

@@ -55,6 +55,15 @@ class TapeEqn:
         self.source_info = source_info
 
 
+class _Place:
+    """Where a residual belongs on a tape that was taken apart."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
 class LinearTrace(Trace):
     """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
 
@@ -171,6 +180,52 @@ class Tape:
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Apply the transposed function, under the current trace: one cotangent or `Zero` per input."""
         return backward(self.trace, self.outs, cotangents)
+
+    def residuals(self) -> tuple[list[Any], Tape]:
+        """The values on the tape that do not depend on its inputs, each once, and the tape with places for them."""
+        found: dict[int, _Place] = {}
+        values = []
+
+        def take(x: Any) -> Any:
+            if type(x) is Zero:
+                return x
+            if id(x) not in found:
+                found[id(x)] = _Place(len(values))
+                values.append(x)
+            return found[id(x)]
+
+        return values, self._with(take)
+
+    def with_residuals(self, values: Sequence[Any]) -> Tape:
+        """The tape with values in the places that `residuals` left."""
+        return self._with(lambda x: values[x.index] if type(x) is _Place else x)
+
+    def _with(self, change: Callable[[Any], Any]) -> Tape:
+        """A copy with what does not depend on the inputs changed."""
+        old, new = self.trace, LinearTrace(None)
+        new.wide, new.count = old.wide, old.count
+        new.end()
+        linear: dict[int, LinearTracer] = {}
+
+        def renewed(x: Any) -> Any:
+            if not old.is_linear(x):
+                return change(x)
+            if x.index not in linear:
+                linear[x.index] = LinearTracer(new, x.aval, x.index)
+            return linear[x.index]
+
+        new.inputs = [renewed(x) for x in old.inputs]
+        new.eqns = [
+            TapeEqn(
+                eqn.primitive,
+                [renewed(x) for x in eqn.args],
+                [renewed(x) for x in eqn.outs],
+                eqn.params,
+                eqn.source_info,
+            )
+            for eqn in old.eqns
+        ]
+        return Tape(new, [renewed(x) for x in self.outs])
 
 
 def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:

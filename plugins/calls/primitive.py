@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.core import dtypes
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 
-__all__ = ["call_params", "check_results", "forward", "jit_p", "run_program"]
+__all__ = ["call_params", "check_results", "evaluate", "forward", "jit_p", "run_program"]
+
+_HOST_VALUES = (bool, int, float, complex, np.ndarray, np.generic)
 
 jit_p = core.Primitive("jit", multiple_results=True)
 
@@ -126,6 +129,15 @@ def forward(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
     """The outputs of a program without equations."""
     env = dict(zip((*closed.jaxpr.constvars, *closed.jaxpr.invars), (*closed.consts, *args), strict=True))
     return [v.val if isinstance(v, core.Literal) else env[v] for v in closed.jaxpr.outvars]
+
+
+def evaluate(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
+    """The outputs of a program, run one equation after the other; those that are constants on the host, as arrays."""
+    outs = core.eval_jaxpr(closed.jaxpr, closed.consts, *args)
+    return [
+        backend.put_value(x, aval.weak_type) if isinstance(x, _HOST_VALUES) and aval.dtype != dtypes.float0 else x
+        for x, aval in zip(outs, closed.out_avals, strict=True)
+    ]
 
 
 def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:

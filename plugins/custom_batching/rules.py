@@ -15,6 +15,7 @@ from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.plugins.calls.primitive import evaluate
 
 __all__ = ["custom_vmap_call_p", "rules"]
 
@@ -24,7 +25,7 @@ Rule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool
 
 
 def _impl(*args: Any, call: core.ClosedJaxpr, **params: Any) -> Any:
-    return core.eval_jaxpr(call.jaxpr, call.consts, *args)
+    return evaluate(call, args)
 
 
 def _abstract_eval(*avals: Any, call: core.ClosedJaxpr, **params: Any) -> Any:

@@ -7,14 +7,14 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.calls.primitive import forward
+from primax.plugins.calls.primitive import evaluate, forward
 from primax.plugins.remat.splitting import Split, checkpoint_p, split
 
 __all__ = ["checkpoint_p", "rules"]
 
 
 def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
-    return core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+    return evaluate(jaxpr, args)
 
 
 def _abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:

@@ -8,6 +8,7 @@ from fuzz.frame import Kind
 
 KINDS: dict[str, str] = {
     "functions": "fuzz.functions:Functions",
+    "programs": "fuzz.programs.kind:Programs",
 }
 
 

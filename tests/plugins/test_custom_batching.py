@@ -131,3 +131,10 @@ def closing_over(y):
     f = custom_vmap(lambda x: x * y)
     f.def_vmap(lambda n, b, x: (x, True))
     return f
+
+
+def test_constants_come_out_of_it_as_arrays():
+    constant = px.custom_batching.custom_vmap(lambda x: 2.0)
+    constant.def_vmap(lambda size, batched, x: (2.0, False))
+    assert isinstance(constant(1.0), px.Array)
+    assert constant(1.0).weak_type

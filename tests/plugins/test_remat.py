@@ -316,3 +316,10 @@ def test_a_name_is_the_identity_to_everything_else():
     assert named["b"].aval == core.get_aval(2.0)
     assert float(px.grad(lambda x: checkpoint_name(x * x, "n"))(3.0)) == 6
     assert px.vmap(lambda x: checkpoint_name(x, "n"))(X).tolist() == X.tolist()
+
+
+@pytest.mark.parametrize("constant", [2.0, np.float32(3), np.ones(2, np.float32)])
+def test_constants_come_out_of_it_as_arrays(constant):
+    out = px.checkpoint(lambda x: constant)(1.0)
+    assert isinstance(out, px.Array)
+    assert out.weak_type == (type(constant) is float)

@@ -1,0 +1,96 @@
+"""Random programs agree with jax; a program prints as source that runs, and shrinks to a few lines."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from contextlib import ExitStack
+
+import pytest
+
+import primax as px
+
+jax = pytest.importorskip("jax")
+
+from fuzz.programs.generate import random_program  # noqa: E402
+from fuzz.programs.judge import judge  # noqa: E402
+from fuzz.programs.kind import HEADER, Programs, compact, repeated  # noqa: E402
+from fuzz.programs.shrinker import shrink  # noqa: E402
+from fuzz.programs.text import source  # noqa: E402
+
+PROGRAMS = 12
+
+
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("x64", [False, True])
+def test_programs_give_what_they_give_in_jax(x64, part):
+    counts = Counter()
+    with ExitStack() as stack:
+        stack.enter_context(px.enable_x64(x64))
+        stack.enter_context(jax.enable_x64(x64))
+        for seed in range(PROGRAMS * part, PROGRAMS * (part + 1)):
+            program = random_program(seed, x64)
+            if program.name.startswith("closing"):
+                continue
+            how, difference = judge(program.block)
+            assert difference is None, f"{difference}\n{repeated(program.block)}"
+            counts[how] += 1
+    assert counts["compared"] >= 0.5 * PROGRAMS
+
+
+def test_most_kinds_of_transformations_and_control_flow_are_in_programs():
+    tags = Counter(tag for seed in range(300) for tag in tags_of(random_program(seed)))
+    wanted = (
+        "vmap grad jvp vjp jit checkpoint jacfwd jacrev hessian custom_jvp custom_vjp custom_vmap closure_convert cond"
+    )
+    wanted += " switch scan fori_loop while_loop map associative_scan custom_linear_solve custom_root"
+    assert [tag for tag in wanted.split() if tags[tag] < 8] == []
+
+
+def tags_of(program):
+    return {*program.name.split("."), *(tag for step in program.block.all_steps() for tag in step.tags)}
+
+
+def test_a_seed_makes_one_program():
+    assert source(random_program(5).block) == source(random_program(5).block) != source(random_program(6).block)
+
+
+def test_a_wrong_rule_is_found_and_the_program_has_a_few_lines(monkeypatch):
+    sin = px.numpy.sin
+    monkeypatch.setattr(px.numpy, "sin", lambda x: sin(x) * 1.01)
+    programs = (random_program(seed) for seed in range(40))
+    block = next(p.block for p in programs if "pnp.sin" in source(p.block) and sort_of(p.block) == "value")
+    block = shrink(block, lambda block: sort_of(block) == "value", 4.0)
+    assert len(repeated(block).splitlines()) <= 8
+    assert "pnp.sin" in repeated(block)
+
+
+def sort_of(block):
+    difference = judge(block)[1]
+    return difference and difference.sort
+
+
+def test_the_printed_program_runs_by_itself(capsys):
+    for seed in (1, 2, 3):
+        text = repeated(random_program(seed).block)
+        exec(compile(text, "<program>", "exec"), {})
+        assert capsys.readouterr().out
+        assert text.startswith(HEADER)
+
+
+def test_functions_of_plain_statements_take_one_line():
+    lines = ["def f(x):", "    a = x + x", "    return a * a", "def g(x):", "    def h(y):", "        return y"]
+    lines += ["    return h", "print(f(1))"]
+    assert compact(lines) == [
+        "def f(x): a = x + x; return a * a",
+        "def g(x):",
+        "    def h(y): return y",
+        "    return h",
+        "print(f(1))",
+    ]
+
+
+def test_cases_depend_on_the_seed_and_on_the_text_in_their_names():
+    case = next(Programs().cases(random.Random(3), "vmap"))
+    assert "vmap" in case.name
+    assert case.program.startswith("# seed ")
