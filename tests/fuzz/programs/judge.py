@@ -123,7 +123,8 @@ def difference(block: Block, text: str, found: Any, wanted: Any) -> Difference |
     found, wanted = px.tree.leaves(found), jax.tree.leaves(wanted)
     if [kind_of(x) for x in found] != [kind_of(x) for x in wanted]:
         pairs = [(kind_of(x), kind_of(y)) for x, y in zip(found, wanted, strict=True) if kind_of(x) != kind_of(y)]
-        return Difference("type", f"primax: {pairs[0][0]}, jax: {pairs[0][1]}")
+        sort = "weak type" if all(a[:-1] == b[:-1] and len(a) == 3 for a, b in pairs) else "type"
+        return Difference(sort, f"primax: {pairs[0][0]}, jax: {pairs[0][1]}")
     eps = precision(text)
     numbers = [plain(x, jax) for x in wanted]
     gaps = [gap(plain(x, px), y) for x, y in zip(found, numbers, strict=True)]
