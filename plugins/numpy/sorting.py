@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -149,10 +150,26 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     return out
 
 
-def _kth(function: str, a: Any, kth: Any, axis: int) -> None:
+def _kth(function: str, a: Any, kth: Any, axis: int) -> int:
+    """A position, counted from the front."""
     size = get_aval(a).shape[axis]
-    if not -size <= kth < size:
+    if not hasattr(type(kth), "__index__"):
+        raise TypeError(f"{function}: kth must be an integer, got {kth!r}")
+    found = index(kth)
+    if not -size <= found < size:
         raise ValueError(f"{function}: kth must be in [{-size}, {size}), got {kth}")
+    return found % size
+
+
+def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
+    """What stands up to a position along an axis, and the rest."""
+    shape = get_aval(x).shape
+    starts, ends = [0] * len(shape), list(shape)
+    starts[axis] = ends[axis] = kth + 1
+    return (
+        slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=tuple(ends), strides=None),
+        slice_p.bind(x, start_indices=tuple(starts), limit_indices=shape, strides=None),
+    )
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Any:
@@ -163,19 +180,25 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
       kth: the position.
       axis: the axis.
 
+    Returns:
+      An array like `a`, in ascending order up to the position, and in descending order after it, as jax has it.
+
     Raises:
-      ValueError: the position or the axis is out of range.
+      TypeError: the position or the axis is not an integer.
+      ValueError: one of them is out of range.
     """
     a, axis = _prepared("partition", a, axis, None, None)
-    _kth("partition", a, kth, axis)
-    return sort(a, axis)
+    kth = _kth("partition", a, kth, axis)
+    first, rest = _split_after(sort(a, axis), kth, axis)
+    return concatenate([first, rev_p.bind(rest, dimensions=(axis,))], axis)
 
 
 def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
-    """The positions of the elements of `partition`, whose arguments it takes."""
+    """The positions of the elements of `partition`, whose arguments it takes; after `kth` they ascend, as in jax."""
     a, axis = _prepared("argpartition", a, axis, None, None)
-    _kth("argpartition", a, kth, axis)
-    return argsort(a, axis)
+    kth = _kth("argpartition", a, kth, axis)
+    first, rest = _split_after(argsort(a, axis), kth, axis)
+    return concatenate([first, sort(rest, axis)], axis)
 
 
 def sort_complex(a: Any) -> Any:

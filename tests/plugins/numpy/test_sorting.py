@@ -50,6 +50,26 @@ def test_partitions_have_what_is_smaller_in_front() -> None:
             assert np.array_equal(found[:, kth], np.sort(x)[:, kth])
             assert (found[:, : kth % 7] <= found[:, [kth]]).all()
     refuses(ValueError, "partition: kth must be in [-7, 7), got 7", pnp.partition, x, 7)
+    refuses(TypeError, "partition: kth must be an integer, got 1.5", pnp.partition, x, 1.5)
+
+
+@pytest.mark.parametrize("kth", [-7, -3, -1, 0, 2, 6])
+def test_partitions_have_the_order_of_jax_and_its_derivatives(kth: int) -> None:
+    jax = pytest.importorskip("jax")
+    x, t = sample("float32", (2, 7)), np.cos(np.arange(14, dtype=np.float32)).reshape(2, 7)
+    x[0, 3] = np.nan
+    np.testing.assert_array_equal(pnp.argpartition(x, kth), jax.numpy.argpartition(x, kth))
+    for transform in (_tangent, _cotangent):
+        got, want = (transform(m, lambda x, m=m: m.numpy.partition(x, kth), x, t) for m in (px, jax))
+        np.testing.assert_array_equal(got, want)
+
+
+def _tangent(library, fun, x, t):
+    return library.jvp(fun, (x,), (t,))[1]
+
+
+def _cotangent(library, fun, x, t):
+    return library.vjp(fun, x)[1](t)[0]
 
 
 @pytest.mark.parametrize("method", ["default", "scan_unrolled", "sort", "compare_all"])
