@@ -346,6 +346,9 @@ class Config:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._options]
 
+    def __reduce__(self) -> str:
+        return "config"
+
     def __iter__(self) -> Iterator[Option]:
         return iter(self._options.values())
 

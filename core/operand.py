@@ -120,6 +120,12 @@ def _special(name: str) -> Callable[..., Any]:
     return method
 
 
+def _attach(attribute: str, function: Any) -> None:
+    """Make a function a method, under the name by which a bound method is pickled."""
+    function.__name__, function.__qualname__ = attribute, f"{Operand.__name__}.{attribute}"
+    setattr(Operand, attribute, function)
+
+
 def _array_namespace(self: Any, /, *, api_version: str | None = None) -> Any:
     return _implementation("array_namespace")(self, api_version=api_version)
 
@@ -136,13 +142,13 @@ def _refuse_write(self: Any, index: Any, value: Any) -> None:
 
 
 for _name in (*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS):
-    setattr(Operand, f"__{_name}__", _special(_name))
-setattr(Operand, "__round__", _special("builtin_round"))  # noqa: B010 - as below; `round` is the method
+    _attach(f"__{_name}__", _special(_name))
+_attach("__round__", _special("builtin_round"))  # `round` is the method
 for _name in _METHODS:
-    setattr(Operand, _name, _special(_name))
+    _attach(_name, _special(_name))
 for _name in _PROPERTIES:
     setattr(Operand, _name, property(_special(_name)))
 # The array API standard has these signatures, which libraries may inspect.
-Operand.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
-Operand.to_device = _to_device  # type: ignore[attr-defined]
-setattr(Operand, "__setitem__", _refuse_write)  # noqa: B010 - mypy would take it for an index
+_attach("__array_namespace__", _array_namespace)
+_attach("to_device", _to_device)
+_attach("__setitem__", _refuse_write)

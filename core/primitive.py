@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 from primax.core import rules
@@ -50,6 +51,15 @@ class Primitive:
 
     def __repr__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> Any:
+        for attribute, value in vars(sys.modules[self.module]).items():
+            if value is self:
+                return _attribute, (self.module, attribute)
+        raise TypeError(
+            f"Primitive: {self.name} must be an attribute of the module that made it to be pickled, got none of "
+            f"{self.module!r}"
+        )
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace.
@@ -134,6 +144,10 @@ class Primitive:
                 raise wrong(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}")
         self.used = True
         return _with_variance(outs, avals), effects
+
+
+def _attribute(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
 
 
 def _effects(table: rules.RuleTable, primitive: Primitive, returned: Any) -> Effects:

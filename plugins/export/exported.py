@@ -41,6 +41,12 @@ class Exported:
     def __repr__(self) -> str:
         return f"<Exported {self.fun_name} for {', '.join(self.platforms)}>"
 
+    def __copy__(self) -> Exported:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Exported:
+        return self
+
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; usable inside `jit`, and inside `grad` if it was exported with its derivative.
 

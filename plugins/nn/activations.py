@@ -266,7 +266,6 @@ def selu(x: Any) -> Any:
     return _SELU_SCALE * elu(x, _SELU_ALPHA)
 
 
-@partial(jit, static_argnames=("approximate",))
 def gelu(x: Any, approximate: bool = True) -> Any:
     """x times the probability that a standard normal number is smaller than x.
 
@@ -274,6 +273,11 @@ def gelu(x: Any, approximate: bool = True) -> Any:
       x: an array or a number; integers are converted to a floating dtype.
       approximate: whether that probability is approximated by (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x**3))) / 2.
     """
+    return _gelu(x, approximate)
+
+
+@partial(jit, static_argnums=1)
+def _gelu(x: Any, approximate: bool) -> Any:
     x = strong(inexact("gelu", x))
     if approximate:
         return x * (0.5 * (1.0 + tanh_p.bind(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3), accuracy=None)))

@@ -92,6 +92,9 @@ class ScalarType:
     def __repr__(self) -> str:
         return f"<scalar type {self.__name__}>"
 
+    def __reduce__(self) -> str:
+        return self.__name__
+
 
 bool_ = ScalarType("bool_", np.bool_)
 int2 = ScalarType("int2", dtypes.int2)

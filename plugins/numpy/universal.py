@@ -67,6 +67,7 @@ class ufunc(partial):  # type: ignore[type-arg]
     _reduce: Function | None
     _accumulate: Function | None
     _at: str | None
+    _maker: partial[Any]
 
     def __new__(
         cls,
@@ -98,7 +99,28 @@ class ufunc(partial):  # type: ignore[type-arg]
         made.__doc__ = func.__doc__
         made.nin, made.nout, made.identity = nin, nout, identity
         made._reduce, made._accumulate, made._at = reduce, accumulate, at
+        made._maker = partial(
+            cls, func, nin, nout, name=name, identity=identity, reduce=reduce, accumulate=accumulate, at=at
+        )
         return made
+
+    def __reduce__(self) -> Any:
+        return self.__name__ if globals().get(self.__name__) is self else (self._maker, ())
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, ufunc) and self._made_by() == other._made_by())
+
+    def __hash__(self) -> int:
+        return hash(self._made_by()[:2])
+
+    def _made_by(self) -> tuple[Any, ...]:
+        return self._maker.func, self._maker.args, self._maker.keywords
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
 
     @property
     def nargs(self) -> int:
@@ -306,7 +328,9 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
     >>> px.numpy.frompyfunc(lambda x, y: x + 2 * y, 2, 1).reduce(px.numpy.arange(4))
     Array(12, dtype=int32)
     """
-    return ufunc(vectorize(func), nin, nout, name=getattr(func, "__name__", "ufunc"), identity=identity)
+    made = ufunc(vectorize(func), nin, nout, name=getattr(func, "__name__", "ufunc"), identity=identity)
+    made._maker = partial(frompyfunc, func, nin, nout, identity=identity)  # which knows how to pickle `func`
+    return made
 
 
 def _without_start(reduce: Function, combine: Function) -> Function:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +53,7 @@ def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[...,
 
     function: Callable[..., Any] = unary if len(names.split(", ")) == 1 else binary
     function.__name__ = function.__qualname__ = name
+    function.__module__ = sys._getframe(1).f_globals["__name__"]  # where the function can be found, as pickling does
     function.__doc__ = (
         f"{sentence}\n\n    Args:\n      {names}: real arrays or numbers, of shapes that broadcast together; integers "
         "are\n        converted to a floating dtype.\n\n    Raises:\n      TypeError: an argument is no array and no "

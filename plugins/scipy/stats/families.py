@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
@@ -31,6 +32,7 @@ class _Distribution:
 
     def __init__(self, name: str, shapes: str = "", **given: Function) -> None:
         self.name = name
+        self.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is found by its name, as pickling does
         self.__doc__ = f"The {name} distribution."
         self._given = given
         kind = Parameter.POSITIONAL_OR_KEYWORD
@@ -39,6 +41,9 @@ class _Distribution:
 
     def __repr__(self) -> str:
         return f"<the {self.name} distribution>"
+
+    def __reduce__(self) -> str:
+        return self.name
 
     def _standard(self, method: str) -> Function:
         found = self._given.get(method)
