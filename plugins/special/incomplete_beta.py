@@ -17,7 +17,7 @@ from primax.plugins.elementwise import FLOATING, like, row
 from primax.plugins.exponential import exp_p, log1p_p, log_p
 from primax.plugins.special.formula import Num, formula, iterate, select
 from primax.plugins.special.gamma import lgamma_p
-from primax.plugins.special.incomplete_gamma import excess, stirling
+from primax.plugins.special.incomplete_gamma import excess, stirling, times_log
 
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
 
@@ -89,7 +89,9 @@ def _betainc(a: Num, b: Num, x: Num) -> Num:
     p, q, y = select(swap, b, a), select(swap, a, b), select(swap, 1 - x, x)
     part = _power(a, b, x) * _fraction(p, q, y, valid) / p
     out = select(swap, 1 - part, part)
-    return select(valid, out, _limits(a, b, x))
+    most = float(np.finfo(core.get_aval(x.value).dtype).max) ** 0.5  # beyond it intermediate results overflow
+    far_a, far_b = select(a > most, math.inf, a), select(b > most, math.inf, b)
+    return select(valid & (out == out), out, _limits(far_a, far_b, x))
 
 
 def _limits(a: Num, b: Num, x: Num) -> Num:
@@ -112,8 +114,8 @@ def _no_derivative(argument: str) -> Any:
 def _density(a: Any, b: Any, x: Any) -> Any:
     """x**(a - 1) (1 - x)**(b - 1) / B(a, b)."""
     one = like(x, 1.0)
-    power_a = mul_p.bind(sub_p.bind(a, one), log_p.bind(x))
-    power_b = mul_p.bind(sub_p.bind(b, one), log1p_p.bind(neg_p.bind(x)))
+    power_a = times_log(sub_p.bind(a, one), log_p.bind(x))
+    power_b = times_log(sub_p.bind(b, one), log1p_p.bind(neg_p.bind(x)))
     log_beta = sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
     return exp_p.bind(sub_p.bind(add_p.bind(power_a, power_b), log_beta))
 

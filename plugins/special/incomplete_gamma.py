@@ -14,11 +14,13 @@ import numpy as np
 
 from primax.extend import core
 from primax.plugins.arithmetic import mul_p, neg_p, sub_p
+from primax.plugins.comparison import eq_p
 from primax.plugins.elementwise import FLOATING, like, row
 from primax.plugins.exponential import exp_p, log_p
 from primax.plugins.special.error import erfc_p
 from primax.plugins.special.formula import Num, formula, iterate, select
 from primax.plugins.special.gamma import digamma_p, lgamma_p
+from primax.plugins.structural import select_n
 
 __all__ = [
     "igamma",
@@ -76,11 +78,11 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
     return random_gamma_grad_p.bind(a, x)
 
 
-def stirling(a: Num) -> Num:
-    """lgamma(a) - (a - 1/2) log(a) + a - log(2 pi) / 2, for a of 10 and more."""
+def stirling(a: Any) -> Any:
+    """lgamma(a) - (a - 1/2) log(a) + a - log(2 pi) / 2, for numbers or arrays of 10 and more."""
     b = 1 / (a * a)
     terms = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-    total = a.full(terms[-1])
+    total = terms[-1]
     for term in terms[-2::-1]:
         total = total * b + term
     return total / a
@@ -265,9 +267,14 @@ def _random_gamma_grad(a: Num, x: Num) -> Num:
     return select(valid, -slope * x / a, _limits(a, x, 0, math.inf))
 
 
+def times_log(exponent: Any, logarithm: Any) -> Any:
+    """Their product, and 0 for an exponent of 0, of whatever number the logarithm is."""
+    return select_n(eq_p.bind(exponent, like(exponent, 0.0)), mul_p.bind(exponent, logarithm), exponent)
+
+
 def _density(a: Any, x: Any) -> Any:
     """exp((a - 1) log(x) - x - lgamma(a)), the derivative of P with respect to x."""
-    power = mul_p.bind(sub_p.bind(a, like(a, 1.0)), log_p.bind(x))
+    power = times_log(sub_p.bind(a, like(a, 1.0)), log_p.bind(x))
     return exp_p.bind(sub_p.bind(sub_p.bind(power, x), lgamma_p.bind(a)))
 
 

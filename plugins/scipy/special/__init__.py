@@ -8,6 +8,13 @@ from primax.plugins.scipy.special.bessel import (
     i1,
     i1e,
 )
+from primax.plugins.scipy.special.beta import (
+    beta,
+    betainc,
+    betaln,
+    comb,
+    poch,
+)
 from primax.plugins.scipy.special.entropies import (
     boxcox,
     boxcox1p,
@@ -31,11 +38,6 @@ from primax.plugins.scipy.special.errors import (
     ndtri,
 )
 from primax.plugins.scipy.special.gamma import (
-    bernoulli,
-    beta,
-    betainc,
-    betaln,
-    comb,
     digamma,
     factorial,
     gamma,
@@ -44,7 +46,9 @@ from primax.plugins.scipy.special.gamma import (
     gammaln,
     gammasgn,
     multigammaln,
-    poch,
+)
+from primax.plugins.scipy.special.zeta import (
+    bernoulli,
     polygamma,
     zeta,
 )

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import get_aval
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.exponential import logistic_p
 from primax.plugins.nn.softmax import log_softmax as log_softmax_
 from primax.plugins.nn.softmax import logsumexp
 from primax.plugins.nn.softmax import softmax as softmax_
 from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import expm1, log, log1p
-from primax.plugins.scipy.special.operands import inexact, real
+from primax.plugins.numpy.ufuncs import absolute, expm1, log, log1p
+from primax.plugins.scipy.special.operands import inexact, real, tangent_of
 
 __all__ = [
     "boxcox",
@@ -79,30 +78,35 @@ def xlog1py(x: Any, y: Any) -> Any:
     return _xlog1py(*inexact("xlog1py", x, y))
 
 
-def _masked(x: Any, product: Any) -> Any:
-    return where(x == 0, 0.0, product).astype(get_aval(product).dtype)
-
-
 @custom_jvp
 def _xlogy(x: Any, y: Any) -> Any:
-    return _masked(x, x * log(y))
+    return where((x == 0) & (y == y), 0.0, x * log(y))
 
 
-@_xlogy.defjvp
-def _(primals: Any, tangents: Any) -> Any:
-    (x, y), (tx, ty) = primals, tangents
-    return _xlogy(x, y), tx * log(y) + ty * (x / y)
+def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    return _xlogy(x, y), tangent_of(tangents, lambda: log(y), lambda: _quotient(x, y))
+
+
+_xlogy.defjvp(_xlogy_jvp, symbolic_zeros=True)
 
 
 @custom_jvp
 def _xlog1py(x: Any, y: Any) -> Any:
-    return _masked(x, x * log1p(y))
+    return where((x == 0) & (y == y), 0.0, x * log1p(y))
 
 
-@_xlog1py.defjvp
-def _(primals: Any, tangents: Any) -> Any:
-    (x, y), (tx, ty) = primals, tangents
-    return _xlog1py(x, y), tx * log1p(y) + ty * (x / (1 + y))
+def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    return _xlog1py(x, y), tangent_of(tangents, lambda: log1p(y), lambda: _quotient(x, 1 + y))
+
+
+_xlog1py.defjvp(_xlog1py_jvp, symbolic_zeros=True)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """x / y, and 0 for 0 / 0."""
+    return x / where((x == 0) & (y == 0), 1, y)
 
 
 def entr(x: Any) -> Any:
@@ -112,7 +116,7 @@ def entr(x: Any) -> Any:
       x: real arrays or numbers.
     """
     (x,) = real("entr", x)
-    return where(x < 0, -np.inf, -_xlogy(x, x)).astype(get_aval(x).dtype)
+    return where(x < 0, -np.inf, _xlogy(-x, x))
 
 
 def rel_entr(p: Any, q: Any) -> Any:
@@ -121,11 +125,19 @@ def rel_entr(p: Any, q: Any) -> Any:
     Args:
       p, q: real arrays or numbers, of shapes that broadcast together.
     """
-    p, q = real("rel_entr", p, q)
-    both = (p > 0) & (q > 0)
-    inside = where(both, p, 1.0), where(both, q, 1.0)
-    product = where(both, _xlogy(inside[0], inside[0]) - _xlogy(*inside), np.inf)
-    return where((p == 0) & (q >= 0), 0.0, product).astype(get_aval(p + q).dtype)
+    return _rel_entr(*real("rel_entr", p, q))
+
+
+def _rel_entr(p: Any, q: Any) -> Any:
+    """Near p = q by the logarithm of 1 and their distance; far from it by that of the quotient, unless it overflows."""
+    positive = (p > 0) & (q > 0)
+    x, y = where(positive, p, 1.0), where(positive, q, 1.0)
+    near = (x < 2 * y) & (y < 2 * x)
+    close = log1p(where(near, x - y, 0.0) / y)
+    far = log(x) - log(y)
+    inside = x * where(near, close, far)
+    outside = where((p == 0) & (q >= 0), 0.0, np.inf)
+    return where(positive, inside, where((p != p) | (q != q), np.nan, outside))
 
 
 def kl_div(p: Any, q: Any) -> Any:
@@ -134,7 +146,11 @@ def kl_div(p: Any, q: Any) -> Any:
     Args:
       p, q: real arrays or numbers, of shapes that broadcast together.
     """
-    return rel_entr(p, q) - p + q
+    p, q = real("kl_div", p, q)
+    entropy = _rel_entr(p, q)
+    infinite = (entropy == np.inf) & ((p <= 0) | (q <= 0))
+    p, q = (where(infinite & (absolute(each) == np.inf), 0.0, each) for each in (p, q))
+    return entropy - p + q
 
 
 def boxcox(x: Any, lmbda: Any) -> Any:
@@ -158,9 +174,14 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
 
 
 def _power(logarithm: Any, exponent: Any) -> Any:
-    zero = exponent == 0
-    divisor = where(zero, 1.0, exponent)
-    return where(zero, logarithm, expm1(divisor * logarithm) / divisor)
+    """(exp(exponent * logarithm) - 1) / exponent; by its series where the exponent is 0, or the product near it."""
+    product = exponent * logarithm
+    series = (absolute(product) < 1e-3) | (exponent == 0)
+    finite = where(series & (absolute(logarithm) < np.inf), logarithm, 0.0)
+    small = exponent * finite
+    rest = finite * small / 2 * (1 + small / 3 * (1 + small / 4 * (1 + small / 5)))
+    quotient = expm1(where(series, 0.0, product)) / where(series, 1.0, exponent)
+    return where(series, logarithm + rest, quotient)
 
 
 def softmax(x: Any, /, *, axis: Any = None) -> Any:

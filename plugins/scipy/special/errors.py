@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend.core import get_aval
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import exp, log
+from primax.plugins.numpy.ufuncs import exp, log, log1p
 from primax.plugins.numpy.ufuncs import sqrt as sqrt_
 from primax.plugins.scipy.special.operands import bound, real
 from primax.plugins.special import erf_inv_p, erf_p, erfc_p
@@ -36,7 +36,7 @@ def ndtr(x: Any) -> Any:
     Array([0.5], dtype=float32)
     """
     (x,) = real("ndtr", x)
-    return 0.5 * erfc_p.bind(x * -sqrt(0.5))
+    return (0.5 * erfc_p.bind(x * -sqrt(0.5))).astype(get_aval(x).dtype)
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Any:
@@ -52,12 +52,12 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     if not 0 <= series_order <= 30:
         raise ValueError(f"log_ndtr: series_order must be from 0 to 30, got {series_order}")
     (x,) = real("log_ndtr", x)
-    return _log_ndtr(series_order, x)
+    return _log_ndtr(series_order, x).astype(get_aval(x).dtype)
 
 
 def _log_ndtr_of(order: int, x: Any) -> Any:
-    """Near zero the logarithm; far above it minus the other tail; far below it an asymptotic series."""
-    above, below = (8.0, -20.0) if get_aval(x).dtype == np.float64 else (5.0, -10.0)
+    """Above zero by the other tail; below it the logarithm; far below it an asymptotic series."""
+    below = -20.0 if get_aval(x).dtype == np.float64 else -10.0
     low = where(x < below, x, below)
     term, total = 1.0, 1.0
     for n in range(1, order + 1):
@@ -65,7 +65,7 @@ def _log_ndtr_of(order: int, x: Any) -> Any:
         total = total + term
     tail = -0.5 * low * low - log(-low) - _HALF_LOG_TWO_PI + log(total)
     middle = log(ndtr(where(x < below, below, x)))
-    return where(x > above, -ndtr(-x), where(x < below, tail, middle))
+    return where(x > 0, log1p(-ndtr(-x)), where(x < below, tail, middle))
 
 
 _log_ndtr = custom_jvp(_log_ndtr_of, nondiff_argnums=(0,))
@@ -84,7 +84,8 @@ def ndtri(p: Any) -> Any:
     Args:
       p: real arrays or numbers from 0 to 1.
     """
-    return _ndtri(*real("ndtri", p))
+    (p,) = real("ndtri", p)
+    return _ndtri(p).astype(get_aval(p).dtype)
 
 
 @custom_jvp

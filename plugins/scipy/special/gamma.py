@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import comb as _comb
+from math import log as _log
+from math import pi, sqrt
 from operator import index
 from typing import Any
 
 import numpy as np
 
-from primax.extend.core import get_aval
-from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.rounding import floor, round
+from primax.extend.core import dtypes, get_aval
+from primax.plugins.numpy.creation import full_like
+from primax.plugins.numpy.rounding import floor
 from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import exp
-from primax.plugins.scipy.special.operands import bound, real
-from primax.plugins.special import (
-    digamma_p,
-    igamma_p,
-    igammac_p,
-    lgamma_p,
-    polygamma_p,
-    regularized_incomplete_beta_p,
-    zeta_p,
-)
+from primax.plugins.numpy.ufuncs import exp, log, log1p, sin
+from primax.plugins.numpy.ufuncs import real as real_part
+from primax.plugins.scipy.special.operands import bound, inexact, real
+from primax.plugins.special import digamma_p, igamma_p, igammac_p, lgamma_p
+from primax.plugins.special.incomplete_gamma import stirling
 
 __all__ = [
-    "bernoulli",
-    "beta",
-    "betainc",
-    "betaln",
-    "comb",
     "digamma",
     "factorial",
     "gamma",
@@ -38,57 +27,28 @@ __all__ = [
     "gammaincc",
     "gammaln",
     "gammasgn",
+    "log_ratio",
     "multigammaln",
-    "poch",
-    "polygamma",
-    "zeta",
 ]
 
 gammaln = bound("gammaln", lgamma_p, "x", "The logarithm of the absolute value of the gamma function.")
-digamma = bound("digamma", digamma_p, "x", "The derivative of `gammaln`.")
 gammainc = bound("gammainc", igamma_p, "a, x", "The regularized lower incomplete gamma function.")
 gammaincc = bound(
     "gammaincc", igammac_p, "a, x", "The regularized upper incomplete gamma function, 1 - gammainc(a, x)."
 )
 
 
-def polygamma(n: Any, x: Any) -> Any:
-    """The derivative of order n of `digamma`.
+def digamma(x: Any) -> Any:
+    """The derivative of `gammaln`.
 
     Args:
-      n: orders, integers from 0 on.
-      x: real arrays or numbers.
+      x: real arrays or numbers; integers are converted to a floating dtype.
 
     Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
+      TypeError: `x` is complex.
     """
-    return polygamma_p.bind(*real("polygamma", n, x))
-
-
-def zeta(x: Any, q: Any = None) -> Any:
-    """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; without q that of Riemann.
-
-    Args:
-      x: real arrays or numbers.
-      q: likewise; 1 if None.
-
-    Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
-    """
-    return zeta_p.bind(*real("zeta", x, 1.0 if q is None else q))
-
-
-def betainc(a: Any, b: Any, x: Any) -> Any:
-    """The regularized incomplete beta function.
-
-    Args:
-      a, b: positive arrays or numbers.
-      x: arrays or numbers from 0 to 1.
-
-    Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
-    """
-    return regularized_incomplete_beta_p.bind(*real("betainc", a, b, x))
+    (x,) = real("digamma", x)
+    return where(x == 0, -1 / x, digamma_p.bind(where(x == 0, 1, x)))
 
 
 def gammasgn(x: Any) -> Any:
@@ -102,67 +62,64 @@ def gammasgn(x: Any) -> Any:
     """
     (x,) = real("gammasgn", x)
     whole = floor(x)
-    sign = where(whole % 2 == 0, 1.0, -1.0).astype(get_aval(x).dtype)
+    sign = where(whole % 2 == 0, 1.0, -1.0)
     at_zero = np.float32(1) / x  # which says the sign of a zero
     below = where(whole == x, where(x == 0, where(at_zero > 0, 1.0, -1.0), np.nan), sign)
-    return where(x > 0, 1.0, below).astype(get_aval(x).dtype)
+    return where(x > 0, 1.0, where(x == x, below, np.nan)).astype(get_aval(x).dtype)
 
 
 def gamma(x: Any) -> Any:
     """The gamma function.
 
     Args:
-      x: real arrays or numbers; integers are converted to a floating dtype.
-
-    Raises:
-      TypeError: `x` is complex.
+      x: arrays or numbers; integers are converted to a floating dtype.
 
     >>> import primax as px
     >>> px.numpy.round(px.scipy.special.gamma(px.numpy.array([1.0, 5.0])), 2)
     Array([ 1., 24.], dtype=float32)
     """
-    (x,) = real("gamma", x)
+    (x,) = inexact("gamma", x)
+    if dtypes.is_complex(get_aval(x).dtype):
+        return _complex_gamma(x)
     return gammasgn(x) * exp(lgamma_p.bind(x))
 
 
-def betaln(a: Any, b: Any) -> Any:
-    """The logarithm of the absolute value of the beta function.
-
-    Args:
-      a, b: real arrays or numbers, of shapes that broadcast together.
-
-    Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
-    """
-    a, b = real("betaln", a, b)
-    return lgamma_p.bind(a) + lgamma_p.bind(b) - lgamma_p.bind(a + b)
-
-
-def beta(a: Any, b: Any) -> Any:
-    """The beta function, gamma(a) gamma(b) / gamma(a + b).
-
-    Args:
-      a, b: real arrays or numbers, of shapes that broadcast together.
-
-    Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
-    """
-    a, b = real("beta", a, b)
-    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * exp(betaln(a, b))
+# The approximation of C. Lanczos (SIAM Journal on Numerical Analysis 1, 1964, p. 86), of nine terms.
+_LANCZOS = (
+    0.99999999999980993,
+    676.5203681218851,
+    -1259.1392167224028,
+    771.32342877765313,
+    -176.61502916214059,
+    12.507343278686905,
+    -0.13857109526572012,
+    9.9843695780195716e-6,
+    1.5056327351493116e-7,
+)
 
 
-def poch(z: Any, m: Any) -> Any:
-    """Pochhammer's symbol, gamma(z + m) / gamma(z).
+def _complex_gamma(z: Any) -> Any:
+    """By the approximation of Lanczos in the right half plane, by reflection in the left one; NaN at the poles."""
+    left = real_part(z) < 0.5
+    w = where(left, -z, z - 1)
+    total: Any = _LANCZOS[0]
+    for i, coefficient in enumerate(_LANCZOS[1:], 1):
+        total = total + coefficient / (w + i)
+    t = w + 7.5
+    right = sqrt(2 * pi) * total * exp((w + 0.5) * log(t) - t)
+    sine = sin(pi * where(left, z, 0.5))
+    pole = (floor(real_part(z)) == z) & (real_part(z) <= 0)
+    reflected = pi / (where(pole, 1, sine) * right)
+    return where(pole, complex(np.nan, np.nan), where(left, reflected, right))
 
-    Args:
-      z, m: real arrays or numbers, of shapes that broadcast together.
 
-    Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
-    """
-    z, m = real("poch", z, m)
-    ratio = gammasgn(z + m) * gammasgn(z) * exp(lgamma_p.bind(z + m) - lgamma_p.bind(z))
-    return where(m == 0, 1.0, ratio).astype(get_aval(ratio).dtype)
+def log_ratio(z: Any, m: Any) -> Any:
+    """lgamma(z + m) - lgamma(z); for large z by the series of Stirling, whose large terms cancel out on paper."""
+    large, finite = (z >= 10) & (z + m >= 10), z < np.inf
+    u, v = where(large & finite, z, 10.0), where(large & finite, m, 1.0)
+    by_series = (u - 0.5) * log1p(v / u) + v * (log(u + v) - 1) + (stirling(u + v) - stirling(u))
+    at_infinity = where(m == 0, 0.0, where(m > 0, np.inf, -np.inf))
+    return where(large, where(finite, by_series, at_infinity), lgamma_p.bind(z + m) - lgamma_p.bind(z))
 
 
 def multigammaln(a: Any, d: Any) -> Any:
@@ -177,7 +134,7 @@ def multigammaln(a: Any, d: Any) -> Any:
     """
     d = index(d)
     (a,) = real("multigammaln", a)
-    total = a * 0 + d * (d - 1) / 4 * float(np.log(np.pi))
+    total = full_like(a, d * (d - 1) / 4 * _log(pi), dtype=get_aval(a).dtype)
     for i in range(d):
         total = total + lgamma_p.bind(a - i / 2)
     return total
@@ -196,38 +153,4 @@ def factorial(n: Any, exact: bool = False) -> Any:
     if exact:
         raise NotImplementedError("factorial: exact must be False")
     (n,) = real("factorial", n)
-    return where(n < 0, 0.0, exp(lgamma_p.bind(n + 1))).astype(get_aval(n).dtype)
-
-
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
-    """How many ways there are to choose k of N things.
-
-    Args:
-      N, k: real arrays or numbers, of shapes that broadcast together.
-      repetition: whether a thing may be chosen several times.
-    """
-    N, k = real("comb", N, k)
-    if repetition:
-        N = N + k - 1
-    valid = (k >= 0) & (N >= 0) & (k <= N)
-    ways = exp(lgamma_p.bind(N + 1) - lgamma_p.bind(k + 1) - lgamma_p.bind(where(valid, N - k, 0) + 1))
-    whole = (floor(N) == N) & (floor(k) == k)
-    return where(valid, where(whole, round(ways), ways), 0.0).astype(get_aval(ways).dtype)
-
-
-def bernoulli(n: int) -> Any:
-    """The Bernoulli numbers from that of order 0 to that of order n.
-
-    Args:
-      n: an integer from 0 on.
-
-    Raises:
-      ValueError: `n` is negative.
-    """
-    n = index(n)
-    if n < 0:
-        raise ValueError(f"bernoulli: n must not be negative, got {n}")
-    found = [Fraction(1)]
-    for m in range(1, n + 1):
-        found.append(-sum(_comb(m + 1, k) * found[k] for k in range(m)) / (m + 1))
-    return asarray(np.array([float(x) for x in found]), float)
+    return where(n < 0, 0.0, exp(lgamma_p.bind(n + 1)))

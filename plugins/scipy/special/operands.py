@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 from typing import Any
 
 from primax.extend.core import dtypes, get_aval
+from primax.extend.interpreters import ad
+from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.promotion import broadcast, promote
 from primax.plugins.numpy.ufuncs import to_inexact
 
-__all__ = ["bound", "epsilon", "inexact", "real"]
+__all__ = ["bound", "epsilon", "inexact", "real", "tangent_of"]
 
 
 def inexact(function: str, *args: Any) -> list[Any]:
-    """Operands of one floating or complex dtype, and of one shape or rank 0."""
-    return broadcast(function, promote(function, *args, to=to_inexact))
+    """Operands of one floating or complex dtype, and of one shape or rank 0.
+
+    All are arrays: the operators of NumPy's arrays and of Python's numbers warn and raise where those of arrays do not.
+    """
+    return [asarray(x) for x in broadcast(function, promote(function, *args, to=to_inexact))]
 
 
 def real(function: str, *args: Any) -> list[Any]:
@@ -28,6 +35,15 @@ def real(function: str, *args: Any) -> list[Any]:
     if dtypes.is_complex(get_aval(found[0]).dtype):
         raise TypeError(f"{function}: arguments must be real, got {get_aval(found[0]).str_short()}")
     return found
+
+
+def tangent_of(tangents: Any, *slopes: Callable[[], Any]) -> Any:
+    """The tangent of a result: each argument's tangent times the derivative with respect to it, summed.
+
+    A derivative is not computed where the tangent is known to be zero: it may be infinite.
+    """
+    terms = [t * slope() for t, slope in zip(tangents, slopes, strict=True) if type(t) is not ad.Zero]
+    return reduce(add, terms)
 
 
 def epsilon(x: Any) -> float:

@@ -14,6 +14,7 @@ from primax.plugins.linalg.positive import cholesky
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.promotion import promote
 from primax.plugins.numpy.reductions import all as all_
+from primax.plugins.numpy.reductions import any as any_
 from primax.plugins.numpy.reductions import sum as sum_
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import atleast_1d
@@ -22,6 +23,7 @@ from primax.plugins.numpy.ufuncs import absolute, exp, log, to_inexact
 from primax.plugins.scipy.linalg.equations import solve_triangular
 from primax.plugins.scipy.special.entropies import xlogy
 from primax.plugins.scipy.special.gamma import gammaln
+from primax.plugins.scipy.special.operands import epsilon
 
 __all__ = ["dirichlet", "multivariate_normal"]
 
@@ -36,28 +38,29 @@ class multivariate_normal:
         Args:
           x: vectors along the last axis, of shape (..., n).
           mean: a number or a vector.
-          cov: a variance, variances of independent elements, or a positive definite matrix of shape (n, n).
+          cov: a variance, variances of independent elements, or positive definite matrices of shape (..., n, n). Where
+            one is not positive definite, the result is NaN.
           allow_singular: None.
 
         Raises:
           NotImplementedError: `allow_singular` is given.
-          ValueError: `cov` has a rank above 2.
+          ValueError: `cov` has another shape.
         """
         if allow_singular is not None:
             raise NotImplementedError("multivariate_normal.logpdf: allow_singular must be None")
         x, mean, cov = promote("multivariate_normal.logpdf", x, mean, cov, to=to_inexact)
         if not get_aval(mean).shape:
+            cov = where(cov > 0, cov, np.nan)
             return -0.5 * (x - mean) ** 2 / cov - 0.5 * (_log(2 * pi) + log(cov))
         away = atleast_1d(x - mean)
-        n = get_aval(away).shape[-1]
-        rank = len(get_aval(cov).shape)
-        if rank > 2:
-            raise ValueError(f"multivariate_normal.logpdf: cov must have rank 2 at most, got {get_aval(cov).shape}")
-        if rank < 2:
+        n, shape = get_aval(away).shape[-1], get_aval(cov).shape
+        if shape not in ((), (1,)) and shape[-2:] not in ((n,), (n, n)):
+            raise ValueError(f"multivariate_normal.logpdf: cov must have the shape (..., {n}, {n}), got {shape}")
+        if len(shape) < 2:
             cov = eye(n, dtype=get_aval(away).dtype) * cov
         factor = cholesky(cov)
         scaled = solve_triangular(factor, away[..., None], lower=True)[..., 0]
-        return -0.5 * sum_(scaled * scaled, axis=-1) - 0.5 * n * _log(2 * pi) - sum_(log(diagonal(factor)))
+        return -0.5 * sum_(scaled * scaled, axis=-1) - 0.5 * n * _log(2 * pi) - sum_(log(diagonal(factor)), axis=-1)
 
     @staticmethod
     def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Any:
@@ -74,7 +77,8 @@ class dirichlet:
 
         Args:
           x: vectors along the first axis, of shape (n, ...), or without their last elements, of shape (n - 1, ...).
-          alpha: the parameters, of shape (n,).
+            Where one is not of numbers from 0 on whose sum is 1, the density is 0.
+          alpha: the parameters, of shape (n,), above 0; the result is NaN if one is not.
 
         Raises:
           ValueError: `alpha` is no vector, or has another length.
@@ -85,10 +89,13 @@ class dirichlet:
             raise ValueError(f"dirichlet.logpdf: alpha must be a vector of the length of x, got {count} and {shape}")
         if count[0] == shape[0] + 1:
             x = concatenate([x, 1 - sum_(x, axis=0, keepdims=True)], axis=0)
+        alpha = where(all_(alpha > 0), alpha, np.nan)
         powers = alpha.reshape((-1,) + (1,) * (len(shape) - 1)) - 1
         scale = sum_(gammaln(alpha)) - gammaln(sum_(alpha))
-        inside = all_(x > 0, axis=0) & (absolute(sum_(x, axis=0) - 1) < 1e-6)
-        return where(inside, sum_(xlogy(powers, x), axis=0) - scale, -np.inf)
+        tolerance = max(1e-6, 2 * epsilon(x))
+        outside = any_(x < 0, axis=0) | (absolute(sum_(x, axis=0) - 1) >= tolerance)
+        out = sum_(xlogy(powers, where(outside, 1, x)), axis=0) - scale
+        return where(outside & (scale == scale), -np.inf, out)
 
     @staticmethod
     def pdf(x: Any, alpha: Any) -> Any:

@@ -1,0 +1,118 @@
+"""px.scipy.special where functions have poles, limits and no values, against scipy.special."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primax as px
+from primax.scipy import special
+
+scipy_special = pytest.importorskip("scipy.special")
+jax = pytest.importorskip("jax")
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+NAN, INF = np.nan, np.inf
+POINTS = np.array(
+    [NAN, -INF, INF, -0.0, 0.0, 1.0, 0.5, -0.5, -1.0, -2.0, -2.5, 10.0, 30.0, -30.0, 1e5, 1e-10, 8.0, -8.0]
+)
+SMALLER = (NAN, 0.0, 1.0, 0.5, 2.0, 10.0, 100.0, 1e5, 3.0)
+WITH_POLES = (*SMALLER, -0.5, -1.0, -2.0, -1.5)
+UNARY = (
+    *("digamma", "entr", "erf", "erfc", "erfinv", "expit", "factorial", "gamma", "gammasgn", "i0", "i0e", "i1", "i1e"),
+    *("log_ndtr", "logit", "ndtr", "ndtri"),
+)
+BINARY = {
+    **dict.fromkeys(("kl_div", "rel_entr", "xlog1py", "xlogy"), (*WITH_POLES, INF, -INF)),
+    **dict.fromkeys(("boxcox", "boxcox1p", "gammainc", "gammaincc"), WITH_POLES),
+    "comb": (0.0, 1.0, 0.5, 2.0, 10.0, 100.0, 1e5, 3.0, -1.0, -2.0, -1.5, NAN),
+    "beta": (*SMALLER[1:], -0.5, -1.5),
+    "betaln": (*SMALLER[1:], -0.5, -1.0, -2.0, -1.5),
+    "poch": (*SMALLER[1:], -0.5, -1.0, -2.0, -1.5),
+    "zeta": WITH_POLES[1:],
+}
+
+
+def grid(*axes: Any) -> list[np.ndarray]:
+    return [np.array(column) for column in zip(*itertools.product(*axes), strict=True)]
+
+
+def test_special_values_are_those_of_scipy():
+    calls = {name: [POINTS] for name in UNARY} | {name: grid(axis, axis) for name, axis in BINARY.items()}
+    calls["betainc"] = grid((NAN, 0.0, 0.5, 1.0, 2.0, -1.0, 1e3), (0.5, 2.0, INF), (NAN, 0.0, 1.0, 0.3, -0.1, 1.1))
+    with px.enable_x64(True):
+        results = px.jit(lambda: {name: getattr(special, name)(*args) for name, args in calls.items()})()
+    for name, args in calls.items():
+        with np.errstate(all="ignore"):
+            want = getattr(scipy_special, name)(*args)
+        np.testing.assert_allclose(results[name], want, rtol=1e-8, atol=1e-14, err_msg=name)
+
+
+def test_polygamma_has_the_poles_and_limits_of_scipy():
+    n, x = grid((0, 1, 2, 3), (NAN, INF, -0.0, 0.0, 1.0, 0.5, -1.0, -2.5, 10.0))
+    with px.enable_x64(True):
+        got = special.polygamma(n.astype(np.int32), x)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(got, scipy_special.polygamma(n.astype(int), x), rtol=1e-8)
+
+
+def test_large_arguments_do_not_cancel_out_in_single_precision():
+    for name, args in {
+        "betaln": ([1e5, 1e5, 3e6, 0.5], [0.5, 2e5, 1.5, 1e7]),
+        "comb": ([1e5, 1e5, 2e4], [0.5, 3.0, 1.0]),
+        "poch": ([1e5, 1e5, 1e4], [0.5, -1.5, 2.0]),
+        "log_ndtr": ([3.0, 5.0, 7.0, -40.0, 12.0],),
+    }.items():
+        narrow = [np.array(x, np.float32) for x in args]
+        want = getattr(scipy_special, name)(*(x.astype(float) for x in narrow))
+        np.testing.assert_allclose(getattr(special, name)(*narrow), want, rtol=2e-5, err_msg=name)
+
+
+def test_the_zeta_function_of_riemann_is_defined_on_both_sides_of_its_pole():
+    x = np.array([-20.5, -3.0, -2.0, -1.0, -1e-10, 0.0, 0.3, 0.999, 1.5, 40.0, NAN])
+    with px.enable_x64(True):
+        np.testing.assert_allclose(special.zeta(x), scipy_special.zeta(x), rtol=1e-10, atol=1e-15)
+
+
+def test_the_derivative_of_zeta_is_that_of_jax():
+    x, q = grid((1.5, 2.0, 7.0), (0.3, 1.0, 12.0))
+    with px.enable_x64(True), jax.enable_x64(True):
+        for i in (0, 1):
+            got = px.grad(lambda *a: special.zeta(*a).sum(), i)(x, q)
+            want = jax.grad(lambda *a: jax.scipy.special.zeta(*a).sum(), i)(x, q)
+            np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
+def test_gamma_of_complex_numbers_is_that_of_scipy():
+    z = np.array([0.5, -1.5 + 0.5j, 3 + 4j, -7.3 - 2j, 30 + 1j, 2 - 20j, 1e-3j])
+    with px.enable_x64(True):
+        np.testing.assert_allclose(special.gamma(z), scipy_special.gamma(z), rtol=1e-11)
+        assert np.isnan(np.asarray(special.gamma(np.array([0j, -2 + 0j])))).all()
+        slope = px.grad(special.gamma, holomorphic=True)(3 + 4j)
+    np.testing.assert_allclose(slope, scipy_special.gamma(3 + 4j) * scipy_special.digamma(3 + 4j), rtol=1e-10)
+
+
+def test_derivatives_do_not_hang_on_what_other_arguments_would_give():
+    cases = (
+        (special.xlogy, 1, (0.0, 0.0), 0.0),
+        (special.xlog1py, 1, (0.0, -1.0), 0.0),
+        (special.gammainc, 1, (1.0, 0.0), 1.0),
+        (special.betainc, 2, (1.0, 2.0, 0.0), 2.0),
+        (special.boxcox, 1, (2.0, 0.0), np.log(2.0) ** 2 / 2),
+        (special.poch, 0, (10.0, 1.0), 1.0),
+        (special.comb, 0, (5.0, 1.0), 1.0),
+    )
+    slopes = px.jit(lambda inputs: [px.grad(f, i)(*x) for (f, i, _, _), x in zip(cases, inputs, strict=True)])
+    got = slopes([x for _, _, x, _ in cases])
+    np.testing.assert_allclose(got, [want for *_, want in cases], rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["beta", "comb", "digamma", "entr", "gamma", "gammasgn", "kl_div", "ndtri", "xlogy"])
+def test_the_type_of_results_for_numbers_is_that_of_jax(name):
+    args = (0.5,) if name in UNARY else (0.5, 0.5)
+    got, want = getattr(special, name)(*args), getattr(jax.scipy.special, name)(*args)
+    assert (got.dtype, got.weak_type) == (want.dtype, want.weak_type)

@@ -1,0 +1,160 @@
+"""px.scipy.stats where arguments are special or not valid, against scipy.stats."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import primax as px
+from primax.scipy import stats
+
+scipy_stats = pytest.importorskip("scipy.stats")
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+NAN, INF = np.nan, np.inf
+NUMBERS = (NAN, -INF, INF, -0.0, 0.0, 1.0, 0.5, 2.0, -1.0, -40.0, 40.0, 1e-10, 1e10, -1e10)
+INTEGERS = (NAN, -INF, INF, -0.0, 0.0, 1.0, 0.5, 2.0, -1.0, 5.0, 6.0, 100.0, 2.7)
+PROBABILITIES = (NAN, -INF, INF, -0.0, 0.0, 1.0, 0.5, 1e-10, 1e-300, 1 - 1e-10, -1e-10, 1 + 1e-10, -1.0)
+PLACES = ((0.0, 1.0), (NAN, 1.0), (0.0, NAN), (0.0, 0.0), (0.0, -1.0), (INF, 1.0), (0.0, INF), (1.0, 2.0))
+POSITIVE = (1.5, 1.0, 0.5, 0.0, -1.0, NAN, 1e5)
+FRACTION = (0.3, 0.0, 1.0, -0.1, 1.1, NAN)
+COUNT = (5.0, 0.0, -1.0, 2.5, NAN)
+
+CONTINUOUS: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("norm", "uniform", "expon", "cauchy", "laplace", "logistic", "gumbel_r", "gumbel_l"), ()),
+    **dict.fromkeys(("gamma", "chi2", "pareto", "t"), (POSITIVE,)),
+    "gennorm": ((2.5, 1.0, 0.3, 0.0, -1.0, NAN),),
+    "beta": (POSITIVE, POSITIVE),
+}
+DISCRETE: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("bernoulli", "geom"), (FRACTION,)),
+    **dict.fromkeys(("binom", "nbinom"), (COUNT, FRACTION)),
+    "poisson": ((2.5, 0.0, -1.0, NAN, 1e5),),
+    "betabinom": (COUNT, (1.5, 0.0, -1.0, NAN), (2.5, 0.0)),
+}
+
+
+def has_formula(distribution: Any, method: str) -> bool:
+    try:
+        return callable(distribution._standard(method))
+    except NotImplementedError:
+        return False
+
+
+def calls(families: dict[str, Any], points: Any, methods: str, places: Any) -> dict[tuple[str, str], list[np.ndarray]]:
+    """Of each method that has a formula the arguments: points with all parameters, and with all places."""
+    made = {}
+    for name, axes in families.items():
+        first = [axis[0] for axis in axes]
+        rows = [
+            *itertools.product(points, *axes, places[:1]),
+            *itertools.product(points, *([x] for x in first), places),
+        ]
+        columns = [np.array(column) for column in zip(*((*row[:-1], *row[-1]) for row in rows), strict=True)]
+        for method in methods.split():
+            if has_formula(getattr(stats, name), {"pdf": "logpdf", "pmf": "logpmf"}.get(method, method)):
+                made[name, method] = columns
+    return made
+
+
+def check(made: dict[tuple[str, str], list[np.ndarray]]) -> None:
+    assert made
+    with px.enable_x64(True):
+        results = px.jit(
+            lambda: [getattr(getattr(stats, name), method)(*args) for (name, method), args in made.items()]
+        )()
+    for result, ((name, method), args) in zip(results, made.items(), strict=True):
+        with np.errstate(all="ignore"):
+            want = getattr(getattr(scipy_stats, name), method)(*args)
+        got = np.asarray(result)
+        if method.startswith("log"):  # SciPy takes the logarithm of what underflows
+            got = np.where((got < -700) & (want == -INF), want, got)
+        np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-14, err_msg=f"{name}.{method}")
+
+
+def test_densities_and_probabilities_are_those_of_scipy():
+    check(calls(CONTINUOUS, NUMBERS, "logpdf pdf cdf sf logcdf logsf", PLACES))
+
+
+def test_quantiles_are_those_of_scipy():
+    check(calls(CONTINUOUS, PROBABILITIES, "ppf isf", PLACES))
+
+
+def test_probabilities_of_integers_are_those_of_scipy():
+    check(calls(DISCRETE, INTEGERS, "logpmf pmf cdf sf", ((0.0,), (NAN,), (1.0,), (0.5,))))
+
+
+def test_the_quantiles_of_bernoulli_are_those_of_scipy():
+    check(calls({"bernoulli": DISCRETE["bernoulli"]}, PROBABILITIES, "ppf", ((0.0,), (NAN,), (1.0,))))
+
+
+def test_tails_do_not_underflow_in_single_precision():
+    x = np.float32([-700.0, -60.0, 60.0, 700.0])
+    for name, method in (
+        *(("laplace", "logsf"), ("laplace", "logcdf"), ("gumbel_r", "logsf"), ("gumbel_l", "logcdf")),
+        *(("logistic", "logsf"), ("norm", "logcdf"), ("cauchy", "sf"), ("cauchy", "logcdf")),
+    ):
+        want = getattr(getattr(scipy_stats, name), method)(x.astype(float)).astype(np.float32)
+        np.testing.assert_allclose(
+            getattr(getattr(stats, name), method)(x), want, rtol=1e-5, err_msg=f"{name}.{method}"
+        )
+
+
+def test_derivatives_are_finite_in_the_support_and_zero_outside():
+    shapes = {name: tuple(axis[0] for axis in axes) for name, axes in CONTINUOUS.items()} | {"chi2": (3.0,)}
+    edges = {"uniform": 0.0, "expon": 0.0, "gamma": 0.0, "chi2": 0.0, "beta": 0.0, "pareto": 1.0}
+
+    def slopes(point: float, method: str) -> dict[str, Any]:
+        return {
+            name: px.grad(getattr(getattr(stats, name), method), (0, -1))(point, *parameters, 0.0, 1.0)
+            for name, parameters in shapes.items()
+            if has_formula(getattr(stats, name), method.replace("pdf", "logpdf"))
+        }
+
+    with px.enable_x64(True):
+        inside, outside, at_edges, far = px.jit(
+            lambda: (
+                [slopes(x, method) for x in (0.0, 0.5, 2.0) for method in ("pdf", "cdf", "sf")],
+                [slopes(-1.0, method) for method in ("logpdf", "pdf", "logcdf", "logsf", "cdf")],
+                slopes(0.0, "cdf"),
+                slopes(1e5, "pdf"),
+            )
+        )()
+    for each in (*inside, at_edges, far):
+        np.testing.assert_array_equal(
+            {name: np.isfinite(slope).all() for name, slope in each.items()}, dict.fromkeys(each, True)
+        )
+    assert not any(np.asarray(slope).any() for each in outside for name in edges if name in each for slope in each[name])
+
+
+def test_a_density_of_integers_has_a_derivative_where_a_probability_is_0_or_1():
+    slopes = px.jit(lambda p: [px.grad(stats.binom.pmf, 2)(0.0, 5.0, p), px.grad(stats.bernoulli.logpmf, 1)(1, 1 - p)])
+    np.testing.assert_allclose(slopes(0.0), [-5.0, 1.0], rtol=1e-5)
+
+
+def test_densities_of_vectors_are_nan_for_nan_and_for_what_is_no_covariance():
+    normal = stats.multivariate_normal.logpdf
+    eye = np.eye(2, dtype=np.float32)
+    assert np.isnan(normal(np.float32([NAN, 0.0]), np.zeros(2, np.float32), eye))
+    assert np.isnan(normal(np.zeros(2, np.float32), np.zeros(2, np.float32), -eye))
+    assert np.isnan(np.asarray(normal(np.float32([0.0, 1.0]), 0.0, np.float32([-1.0, 0.0])))).all()
+    several = normal(np.ones((3, 2), np.float32), np.zeros(2, np.float32), np.stack([eye, 2 * eye, 4 * eye]))
+    want = [scipy_stats.multivariate_normal.logpdf(np.ones(2), np.zeros(2), n * np.eye(2)) for n in (1, 2, 4)]
+    np.testing.assert_allclose(several, want, rtol=1e-5)
+    with pytest.raises(ValueError, match=r"cov must have the shape \(..., 2, 2\), got \(3, 3\)"):
+        normal(np.zeros(2, np.float32), np.zeros(2, np.float32), np.eye(3, dtype=np.float32))
+
+
+def test_a_dirichlet_density_is_that_of_scipy_on_edges_and_nan_for_invalid_parameters():
+    density = stats.dirichlet.logpdf
+    edge, alpha = np.float32([0.0, 0.4, 0.6]), np.float32([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(density(edge, alpha), scipy_stats.dirichlet.logpdf([0.0, 0.4, 0.6], alpha), rtol=1e-5)
+    assert np.asarray(density(np.float32([-0.1, 0.5, 0.6]), alpha)) == -INF
+    assert np.asarray(density(np.float32([0.1, 0.5, 0.6]), alpha)) == -INF
+    assert np.isnan(density(np.float32([NAN, 0.4, 0.6]), alpha))
+    assert np.isnan(density(edge, np.float32([-1.0, 2.0, 3.0])))
+    assert np.isnan(density(edge, np.float32([NAN, 2.0, 3.0])))
