@@ -61,7 +61,7 @@ def xlogy(x: Any, y: Any) -> Any:
 
     >>> import primax as px
     >>> px.scipy.special.xlogy(0.0, 0.0)
-    Array(0., dtype=float32)
+    Array(0., dtype=float32, weak_type=True)
     """
     return _xlogy(*inexact("xlogy", x, y))
 
