@@ -8,7 +8,7 @@ JOBS ?= auto
 SECONDS ?= 120
 SEED ?= 0
 
-.PHONY: help setup demo test test-suite test-x64 test-slow fuzz doctest lint format surface bench clean
+.PHONY: help setup demo test test-suite test-x64 test-slow test-processors test-oldest fuzz doctest lint format surface bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make test       tests and doctests, then the tests again in 64 bits"
 	@echo "make test-slow  the tests that need a package index or more than 20 seconds"
 	@echo "make fuzz       random calls against jax, for SECONDS=120 and with SEED=0, ONLY=name; tests/fuzz/README.md tells more"
+	@echo "make test-processors, make test-oldest  the tests as on an older processor, and with the oldest libraries"
 	@echo "make lint       ruff and mypy          make format   apply ruff's fixes and format"
 	@echo "make surface    record the names that primax.extend promises, after a change that the changelog tells"
 	@echo "make bench      the workloads of benchmarks/ on primax and on jax, in turn"
@@ -43,6 +44,23 @@ test-x64: $(VENV)/.dev without-demo
 
 test-slow: $(VENV)/.dev without-demo
 	XLA_FLAGS= $(BIN)/python -m pytest -n $(JOBS) -m slow
+
+# No fused products and sums, vectors of 128 bits, other kernels of BLAS, one thread: what rounding decides on comes out
+# otherwise. (AVX is the least: jaxlib cannot compile float16 for older processors.)
+test-processors: $(VENV)/.dev without-demo
+	OMP_NUM_THREADS=1 OPENBLAS_CORETYPE=Nehalem \
+	  MORE_XLA_FLAGS="--xla_cpu_max_isa=AVX --xla_cpu_prefer_vector_width=128" \
+	  $(BIN)/python -m pytest -n $(JOBS) -m "not slow" --doctest-modules --pyargs tests primax
+
+test-oldest: $(VENV)/oldest without-demo
+	PYTHONPATH=$(CURDIR)/$(VENV)/oldest \
+	  $(BIN)/python -m pytest -n $(JOBS) -m "not slow" --doctest-modules --pyargs tests primax
+
+# NumPy 2.0 has no build for Python 3.13.
+$(VENV)/oldest: $(VENV)/.dev
+	oldest=$$($(BIN)/python -c 'import sys; print("2.0" if sys.version_info < (3, 13) else "2.1")') && \
+	  $(PIP) install --no-deps --upgrade --target $@ "numpy==$$oldest.*" "scipy==1.14.*" "ml_dtypes==0.5.0"
+	@touch $@
 
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(ONLY),--only $(ONLY))

@@ -11,7 +11,8 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1 "
-    "--xla_cpu_use_fusion_emitters=false --xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false --xla_llvm_disable_expensive_passes=true "
+    + os.environ.get("MORE_XLA_FLAGS", ""),
 )
 if "PRIMAX_ENABLE_X64" in os.environ:
     os.environ.setdefault("JAX_ENABLE_X64", os.environ["PRIMAX_ENABLE_X64"])
