@@ -23,7 +23,7 @@ from primax.core.rules import load_plugins
 from primax.core.source_info import user_frame
 from primax.core.thread import Thread, thread
 
-__all__ = ["Trace", "Tracer", "current_trace", "set_current_trace", "thread"]
+__all__ = ["Trace", "Tracer", "current_trace", "encloses", "set_current_trace", "thread"]
 
 # Part of the key of jaxlib's dispatch cache: a jitted function met while a trace is at work must reach Python,
 # whatever its arguments are.
@@ -85,6 +85,13 @@ def enter(trace: Any) -> Any:
         tracing_flag.swap_local(trace.tracing)
     thread.trace = trace
     return before
+
+
+def encloses(outer: Any, trace: Any) -> bool:
+    """Whether a trace is `trace`, or at work around it."""
+    while trace is not None and trace is not outer:
+        trace = trace.parent
+    return trace is outer
 
 
 @contextmanager

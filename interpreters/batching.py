@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,12 +40,16 @@ not_mapped = None
 class AxisData:
     """The axis being mapped over: its name (None if it has none) and its length.
 
+    Attributes:
+      tag: tells apart uses of `vmap`; set in what axis-aware rules are given, for `batch_flat(..., resume=True)`.
+
     Raises:
       TypeError: the name is not hashable.
     """
 
     name: Any
     size: int
+    tag: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         try:
@@ -81,7 +85,7 @@ class BatchTrace(Trace):
 
     def __init__(self, parent: Any, axis: AxisData) -> None:
         super().__init__(parent)
-        self.axis = axis
+        self.axis = AxisData(axis.name, axis.size, object())
 
     def provenance(self, tracer: Any) -> str:
         value = tracer.value
@@ -168,6 +172,26 @@ def _as_int(dim: Any) -> Any:
     return int(dim) if isinstance(dim, int | np.integer) and not isinstance(dim, bool) else dim
 
 
+class ResumedBatchTrace(BatchTrace):
+    """Maps a function that closes over values of a `vmap` which is at work, or was, as that `vmap` would."""
+
+    __slots__ = ()
+
+    def __init__(self, parent: Any, axis: AxisData) -> None:
+        super().__init__(parent, axis)
+        if axis.tag is not None:
+            self.axis = axis
+
+    def own(self, x: Any) -> Any:
+        """A value of the `vmap` that is resumed, as one of this trace."""
+        if type(x) is BatchTracer and x._trace is not self and x._trace.axis.tag is self.axis.tag:
+            return BatchTracer(self, x.value, x.dim)
+        return x
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        return super().process(primitive, [self.own(x) for x in args], params)
+
+
 def _table_of(primitive: Any) -> rules.RuleTable:
     """The table of the batch rule that is used of a primitive."""
     return rules.batch_rules if primitive in _functions else rules.axis_batch_rules
@@ -198,10 +222,23 @@ def bdim_at_front(x: Any, dim: int | None, size: int) -> Any:
 
 
 def batch_flat(
-    fun: Callable[..., Sequence[Any]], axis: AxisData, values: Sequence[Any], dims: Sequence[int | None]
+    fun: Callable[..., Sequence[Any]],
+    axis: AxisData,
+    values: Sequence[Any],
+    dims: Sequence[int | None],
+    resume: bool = False,
 ) -> tuple[list[Any], list[int | None]]:
-    """Outputs and their batch dims of a function of flat arguments."""
-    trace = BatchTrace(thread.trace, axis)
+    """Outputs and their batch dims of a function of flat arguments.
+
+    Args:
+      fun: takes one value per argument, returns a list of values.
+      axis: the mapped axis.
+      values: the arguments.
+      dims: for each argument where its batch axis is, None for those that have none.
+      resume: for axis-aware rules of primitives that hold Python functions, which may close over values of the `vmap`
+        that applies the rule: they are mapped too. `axis` must be what the rule was given.
+    """
+    trace = (ResumedBatchTrace if resume else BatchTrace)(thread.trace, axis)
     args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(values, dims, strict=True)]
     axes = thread.axes
     inner_axes = axes if axis.name is None else {**axes, axis.name: axis.size}
@@ -215,7 +252,7 @@ def batch_flat(
         trace.end()
     out_values: list[Any] = []
     out_dims: list[int | None] = []
-    for out in outs:
+    for out in map(trace.own, outs) if isinstance(trace, ResumedBatchTrace) else outs:
         if type(out) is BatchTracer and out._trace is trace:
             out_values.append(out.value)
             out_dims.append(out.dim)

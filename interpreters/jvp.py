@@ -10,12 +10,12 @@ from primax.core.avals import get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
-from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
+from primax.core.trace import Trace, Tracer, encloses, enter, escaped, thread, tracing_flag
 from primax.interpreters.returned import Foreign, not_array, stale
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
-__all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_jaxpr"]
+__all__ = ["JVPTrace", "JVPTracer", "PrimalTrace", "jvp_flat", "jvp_jaxpr", "primals_only"]
 
 _table = rules.jvp_rules
 _functions = _table.functions
@@ -109,6 +109,34 @@ class JVPTrace(Trace):
         if type(tangent_out) is Zero:
             return out
         return JVPTracer(self, out, tangent_out, _checked(primitive, out, tangent_out))
+
+
+class PrimalTrace(Trace):
+    """Takes the primals of values that are differentiated further out: to its functions these are constants."""
+
+    __slots__ = ()
+
+    transformation = "a function that is not differentiated"
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        return self.parent.process(primitive, [self.primal(x) for x in args], params)
+
+    def primal(self, x: Any) -> Any:
+        """A value without tangents of transformations that are not at work around this trace."""
+        while type(x) is JVPTracer and not encloses(x._trace, self.parent):
+            x = x.primal
+        return x
+
+
+def primals_only(fun: Callable[..., Sequence[Any]], *args: Any) -> list[Any]:
+    """The outputs of a function that may close over values being differentiated, whose tangents do not matter to it."""
+    trace = PrimalTrace(thread.trace)
+    before = enter(trace)
+    try:
+        return [trace.primal(x) for x in fun(*args)]
+    finally:
+        enter(before)
+        trace.end()
 
 
 def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:

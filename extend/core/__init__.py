@@ -52,7 +52,7 @@ from primax.core.registry import Registry
 from primax.core.rules import Provenance, RuleTable, load_plugins, new_rule_table, rule_tables
 from primax.core.rules import epoch as rules_epoch
 from primax.core.samples import Sample
-from primax.core.trace import Trace, Tracer, current_trace, escaped, set_current_trace, thread
+from primax.core.trace import Trace, Tracer, current_trace, encloses, escaped, set_current_trace, thread
 from primax.extend.core import primitives
 from primax.extend.core.names import (
     TraceTag,
@@ -116,6 +116,7 @@ __all__ = [
     "dce_jaxpr",
     "deeper",
     "dtypes",
+    "encloses",
     "escaped",
     "eval_context",
     "eval_jaxpr",

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.core.rules import jvp_rules as primitive_jvps
 from primax.core.rules import transpose_rules as primitive_transposes
-from primax.interpreters.jvp import JVPTrace, JVPTracer, jvp_flat, jvp_jaxpr
+from primax.interpreters.jvp import JVPTrace, JVPTracer, jvp_flat, jvp_jaxpr, primals_only
 from primax.interpreters.linearize import (
     LinearTrace,
     LinearTracer,
@@ -54,6 +54,7 @@ __all__ = [
     "linear_transpose",
     "linear_transpose2",
     "linearize_flat",
+    "primals_only",
     "primitive_jvps",
     "primitive_transposes",
     "standard_jvp",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from primax.extend import core
@@ -37,29 +38,66 @@ def resolve(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     return bound.args
 
 
+@dataclass(frozen=True, slots=True)
+class _Hoisted:
+    """The place of a tracer within an argument that is not differentiated."""
+
+    number: int
+
+
 class Arguments(NamedTuple):
     """The arguments of one call.
 
+    Tracers within arguments that are not differentiated are operands of the call like those that are, but come first
+    and are constants to its rule.
+
     Attributes:
-      fixed: by position, those that are not differentiated.
-      leaves: those of the others.
+      fixed: by position, the arguments that are not differentiated, with `_Hoisted` in the places of tracers.
+      constants: these tracers.
+      leaves: those of the other arguments.
       in_tree: the structure of the tuple of the others.
       count: how many arguments there are.
     """
 
     fixed: dict[int, Any]
+    constants: list[Any]
     leaves: list[Any]
     in_tree: Any
     count: int
 
-    def merged(self, leaves: Sequence[Any]) -> list[Any]:
-        """All arguments, the differentiated ones with other leaves."""
+    @property
+    def operands(self) -> list[Any]:
+        """What the call is applied to: the constants, then the leaves."""
+        return [*self.constants, *self.leaves]
+
+    def skeleton(self) -> Arguments:
+        """The same without values, for what lives as long as programs do."""
+        return self._replace(constants=[None] * len(self.constants), leaves=[])
+
+    def parted(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The constants and the leaves among operands."""
+        first = len(self.constants)
+        return list(operands[:first]), list(operands[first:])
+
+    def fixed_with(self, constants: Sequence[Any]) -> dict[int, Any]:
+        """The arguments that are not differentiated, by position, with other constants."""
+        if not self.constants:
+            return self.fixed
+        return {i: tree.tree_map(lambda x: _filled(x, constants), x) for i, x in self.fixed.items()}
+
+    def merged(self, constants: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
+        """All arguments, with other constants and leaves."""
+        fixed = self.fixed_with(constants)
         others = iter(tree.unflatten(self.in_tree, leaves))
-        return [self.fixed[i] if i in self.fixed else next(others) for i in range(self.count)]
+        return [fixed[i] if i in fixed else next(others) for i in range(self.count)]
 
     def avals(self) -> list[Any]:
         """The types of the leaves."""
         return [core.get_aval(x) for x in self.leaves]
+
+
+def _filled(x: Any, constants: Sequence[Any]) -> Any:
+    return constants[x.number] if type(x) is _Hoisted else x
 
 
 def split(args: Sequence[Any], positions: Sequence[int], what: str) -> Arguments:
@@ -67,17 +105,16 @@ def split(args: Sequence[Any], positions: Sequence[int], what: str) -> Arguments
 
     Raises:
       TypeError: an argument that is differentiated is no array.
-      UnexpectedTracerError: one that is not differentiated holds a tracer.
     """
-    fixed = {i: args[i] for i in positions if i < len(args)}
-    for i, x in fixed.items():
-        for leaf in tree.tree_leaves(x):
-            if isinstance(leaf, core.Tracer):
-                raise core.UnexpectedTracerError(
-                    f"{what}: argument {i}, which nondiff_argnums names, must hold no tracer, got "
-                    f"{leaf.describe()} inside {leaf._trace.transformation}; pass arrays as arguments that are "
-                    "differentiated (with a zero or None for their tangent or cotangent)"
-                )
+    constants: list[Any] = []
+
+    def hoisted(x: Any) -> Any:
+        if not isinstance(x, core.Tracer):
+            return x
+        constants.append(x)
+        return _Hoisted(len(constants) - 1)
+
+    fixed = {i: _mapped_tracers(hoisted, args[i]) for i in positions if i < len(args)}
     dynamic = tuple(x for i, x in enumerate(args) if i not in fixed)
     leaves, in_tree = tree.flatten(dynamic)
     for i, x in enumerate(leaves):
@@ -89,7 +126,12 @@ def split(args: Sequence[Any], positions: Sequence[int], what: str) -> Arguments
                 f"{what}: argument{path} must be an array or a number: {error}; nondiff_argnums makes an argument "
                 "part of the function"
             ) from None
-    return Arguments(fixed, leaves, in_tree, len(args))
+    return Arguments(fixed, constants, leaves, in_tree, len(args))
+
+
+def _mapped_tracers(function: Callable[[Any], Any], x: Any) -> Any:
+    """An argument with a function applied to its tracers; one that holds none stays the object that it is."""
+    return tree.tree_map(function, x) if any(isinstance(leaf, core.Tracer) for leaf in tree.tree_leaves(x)) else x
 
 
 def without_positions(fun: Callable[..., Any], argnums: Any, argnames: Any, what: str) -> tuple[int, ...]:

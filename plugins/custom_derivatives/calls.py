@@ -14,7 +14,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
 
 __all__ = [
-    "batched_call",
+    "Batch",
     "call_abstract_eval",
     "call_check",
     "call_impl",
@@ -23,7 +23,6 @@ __all__ = [
     "evaluate",
     "in_place",
     "interpret_call",
-    "may_use_axis",
     "refuse_closed_over",
     "stage_call",
 ]
@@ -78,17 +77,11 @@ def stage_call(trace: Any, primitive: core.Primitive, args: Sequence[Any], param
                 )
         consts = closed.consts
         for x in consts:
-            if isinstance(x, core.Tracer) and not _encloses(x._trace, trace):
+            if isinstance(x, core.Tracer) and not core.encloses(x._trace, trace):
                 raise closed_over(name, x)
         call = core.ClosedJaxpr(close_over(closed.jaxpr))
     params = {**params, "call_jaxpr": call, "num_consts": params["num_consts"] + len(consts)}
     return trace.add_eqn(primitive, [*consts, *args], call.out_avals, params, call.effects)
-
-
-def _encloses(outer: Any, trace: Any) -> bool:
-    while trace is not None and trace is not outer:
-        trace = trace.parent
-    return trace is outer
 
 
 def call_abstract_eval(*avals: Any, call_jaxpr: Any, name: str, **params: Any) -> Any:
@@ -125,19 +118,50 @@ def in_place(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
         return evaluate(params["call_jaxpr"], args)
 
 
-def may_use_axis(call: Any, axis: batching.AxisData) -> bool:
-    """Whether a call may refer to an axis by its name; of a Python function nobody knows."""
-    return axis.name in core.named_axes(call) if isinstance(call, core.ClosedJaxpr) else axis.name is not None
+class Batch:
+    """How a call is mapped: over which axis, where its operands have it, and whether its results do.
 
+    Results are batched at axis 0, all or none. They are if an operand is; and else, since a Python function may close
+    over mapped values, if the first evaluation of the function or its rule finds it.
+    """
 
-def batched_call(axis: batching.AxisData, call: Any, dims: Sequence[Any]) -> Any:
-    """A function of a batch, all of whose results are batched, at axis 0."""
+    def __init__(self, axis: batching.AxisData, call: Any, dims: Sequence[Any]) -> None:
+        self.axis = axis
+        self.call = call
+        self.dims = list(dims)
+        self.batched: bool | None = True if any(d is not None for d in dims) else None
 
-    def run(*values: Any) -> list[Any]:
-        outs, out_dims = batching.batch_flat(lambda *xs: evaluate(call, xs), axis, values, dims)
-        return [batching.bdim_at_front(x, d, axis.size) for x, d in zip(outs, out_dims, strict=True)]
+    @property
+    def is_needed(self) -> bool:
+        """Whether the call must be mapped at all."""
+        if self.batched or not isinstance(self.call, core.ClosedJaxpr):
+            return True
+        return self.axis.name in core.named_axes(self.call)
 
-    return run
+    @property
+    def out_dim(self) -> int | None:
+        return 0 if self.batched else None
+
+    def function(self, *values: Any) -> list[Any]:
+        """The call for the whole batch."""
+        outs, dims = self.run(lambda *xs: evaluate(self.call, xs), values, self.dims)
+        return self.placed(outs, dims)
+
+    def run(self, fun: Any, values: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Map a Python function, which may close over values that are mapped along the same axis."""
+        return batching.batch_flat(fun, self.axis, values, dims, resume=True)
+
+    def placed(self, values: Sequence[Any], dims: Sequence[Any], further: Sequence[Any] = ()) -> list[Any]:
+        """Results where they are said to be batched; `further` are dims of what belongs to them."""
+        found = any(d is not None for d in (*dims, *further))
+        if self.batched is None:
+            self.batched = found
+        elif found and not self.batched:
+            raise core.UnexpectedTracerError(
+                "a rule of a function with custom derivatives closes over a mapped value (vmap), but the function "
+                "itself does not depend on it, so its result is one for all elements; pass the value as an argument"
+            )
+        return [batching.to_dim(x, self.axis.size, d, self.out_dim) for x, d in zip(values, dims, strict=True)]
 
 
 def interpret_call(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
+from primax.extend import backend, core
 from primax.extend.core import dtypes, tree
+from primax.extend.interpreters import ad
 from primax.plugins.custom_derivatives.custom_vjp import custom_vjp
 
-__all__ = ["closure_convert", "custom_gradient"]
+__all__ = ["closed", "closure_convert", "convert", "custom_gradient"]
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
@@ -36,10 +37,10 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     >>> px.grad(line, has_aux=True)(2.0)
     (Array(5., dtype=float32, weak_type=True), 1)
     """
-    return _convert(fun, example_args, lambda aval: dtypes.issubdtype(aval.dtype, np.inexact))
+    return convert(fun, example_args, lambda aval: dtypes.issubdtype(aval.dtype, np.inexact))
 
 
-def _convert(
+def convert(
     fun: Callable[..., Any], example_args: tuple[Any, ...], hoisted: Callable[[Any], bool]
 ) -> tuple[Callable[..., Any], list[Any]]:
     """`closure_convert` for tracers whose types are `hoisted`."""
@@ -69,9 +70,48 @@ def _convert(
             )
         rest, hoists = iter(kept), iter(given)
         values = [next(hoists) if m else next(rest) for m in moved]
-        return tree.unflatten(out_trees[0], core.eval_jaxpr(closed.jaxpr, values, *xs))
+        outs = core.eval_jaxpr(closed.jaxpr, values, *xs)
+        return tree.unflatten(out_trees[0], outs if core.thread.trace.tracing else map(_as_array, outs))
 
     return converted, consts
+
+
+def _as_array(x: Any) -> Any:
+    """A result of a program as an array, which a literal is not yet."""
+    return x if isinstance(x, core.Array) else backend.put_value(x, core.get_aval(x).weak_type)
+
+
+def closed(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """A function that is not differentiated, as one that may be called later and within any derivative.
+
+    It may close over values of transformations around, differentiated ones too. Where it is staged or mapped, they
+    become arguments, since the function may be called later. Else it stays Python, and sees values without tangents.
+
+    Args:
+      fun: a function of arrays in any containers.
+      example_args: arguments of the types that it will be called with.
+
+    Returns:
+      `(closed, consts)`, where `closed(*args, *consts)` is `fun(*args)`.
+    """
+    trace = core.thread.trace
+    while isinstance(trace, ad.JVPTrace | ad.LinearTrace):
+        trace = trace.parent
+    if trace.tracing:
+        return convert(fun, example_args, lambda aval: True)
+    return (lambda *args: _without_tangents(fun, args)), []
+
+
+def _without_tangents(fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    out_trees: list[Any] = []
+
+    def flat() -> list[Any]:
+        outs, out_tree = tree.flatten(fun(*args))
+        out_trees.append(out_tree)
+        return outs  # type: ignore[no-any-return]
+
+    outs = ad.primals_only(flat)
+    return tree.unflatten(out_trees[0], outs)
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,7 +140,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     def forward(*args: Any) -> Any:
         value, vjp = _pair(fun, fun(*args))
-        converted, consts = _convert(vjp, (value,), lambda aval: True)
+        converted, consts = convert(vjp, (value,), lambda aval: True)
         return value, (tree.Partial(converted), consts, len(args))
 
     def backward(residuals: Any, ct: Any) -> Any:

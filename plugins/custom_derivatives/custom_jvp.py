@@ -22,8 +22,9 @@ class custom_jvp:
     be linear in the tangents.
 
     Args:
-      fun: a function of arrays in any containers. It must not close over values of transformations around it.
-      nondiff_argnums: positions of arguments that are not differentiated; they need not be arrays.
+      fun: a function of arrays in any containers. It must not close over values that are being differentiated.
+      nondiff_argnums: positions of arguments that are not differentiated; they need not be arrays. They are constants
+        to every derivative.
       nondiff_argnames: names of such arguments.
 
     >>> import primax as px
@@ -99,7 +100,7 @@ class custom_jvp:
         given = split(resolve(self.fun, args, kwargs, what), self.nondiff_argnums, what)
         call = _Call(self, given)
         outs = custom_jvp_call_p.bind(
-            *given.leaves,
+            *given.operands,
             name=self.name,
             call_jaxpr=call.function,
             jvp=call.rule,
@@ -114,20 +115,22 @@ class _Call:
 
     def __init__(self, owner: custom_jvp, given: Arguments) -> None:
         self.owner = owner
-        self.given = given._replace(leaves=[])  # this lives as long as programs do
+        self.given = given.skeleton()
         self.jvp = owner.jvp
         self.out_tree: Any = None
 
-    def function(self, *leaves: Any) -> list[Any]:
-        outs, self.out_tree = tree.flatten(self.owner.fun(*self.given.merged(leaves)))
+    def function(self, *operands: Any) -> list[Any]:
+        outs, self.out_tree = tree.flatten(self.owner.fun(*self.given.merged(*self.given.parted(operands))))
         return outs  # type: ignore[no-any-return]
 
     def rule(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The user's rule; zeros are symbolic in what comes in and what goes out."""
         given, name = self.given, self.owner.name
+        constants, primals = given.parted(primals)
+        _, tangents = given.parted(tangents)
         if not self.owner.symbolic_zeros:
             tangents = [ad.instantiate_zeros(t) for t in tangents]
-        fixed = [given.fixed[i] for i in sorted(given.fixed)]
+        fixed = [x for _, x in sorted(given.fixed_with(constants).items())]
         args = tree.unflatten(given.in_tree, primals), tree.unflatten(given.in_tree, tangents)
         returned = self.jvp(*fixed, *args)  # type: ignore[misc]
         rule = f"the rule of {name}, {getattr(self.jvp, '__name__', 'jvp')},"

@@ -35,8 +35,9 @@ class custom_vjp:
     It has no derivative in forward mode. Use `custom_jvp` unless the rule is about the backward pass itself.
 
     Args:
-      fun: a function of arrays in any containers. It must not close over values of transformations around it.
-      nondiff_argnums: positions of arguments that are not differentiated; they need not be arrays.
+      fun: a function of arrays in any containers. It must not close over values that are being differentiated.
+      nondiff_argnums: positions of arguments that are not differentiated; they need not be arrays. They must not
+        depend on what is differentiated.
       nondiff_argnames: names of such arguments.
 
     >>> import primax as px
@@ -94,7 +95,7 @@ class custom_vjp:
         given = split(resolve(self.fun, args, kwargs, what), self.nondiff_argnums, what)
         call = _Call(self, given)
         outs = custom_vjp_call_p.bind(
-            *given.leaves,
+            *given.operands,
             name=self.name,
             call_jaxpr=call.function,
             fwd=call.forward,
@@ -109,7 +110,7 @@ class _Call:
 
     def __init__(self, owner: custom_vjp, given: Arguments) -> None:
         self.owner = owner
-        self.given = given._replace(leaves=[])  # this lives as long as programs do
+        self.given = given.skeleton()
         self.fwd: Any = owner.fwd
         self.bwd: Any = owner.bwd
         self.symbolic_zeros = owner.symbolic_zeros
@@ -117,17 +118,23 @@ class _Call:
         self.out_tree: Any = None
         self.residual_tree: Any = None
 
-    def function(self, *leaves: Any) -> list[Any]:
-        outs, self.out_tree = tree.flatten(self.owner.fun(*self.given.merged(leaves)))
+    def function(self, *operands: Any) -> list[Any]:
+        outs, self.out_tree = tree.flatten(self.owner.fun(*self.given.merged(*self.given.parted(operands))))
         return outs  # type: ignore[no-any-return]
 
     def forward(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any]]:
-        """The user's forward rule: results and residuals."""
+        """The user's forward rule: results, then the constants of the call and the residuals."""
         name = self.owner.name
-        leaves: list[Any] = list(primals)
+        constants, leaves = self.given.parted(primals)
+        moving, perturbed = self.given.parted(nonzero)
+        if any(moving):
+            raise core.UnexpectedTracerError(
+                f"custom_vjp function {name}: an argument that nondiff_argnums names must not be differentiated, since "
+                "the rule has no cotangent for it; pass it as an argument that is (with None for its cotangent)"
+            )
         if self.symbolic_zeros:
-            leaves = [CustomVJPPrimal(x, nz) for x, nz in zip(primals, nonzero, strict=True)]
-        returned = self.fwd(*self.given.merged(leaves))
+            leaves = [CustomVJPPrimal(x, nz) for x, nz in zip(leaves, perturbed, strict=True)]
+        returned = self.fwd(*self.given.merged(constants, leaves))
         rule = f"the forward rule of {name}, {getattr(self.fwd, '__name__', 'fwd')},"
         if not isinstance(returned, tuple | list) or len(returned) != 2:
             raise TypeError(f"custom_vjp: {rule} must return a pair (out, residuals), got {returned!r}")
@@ -144,14 +151,15 @@ class _Call:
             )
         self.out_tree = out_tree
         residuals, self.residual_tree = tree.flatten(returned[1])
-        return outs, residuals
+        return outs, [*constants, *residuals]
 
     def backward(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        """The user's backward rule: one cotangent or `Zero` per leaf of the differentiated arguments."""
+        """The user's backward rule: one cotangent or `Zero` per operand of the call."""
         name = self.owner.name
         rule = f"the backward rule of {name}, {getattr(self.bwd, '__name__', 'bwd')},"
         given = list(cts) if self.symbolic_zeros else [ad.instantiate_zeros(ct) for ct in cts]
-        fixed = [self.given.fixed[i] for i in sorted(self.given.fixed)]
+        constants, residuals = self.given.parted(residuals)
+        fixed = [x for _, x in sorted(self.given.fixed_with(constants).items())]
         ct = tree.unflatten(self.out_tree, given)
         returned = self.bwd(*fixed, tree.unflatten(self.residual_tree, residuals), ct)
         if isinstance(returned, list):
@@ -166,7 +174,8 @@ class _Call:
         leaves: list[Any] = []
         for i, (part, value) in enumerate(zip(parts, returned, strict=True)):
             leaves += _leaves(rule, i, part, value)
-        return [_checked(rule, k, aval, ct) for k, (aval, ct) in enumerate(zip(self.avals, leaves, strict=True))]
+        cts = [_checked(rule, k, aval, ct) for k, (aval, ct) in enumerate(zip(self.avals, leaves, strict=True))]
+        return [*(ad.Zero.from_primal_value(x) for x in constants), *cts]
 
 
 def _is_none(x: Any) -> bool:

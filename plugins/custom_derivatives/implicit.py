@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from primax.extend.core import tree
 from primax.extend.interpreters import ad
 from primax.extend.transformations import jvp, linear_transpose, linearize
 from primax.plugins.arithmetic import neg, sub
-from primax.plugins.custom_derivatives.closures import closure_convert
+from primax.plugins.custom_derivatives.closures import closed, convert
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
 from primax.plugins.custom_derivatives.linear import linear_call_by
 
@@ -36,7 +37,7 @@ def custom_linear_solve(
       matvec: a linear function from arrays in any containers to the same structure; it may close over values that
         are differentiated.
       b: the right-hand side.
-      solve: `(matvec, b) -> x`; it need not be differentiable.
+      solve: `(matvec, b) -> x`; it need not be differentiable, and may close over anything.
       transpose_solve: `(vecmat, ct) -> x`, which solves the transposed equation; needed for reverse mode unless
         `symmetric`.
       symmetric: whether `matvec` is its own transpose, so that `solve` solves both.
@@ -58,56 +59,78 @@ def custom_linear_solve(
     """
     for name, given in (("matvec", matvec), ("solve", solve)):
         _require_function("custom_linear_solve", name, given)
-    converted, consts = closure_convert(matvec, b)
+    matvec_of, consts = convert(matvec, (b,), lambda aval: True)
     b_like = tree.tree_map(_struct, b)
 
-    def of(consts: Any) -> Function:
-        return lambda x: converted(x, *consts)
+    def apply(params: Any, x: Any) -> Any:
+        return matvec_of(x, *params[0])
 
-    def without_aux(solver: Function, fun: Function, rhs: Any) -> Any:
-        return solver(fun, rhs)[0] if has_aux else solver(fun, rhs)
+    def transposed_apply(params: Any, y: Any) -> Any:
+        return linear_transpose(functools.partial(apply, params), b_like)(y)[0]
 
-    def forward(consts: Any, rhs: Any) -> Any:
-        return without_aux(solve, of(consts), rhs)
+    def solver_of(solver: Function, apply: Function, place: int) -> tuple[Function, list[Any]]:
+        """`(params, rhs) -> x` from `(matvec, rhs) -> x`, and what that closes over, which is `params[place]`."""
+        inner, own = closed(lambda consts, rhs: solver(functools.partial(apply, (consts,)), rhs), consts, b)
+        return lambda params, rhs: inner(params[0], rhs, *params[place]), own
 
-    def backward(consts: Any, ct: Any) -> Any:
-        """The solution of the transposed equation, as implicit as that of the equation."""
-        if symmetric:
-            return solution(consts, ct)
-
-        def vecmat(y: Any, consts: Any) -> Any:
-            return linear_transpose(of(consts), b_like)(y)[0]
-
-        return custom_linear_solve(lambda y: vecmat(y, consts), ct, transpose_solve, solve, has_aux=has_aux)
+    forward, forward_consts = solver_of(solve, apply, 1)
+    backward_consts: list[Any] = []
+    transposed: Function | None = None
+    if symmetric:
+        transposed = lambda params, ct: solution(params, ct)  # noqa: E731
+    elif transpose_solve is not None:
+        backward, backward_consts = solver_of(transpose_solve, transposed_apply, 2)
+        transposed = _solution_of(transposed_apply, backward, lambda params, ct: solution(params, ct), has_aux)
+    solution = _solution_of(apply, forward, transposed, has_aux)
+    params = (consts, forward_consts, backward_consts)
+    if not has_aux:
+        return solution(params, b)
 
     @custom_jvp
-    def solution(consts: Any, rhs: Any) -> Any:
-        reversible = symmetric or transpose_solve is not None
-        return linear_call_by(forward, backward if reversible else None, consts, rhs)
-
-    @custom_jvp
-    def solution_and_aux(consts: Any, rhs: Any) -> Any:
-        return solve(of(consts), rhs)
-
-    def tangent(consts: Any, consts_dot: Any, x: Any, rhs_dot: Any) -> Any:
-        if consts:
-            change = jvp(lambda cs: converted(x, *cs), (consts,), (consts_dot,))[1]
-            rhs_dot = tree.tree_map(sub, rhs_dot, change)
-        return solution(consts, rhs_dot)
-
-    @solution.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
-        (consts, rhs), (consts_dot, rhs_dot) = primals, tangents
-        x = solution(consts, rhs)
-        return x, tangent(consts, consts_dot, x, rhs_dot)
+    def solution_and_aux(params: Any, rhs: Any) -> Any:
+        return forward(params, rhs)
 
     @solution_and_aux.defjvp
     def _(primals: Any, tangents: Any) -> Any:
-        (consts, rhs), (consts_dot, rhs_dot) = primals, tangents
-        x, aux = solution_and_aux(consts, rhs)
-        return (x, aux), (tangent(consts, consts_dot, x, rhs_dot), _no_tangents(aux))
+        (params, rhs), (params_dot, rhs_dot) = primals, tangents
+        x, aux = solution_and_aux(params, rhs)
+        return (x, aux), (solution(params, _moved(apply, params, params_dot, x, rhs_dot)), _no_tangents(aux))
 
-    return (solution_and_aux if has_aux else solution)(consts, b)
+    return solution_and_aux(params, b)
+
+
+def _solution_of(apply: Function, solver: Function, transposed: Function | None, has_aux: bool) -> Function:
+    """`(params, rhs) -> x` with `apply(params, x) = rhs`, differentiated implicitly.
+
+    Args:
+      apply: `(params, x) -> rhs`, linear in x.
+      solver: `(params, rhs) -> x`, or a pair of that and further results if `has_aux`.
+      transposed: the same function for the transposed equation; None refuses reverse mode.
+      has_aux: see above.
+    """
+
+    def solved(params: Any, rhs: Any) -> Any:
+        return solver(params, rhs)[0] if has_aux else solver(params, rhs)
+
+    @custom_jvp
+    def solution(params: Any, rhs: Any) -> Any:
+        return linear_call_by(solved, transposed, solution, params, rhs)
+
+    @solution.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        (params, rhs), (params_dot, rhs_dot) = primals, tangents
+        x = solution(params, rhs)
+        return x, solution(params, _moved(apply, params, params_dot, x, rhs_dot))
+
+    return solution
+
+
+def _moved(apply: Function, params: Any, params_dot: Any, x: Any, rhs_dot: Any) -> Any:
+    """The right-hand side of the equation for the tangent of the solution: db - dA x."""
+    if not params[0]:
+        return rhs_dot
+    change = jvp(lambda consts: apply((consts,), x), (params[0],), (params_dot[0],))[1]
+    return tree.tree_map(sub, rhs_dot, change)
 
 
 def custom_root(
@@ -120,7 +143,7 @@ def custom_root(
     Args:
       f: from arrays in any containers to the same structure; it may close over values that are differentiated.
       initial_guess: where `solve` begins; the root does not depend on it.
-      solve: `(f, initial_guess) -> root`; it need not be differentiable.
+      solve: `(f, initial_guess) -> root`; it need not be differentiable, and may close over anything.
       tangent_solve: `(g, y) -> x`, which solves g(x) = y for a linear function g; it must be linear in y, and for
         reverse mode have a transpose, as `custom_linear_solve` has.
       has_aux: whether `solve` returns a pair of the root and further results, which are not differentiated.
@@ -142,23 +165,24 @@ def custom_root(
     """
     for name, given in (("f", f), ("solve", solve), ("tangent_solve", tangent_solve)):
         _require_function("custom_root", name, given)
-    converted, consts = closure_convert(f, initial_guess)
+    converted, consts = convert(f, (initial_guess,), lambda aval: True)
+    solver, further = closed(lambda consts, guess: solve(lambda x: converted(x, *consts), guess), consts, initial_guess)
 
     @custom_jvp
-    def root(consts: Any, guess: Any) -> Any:
-        return solve(lambda x: converted(x, *consts), guess)
+    def root(consts: Any, further: Any, guess: Any) -> Any:
+        return solver(consts, guess, *further)
 
     @root.defjvp
     def _(primals: Any, tangents: Any) -> Any:
-        (consts, guess), (consts_dot, _) = primals, tangents
-        out = root(consts, guess)
+        (consts, further, guess), (consts_dot, _, _) = primals, tangents
+        out = root(consts, further, guess)
         x = out[0] if has_aux else out
         change = jvp(lambda cs: converted(x, *cs), (consts,), (consts_dot,))[1]
         slope = linearize(lambda y: converted(y, *consts), x)[1]
         tangent = tree.tree_map(neg, tangent_solve(slope, change))
         return out, ((tangent, _no_tangents(out[1])) if has_aux else tangent)
 
-    return root(consts, initial_guess)
+    return root(consts, further, initial_guess)
 
 
 def _require_function(what: str, name: str, given: Any) -> None:

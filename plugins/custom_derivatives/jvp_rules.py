@@ -8,7 +8,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.interpreters import ad, batching
 from primax.plugins.custom_derivatives.calls import (
-    batched_call,
+    Batch,
     call_abstract_eval,
     call_check,
     call_impl,
@@ -16,7 +16,6 @@ from primax.plugins.custom_derivatives.calls import (
     call_transpose,
     in_place,
     interpret_call,
-    may_use_axis,
     refuse_closed_over,
     stage_call,
 )
@@ -34,24 +33,23 @@ def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, *
 def _batch(
     axis: batching.AxisData, args: Any, dims: Any, *, call_jaxpr: Any, jvp: Any, num_consts: int, **params: Any
 ) -> Any:
-    if all(d is None for d in dims) and not may_use_axis(call_jaxpr, axis):
+    batch = Batch(axis, call_jaxpr, dims)
+    if not batch.is_needed:
         outs = custom_jvp_call_p.bind(*args, call_jaxpr=call_jaxpr, jvp=jvp, num_consts=num_consts, **params)
         return outs, [None] * len(outs)
     own = list(dims[num_consts:])
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        return batched_rule(axis, jvp, own, primals, tangents)
+        return batched_rule(batch, jvp, own, primals, tangents)
 
-    outs = custom_jvp_call_p.bind(
-        *args, call_jaxpr=batched_call(axis, call_jaxpr, dims), jvp=rule, num_consts=num_consts, **params
-    )
-    return outs, [0] * len(outs)
+    outs = custom_jvp_call_p.bind(*args, call_jaxpr=batch.function, jvp=rule, num_consts=num_consts, **params)
+    return outs, [batch.out_dim] * len(outs)
 
 
 def batched_rule(
-    axis: batching.AxisData, jvp: Any, dims: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
+    batch: Batch, jvp: Any, dims: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """What a rule makes of a batch: primals and tangents that are batched at axis 0; zeros stay symbolic."""
+    """What a rule makes of a batch: primals and tangents where results are batched; zeros stay symbolic."""
     nonzero = [type(t) is not ad.Zero for t in tangents]
     nonzero_out: list[bool] = []
     count = len(primals)
@@ -65,9 +63,8 @@ def batched_rule(
 
     values = [*primals, *(t for t in tangents if type(t) is not ad.Zero)]
     all_dims = [*dims, *(d for d, nz in zip(dims, nonzero, strict=True) if nz)]
-    found, out_dims = batching.batch_flat(run, axis, values, all_dims)
-    front = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(found, out_dims, strict=True)]
-    outs, rest = front[: len(nonzero_out)], iter(front[len(nonzero_out) :])
+    placed = batch.placed(*batch.run(run, values, all_dims))
+    outs, rest = placed[: len(nonzero_out)], iter(placed[len(nonzero_out) :])
     return outs, [next(rest) if nz else ad.Zero.from_primal_value(x) for x, nz in zip(outs, nonzero_out, strict=True)]
 
 

@@ -10,7 +10,7 @@ from primax.extend import core
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
-from primax.plugins.custom_derivatives.calls import evaluate
+from primax.plugins.custom_derivatives.calls import Batch, evaluate
 from primax.plugins.custom_derivatives.vjp_rules import batched_bwd
 
 __all__ = ["custom_transpose", "linear_call", "linear_call_by", "linear_call_p", "rules"]
@@ -60,16 +60,28 @@ def linear_call(
         callee=_with_others(callee, first, extra, range(first)),
         transpose=_with_others(transpose, len(consts) - first, extra, range(first, len(consts))),
         num_residuals=len(consts) + len(residuals),
+        whole=None,
     )
     return tree.unflatten(out_tree, outs)
 
 
 def linear_call_by(
-    fun: Callable[..., Any], pull_back: Callable[..., Any] | None, residual_args: Any, linear_args: Any
+    fun: Callable[..., Any],
+    pull_back: Callable[..., Any] | None,
+    whole: Callable[..., Any],
+    residual_args: Any,
+    linear_args: Any,
 ) -> Any:
     """`linear_call`, transposed by whatever `pull_back(residual_args, ct)` does then, which may be differentiated.
 
-    Neither function may close over values of transformations around. Without `pull_back`, transposing is refused.
+    No function may close over values of transformations around.
+
+    Args:
+      fun: `(residual_args, linear_args) -> out`, linear in its second argument.
+      pull_back: `(residual_args, ct) -> cts`; if it is None, transposing is refused.
+      whole: a function equal to `fun`, which is called instead to differentiate with respect to the residuals too.
+      residual_args: arrays in any containers.
+      linear_args: arrays in any containers.
     """
     residuals, residual_tree, residual_avals = _flattened(residual_args)
     linear, linear_tree, linear_avals = _flattened(linear_args)
@@ -81,6 +93,11 @@ def linear_call_by(
         _require_linear_args("pull_back", (linear_tree, found_tree), (linear_avals, list(map(core.get_aval, found))))
         return found  # type: ignore[no-any-return]
 
+    def flat_whole(*args: Any) -> list[Any]:
+        own = args[len(consts) :]
+        given = tree.unflatten(residual_tree, own[: len(residuals)]), tree.unflatten(linear_tree, own[len(residuals) :])
+        return tree.tree_leaves(whole(*given))  # type: ignore[no-any-return]
+
     outs = linear_call_p.bind(
         *consts,
         *residuals,
@@ -88,6 +105,7 @@ def linear_call_by(
         callee=callee,
         transpose=transpose if pull_back is not None else None,
         num_residuals=len(consts) + len(residuals),
+        whole=flat_whole,
     )
     return tree.unflatten(out_tree, outs)
 
@@ -184,20 +202,23 @@ def _check(context: Any, *atoms: Any, callee: core.ClosedJaxpr, **params: Any) -
     return callee.out_avals, callee.effects
 
 
-def _jvp(primals: Any, tangents: Any, *, num_residuals: int, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, *, num_residuals: int, whole: Any, **params: Any) -> Any:
     if any(type(t) is not ad.Zero for t in tangents[:num_residuals]):
+        if whole is not None:
+            return ad.jvp_flat(whole, primals, tangents)
         raise TypeError(
             "linear_call must not be differentiated with respect to its residual arguments, about which its "
             "transpose says nothing; use custom_jvp or custom_vjp"
         )
-    outs = linear_call_p.bind(*primals, num_residuals=num_residuals, **params)
+    params |= {"num_residuals": num_residuals, "whole": whole}
+    outs = linear_call_p.bind(*primals, **params)
     if all(type(t) is ad.Zero for t in tangents):
         return outs, [ad.Zero.from_primal_value(x) for x in outs]
     moving = map(ad.instantiate_zeros, tangents[num_residuals:])
-    return outs, linear_call_p.bind(*primals[:num_residuals], *moving, num_residuals=num_residuals, **params)
+    return outs, linear_call_p.bind(*primals[:num_residuals], *moving, **params)
 
 
-def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals: int) -> Any:
+def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals: int, whole: Any) -> Any:
     if transpose is None:
         raise TypeError(
             "this linear function has no transpose, so that it cannot be differentiated in reverse mode; give "
@@ -206,7 +227,7 @@ def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals:
     if isinstance(transpose, core.ClosedJaxpr):
         given = map(ad.instantiate_zeros, cts)
         found = linear_call_p.bind(
-            *args[:num_residuals], *given, callee=transpose, transpose=callee, num_residuals=num_residuals
+            *args[:num_residuals], *given, callee=transpose, transpose=callee, num_residuals=num_residuals, whole=None
         )
     else:
         found = transpose(args[:num_residuals], cts)
@@ -214,7 +235,9 @@ def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals:
     return [*[None] * num_residuals, *(ct if type(x) is ad.UndefinedPrimal else None for x, ct in own)]
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, *, callee: Any, transpose: Any, num_residuals: int) -> Any:
+def _batch(
+    axis: batching.AxisData, args: Any, dims: Any, *, callee: Any, transpose: Any, num_residuals: int, whole: Any
+) -> Any:
     """Linear arguments and results are all batched, at axis 0, so that the transpose takes and gives the same."""
     residual_dims = list(dims[:num_residuals])
     own = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)][num_residuals:]
@@ -224,9 +247,14 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, callee: Any, transp
     if isinstance(transpose, core.ClosedJaxpr):
         backward, _ = batching.batch_jaxpr(transpose, axis, [*residual_dims, *zeros], True)
     elif transpose is not None:
-        backward = batched_bwd(axis, transpose, residual_dims, [0] * len(own))
+        backward = batched_bwd(Batch(axis, None, [0]), transpose, residual_dims, [0] * len(own))
     outs = linear_call_p.bind(
-        *args[:num_residuals], *own, callee=program, transpose=backward, num_residuals=num_residuals
+        *args[:num_residuals],
+        *own,
+        callee=program,
+        transpose=backward,
+        num_residuals=num_residuals,
+        whole=None if whole is None else Batch(axis, whole, [*residual_dims, *[0] * len(own)]).function,
     )
     return outs, zeros
 
@@ -248,4 +276,5 @@ rules = {
     "lowering": _lowering,
     "check": _check,
     "interpret": _interpret,
+    "print": lambda params: {name: params[name] for name in ("callee", "transpose", "num_residuals")},
 }

@@ -13,7 +13,7 @@ from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.custom_derivatives.calls import (
-    batched_call,
+    Batch,
     call_abstract_eval,
     call_check,
     call_impl,
@@ -21,7 +21,6 @@ from primax.plugins.custom_derivatives.calls import (
     call_transpose,
     in_place,
     interpret_call,
-    may_use_axis,
     refuse_closed_over,
     stage_call,
 )
@@ -59,7 +58,8 @@ def _batch(
     num_consts: int,
     **params: Any,
 ) -> Any:
-    if all(d is None for d in dims) and not may_use_axis(call_jaxpr, axis):
+    batch = Batch(axis, call_jaxpr, dims)
+    if not batch.is_needed:
         outs = custom_vjp_call_p.bind(*args, call_jaxpr=call_jaxpr, fwd=fwd, bwd=bwd, num_consts=num_consts, **params)
         return outs, [None] * len(outs)
     own = list(dims[num_consts:])
@@ -73,28 +73,28 @@ def _batch(
             counts.append(len(outs))
             return [*outs, *residuals]
 
-        found, found_dims = batching.batch_flat(run, axis, primals, own)
+        found, found_dims = batch.run(run, primals, own)
         count = counts[0]
         residual_dims[:] = found_dims[count:]
-        outs = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(found[:count], found_dims, strict=False)]
-        return outs, found[count:]
+        return batch.placed(found[:count], found_dims[:count], residual_dims), found[count:]
 
     outs = custom_vjp_call_p.bind(
         *args,
-        call_jaxpr=batched_call(axis, call_jaxpr, dims),
+        call_jaxpr=batch.function,
         fwd=batched_fwd,
-        bwd=batched_bwd(axis, bwd, residual_dims, own),
+        bwd=batched_bwd(batch, bwd, residual_dims, own),
         num_consts=num_consts,
         **params,
     )
-    return outs, [0] * len(outs)
+    return outs, [batch.out_dim] * len(outs)
 
 
-def batched_bwd(axis: batching.AxisData, bwd: Any, residual_dims: list[Any], dims: Sequence[Any]) -> Any:
-    """A backward rule for a batch, whose cotangents are batched at axis 0, and its results where the arguments are.
+def batched_bwd(batch: Batch, bwd: Any, residual_dims: list[Any], dims: Sequence[Any]) -> Any:
+    """A backward rule for a batch, whose cotangents are batched as results are, and its results as the arguments are.
 
     What an argument that is not batched contributes to all elements is summed.
     """
+    axis = batch.axis
 
     def run(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         nonzero = [type(ct) is not ad.Zero for ct in cts]
@@ -104,7 +104,7 @@ def batched_bwd(axis: batching.AxisData, bwd: Any, residual_dims: list[Any], dim
         def one(*xs: Any) -> list[Any]:
             given = iter(xs[n:])
             own = [
-                next(given) if nz else ad.Zero(ct.aval.mapped(axis.size, 0))
+                next(given) if nz else ad.Zero(ct.aval.mapped(axis.size, 0) if batch.batched else ct.aval)
                 for ct, nz in zip(cts, nonzero, strict=True)
             ]
             found = bwd(xs[:n], own)
@@ -112,7 +112,11 @@ def batched_bwd(axis: batching.AxisData, bwd: Any, residual_dims: list[Any], dim
             return [ct for ct in found if type(ct) is not ad.Zero]
 
         values = [*residuals, *(ct for ct in cts if type(ct) is not ad.Zero)]
-        found, found_dims = batching.batch_flat(one, axis, values, [*residual_dims, *(0 for nz in nonzero if nz)])
+        ct_dims = [batch.out_dim for nz in nonzero if nz]
+        found, found_dims = batch.run(one, values, [*residual_dims, *ct_dims])
+        if not batch.batched:
+            shared = iter(batch.placed(found, found_dims))
+            return [next(shared) if keep else ad.Zero(None) for keep in kept]
         ready = iter(zip(found, found_dims, strict=True))
         return [_at(axis, *next(ready), dim) if keep else ad.Zero(None) for keep, dim in zip(kept, dims, strict=True)]
 
@@ -180,7 +184,7 @@ def _lin_batch(
         *args,
         num_residuals=num_residuals,
         nonzero=nonzero,
-        bwd=batched_bwd(axis, bwd, list(dims[:num_residuals]), own),
+        bwd=batched_bwd(Batch(axis, None, [0]), bwd, list(dims[:num_residuals]), own),
         out_avals=tuple(aval.unmapped(axis.size, 0) for aval in out_avals),
         **params,
     )

@@ -246,34 +246,6 @@ def test_forward_mode_of_a_backward_rule_is_refused(way):
         calls[way]()
 
 
-def closing_over(x):
-    f = px.custom_jvp(lambda y: x * y)
-    f.defjvp(lambda primals, tangents: (f(*primals), 3 * tangents[0]))
-    return f
-
-
-def test_values_of_transformations_must_not_be_closed_over_but_those_of_programs_may():
-    assert float(px.jit(lambda x: closing_over(x)(2.0))(3.0)) == 6
-    assert float(px.jit(lambda x: px.grad(closing_over(x))(2.0))(3.0)) == 3
-    for wrong in (
-        lambda: px.grad(lambda x: closing_over(x)(2.0))(3.0),
-        lambda: px.vmap(lambda x: closing_over(x)(2.0))(ONES),
-        lambda: px.grad(px.jit(lambda x: closing_over(x)(2.0)))(3.0),
-        lambda: px.jit(px.grad(lambda x: closing_over(x)(2.0)))(3.0),
-    ):
-        with pytest.raises(core.UnexpectedTracerError, match="as an argument"):
-            wrong()
-
-
-def test_tracers_must_not_be_arguments_that_are_not_differentiated():
-    f = px.custom_vjp(lambda x, n: x, nondiff_argnums=(1,))
-    f.defvjp(lambda x, n: (x, None), lambda n, res, ct: (ct,))
-    with pytest.raises(
-        core.UnexpectedTracerError, match="argument 1, which nondiff_argnums names, must hold no tracer"
-    ):
-        px.grad(lambda x: f(1.0, x))(2.0)
-
-
 def test_a_function_without_a_rule_says_which():
     with pytest.raises(AttributeError, match=r"give it one by f\.defjvp"):
         px.custom_jvp(named("f"))(1.0)
