@@ -184,7 +184,7 @@ class Tape:
     def residuals(self) -> tuple[list[Any], Tape]:
         """The values on the tape that do not depend on its inputs, each once, and the tape with places for them."""
         found: dict[int, _Place] = {}
-        values = []
+        values: list[Any] = []
 
         def take(x: Any) -> Any:
             if type(x) is Zero:
