@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_programs import NESTED, Maker, close, fill, flat_fun, point, scalar_fun
+from fuzz.programs.smooth import NESTED, close, fill, flat_fun, point, scalar_fun, smooth
 
 import primax as px
 from primax.extend import core
@@ -12,6 +12,7 @@ from primax.extend import core
 jax = pytest.importorskip("jax")
 
 ROWS = 3
+INPUTS = ((3,), (2, 3))
 
 
 def forward(lib, f, args, directions):
@@ -78,7 +79,7 @@ def along_an_axis(program, direction):
 
 def check(seed, direction):
     """Everything about one program, compiled three times: at a point, along an axis, and by jax."""
-    program = Maker(seed, NESTED[direction]).nested(3)
+    program = smooth(seed, NESTED[direction], 3, INPUTS)
     rows = [[*point(program, 10 * k), *(fill(shape, 50 + k) for shape in program.inputs)] for k in range(ROWS)]
     closed = px.make_jaxpr(flat_fun(program))(*rows[0][:2])
     core.check_jaxpr(closed)
@@ -106,7 +107,7 @@ def test_every_way_agrees_with_the_others_and_with_jax(direction, seed):
 
 
 def test_programs_that_are_not_compiled_as_a_whole_give_the_same():
-    program = Maker(0, NESTED["both"]).nested(3)
+    program = smooth(0, NESTED["both"], 3, INPUTS)
     args, ts = point(program), [fill(shape, 50) for shape in program.inputs]
     f, scalar = flat_fun(program), scalar_fun(program)
     with px.enable_x64(True):

@@ -39,7 +39,7 @@ def predicate(body: Body) -> str:
 def cond(body: Body) -> None:
     wanted, given, p = results(body), operands(body), predicate(body)
     types = [body.types[name] for name in given]
-    branches = [body.block(types, wanted, size=1 + (k == 0)) for k in range(2)]
+    branches = [body.block(types, wanted, size=1, depth=body.depth - 1 if k == 0 else 0) for k in range(2)]
     places = "".join(f", ${k + 1}" for k in range(len(given)))
     simpler = [f"$F{k}({places[2:]})" for k in range(2)]
     body.add(
@@ -90,14 +90,14 @@ def fori_loop(body: Body) -> None:
     carry = carry_type(body)
     turn = body.block([counter(body), carry], carry, bounded=True)
     start = body.fit(carry)
-    traced = body.random.random() < (0.05 if body.context.reverse else 0.3)
+    traced = body.random.random() < (0.05 * body.context.mixed if body.context.reverse else 0.3)
     given = [start, index(body)] if traced else [start]
     text = f"px.lax.fori_loop(0, {'$1' if traced else 3}, $f0, $0)"
     body.add(text, carry, *given, functions=[turn], simpler=["$F0(1, $0)"], tags=["fori_loop"])
 
 
 def while_loop(body: Body) -> None:
-    if body.context.reverse and body.random.random() < 0.95:
+    if body.context.reverse and body.random.random() < 0.95 + 0.05 * (not body.context.mixed):
         raise LookupError
     carry = carry_type(body)
     turn = body.block([carry], carry, bounded=True)

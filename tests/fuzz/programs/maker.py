@@ -22,7 +22,7 @@ class Context:
 
     `float` is its usual dtype, `mixed` whether there are others; `reverse` and `forward` tell that it is differentiated
     so, `axes` are the names and sizes of mapped axes. `closing` tells whether custom rules may see values of functions
-    around them.
+    around them, `deep` how often a function holds others, `transformations` which there are (all where none is named).
     """
 
     float: str = "float32"
@@ -32,6 +32,8 @@ class Context:
     forward: bool = False
     axes: tuple[tuple[str, int], ...] = ()
     closing: bool = True
+    deep: float = 0.75
+    transformations: tuple[str, ...] = ()
 
 
 def result_type(*types: Array) -> tuple[str, bool]:
@@ -232,7 +234,7 @@ class Body:
 
     def grow(self, count: int) -> None:
         """Add about so many random steps, the last of which often holds functions."""
-        deep = self.depth > 0 and self.random.random() < 0.75
+        deep = self.depth > 0 and self.random.random() < self.context.deep
         for k in range(count + deep):
             kind = self.maker.kind(self, deep and k == count)
             before = len(self.steps)

@@ -41,7 +41,7 @@ SMOOTH_BINARY = BINARY[:4]
 
 def unary(body: Body) -> None:
     x, type = body.picked()
-    text = body.random.choice(UNARY if type.weak or body.random.random() < 0.8 else METHODS)
+    text = body.random.choice(UNARY if type.weak or not body.context.mixed or body.random.random() < 0.8 else METHODS)
     body.add(text, type, x, simpler=("pnp.sin($0)", "(2.0 * $0)"))
 
 
@@ -369,6 +369,8 @@ SIMPLE = [
     (stopped, 0.5),
     (collective, 3.0),
 ]
+NOT_SMOOTH = (stopped, collective)
+"""Simple steps whose derivatives are not those of their values, or that need a mapped axis."""
 MIXED = [
     (mixed, 2.0),
     (scalar, 1.5),

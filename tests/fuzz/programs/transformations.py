@@ -241,7 +241,7 @@ def custom_jvp(body: Body, fun: Fun, spec: None) -> Fun | None:
     if not places or not differentiable(fun.out):
         return None
     style = body.random.random()
-    if len(places) == len(fun.params) and style < 0.3:
+    if len(places) == len(fun.params) and (style < 0.3 or not body.context.mixed):
         rule = "lambda P, T: (F(*P), px.tree.map(lambda L: 1.5 * L, px.jvp(F, P, T)[1]))"
         return repeated(fun, f"(lambda C: C.defjvp({rule}) and C)(px.custom_jvp(F))")
     fun, k = slope(body, fun, fun.out)
@@ -276,7 +276,7 @@ def custom_vjp(body: Body, fun: Fun, spec: None) -> Fun | None:
     if not places or not differentiable(fun.out):
         return None
     style = body.random.random()
-    if len(places) == len(fun.params) and style < 0.3:
+    if len(places) == len(fun.params) and (style < 0.3 or not body.context.mixed):
         return repeated(fun, "(lambda C: C.defvjp(lambda *A: px.vjp(F, *A), lambda R, T: R(T)) or C)(px.custom_vjp(F))")
     fun, k = slope(body, fun, Tuple(tuple(fun.params[i] for i in places)))
     part = "px.tree.map(lambda L: (L * S).astype(L.dtype), K[{}])"
@@ -350,6 +350,7 @@ def transformed(body: Body, count: int, *, closed: bool = True, names: Sequence[
             del options["custom_vjp"]
         if context.reverse:
             del options["custom_vmap"]
+        options = {name: kind for name, kind in options.items() if name in (context.transformations or options)}
         name = names[at] if at < len(names) else choose.choices(list(options), [k.weight for k in options.values()])[0]
         kind, spec = KINDS[name], None
         if name == "vmap":
