@@ -17,10 +17,10 @@ from fuzz.programs.text import Block, Step, source
 
 EPS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "complex64": 2.0**-24}
 INTERNAL = (AssertionError, AttributeError, KeyError, NameError, RecursionError, UnboundLocalError, SystemError)
-# Weak types of derivatives with respect to Python scalars are not compared. jax writes each promotion of a scalar down as
-# a conversion, and its derivative converts, too: the cotangent is weak if there was one on the way, so that
-# `vjp(sin, 2.0)[1](np.float32(1))` is not weak, and `grad(sin)(2.0)` is. primax writes none, and makes the cotangent of a
-# value weak where the value is; a tangent is weak where it is computed from weak ones.
+# Weak types of derivatives with respect to Python scalars are not compared. jax writes each promotion of a scalar down
+# as a conversion, whose derivative converts, too: a cotangent is weak if there was one on the way, so that the one of
+# `grad(sin)(2.0)` is weak, and that of `vjp(sin, 2.0)[1](np.float32(1))` is not. primax writes none, and makes the
+# cotangent of a value weak where the value is; a tangent is weak where it is computed from weak ones.
 DERIVATIVE = re.compile(r"\.(grad|value_and_grad|vjp|jacrev|hessian|linear_transpose|jvp|linearize|jacfwd)\(")
 
 
@@ -57,7 +57,7 @@ def plain(leaf: Any, lib: Any) -> np.ndarray:
 def kind_of(leaf: Any) -> tuple[Any, ...]:
     """What is to be equal apart from the numbers. A float of jax's that has a dtype is an array here."""
     if not hasattr(leaf, "dtype"):
-        return (type(leaf).__name__,)
+        return ("bool", (), False) if isinstance(leaf, bool) else (type(leaf).__name__,)
     if isinstance(leaf, np.ndarray | np.generic) and not type(leaf).__module__.startswith("jax"):
         return str(leaf.dtype), tuple(leaf.shape), "NumPy"
     scalar = isinstance(leaf, bool | int | float | complex)
