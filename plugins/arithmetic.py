@@ -323,7 +323,9 @@ def _mul_transpose(ct: Any, x: Any, y: Any) -> Any:
 
 def _rem_by_y(t: Any, out: Any, x: Any, y: Any) -> Any:
     """-t times the quotient rounded towards zero."""
-    quotient = div_p.bind(sub_p.bind(x, out), y)
+    zero = repeat(like(out, 0.0), core.get_aval(out).shape)
+    rest = select_n_p.bind(eq_p.bind(out, out), zero, out)  # NaN where x is infinite or y is 0
+    quotient = div_p.bind(sub_p.bind(x, rest), y)
     return mul_p.bind(t, neg_p.bind(round_p.bind(quotient, rounding_method=RoundingMethod.AWAY_FROM_ZERO)))
 
 

@@ -50,7 +50,7 @@ def gather(
       slice_sizes: the lengths of windows along all axes of `operand`.
       unique_indices: a promise that no two index vectors are equal.
       indices_are_sorted: a promise that they are in order.
-      mode: what to read where a window is not wholly inside: 'clip' moves it, 'fill' (the default) gives
+      mode: what to read where a window is not wholly inside: 'clip' (the default) moves it, 'fill' gives
         `fill_value`; 'promise_in_bounds' says that there is none.
       fill_value: a number; by default NaN, or the smallest signed or greatest unsigned integer, or True.
 
@@ -64,7 +64,7 @@ def gather(
     >>> import primax as px
     >>> numbers = px.lax.GatherDimensionNumbers((), (0,), (0,))
     >>> px.lax.gather(px.numpy.array([1., 2., 3.]), px.numpy.array([[2], [9]]), numbers, (1,))
-    Array([ 3., nan], dtype=float32)
+    Array([3., 3.], dtype=float32)
     """
     return gather_p.bind(
         operand,
@@ -73,7 +73,7 @@ def gather(
         slice_sizes=canonical_shape(slice_sizes, "gather", "slice_sizes"),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
-        mode=GatherScatterMode.from_any(mode),
+        mode=GatherScatterMode.CLIP if mode is None else GatherScatterMode.from_any(mode),
         fill_value=fill_value,
     )
 

@@ -15,7 +15,7 @@ from primax.plugins.elementwise import like
 from primax.plugins.exponential import exp_p, log_p
 from primax.plugins.nn.arguments import inexact
 from primax.plugins.numpy import reductions
-from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, cast, promote
+from primax.plugins.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, promote
 from primax.plugins.numpy.reductions import read_axes
 from primax.plugins.numpy.selection import choose, where
 from primax.plugins.numpy.ufuncs import real, to_inexact
@@ -149,7 +149,7 @@ def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> An
     if where is None:
         count = math.prod(shape[i] for i in axes)
         return out - (math.log(count) if count else -math.inf)
-    counted = broadcast_to_shape(boolean(where), shape)
+    counted = broadcast_to_shape(reductions.read_where("logmeanexp", where, shape), shape)
     return out - log_p.bind(cast(reductions.sum(counted, axes, keepdims=keepdims), out.dtype), accuracy=None)
 
 

@@ -50,7 +50,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         raise ValueError(f"bincount: x must be of rank 1, got {aval.str_short()}")
     if length is None:
         known = concrete("bincount", "x", x, "length")
-        length = max(minlength, int(known.max(initial=-1)) + 1, 1 if known.size else 0)
+        length = max(minlength, 1 + int(known.max()) if known.size else 0, 1 if known.size else 0)
     if weights is not None and aval_of("bincount", weights, "weights").shape != aval.shape:
         raise ValueError(f"bincount: weights must have the shape of x, {aval.shape}, got {get_aval(weights).shape}")
     return _counted(x, weights, length)

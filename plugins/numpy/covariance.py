@@ -45,12 +45,14 @@ def cov(
       dtype: the dtype of the result; at least the default float dtype if None.
 
     Raises:
-      ValueError: an array is of higher rank.
+      ValueError: an array is of rank 3 or more, or the dtype neither floating nor complex.
     """
     parts = [_variables("cov", x, rowvar) for x in (m, y) if x is not None]
     parts = promote("cov", *parts, to=to_inexact)
     if dtype is not None:
         wanted = read_dtype(dtype, "cov")
+        if not dtypes.is_inexact(wanted):
+            raise ValueError(f"cov: dtype must be floating or complex, got {wanted}")
         parts = [cast(x, wanted) for x in parts]
     x = parts[0] if len(parts) == 1 else concatenate(parts, 0)
     observations = get_aval(x).shape[1]

@@ -12,7 +12,7 @@ from primax.plugins.calls import jit
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.predicates import logical_and
 from primax.plugins.numpy.programs import one_program
-from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, operands, promote
+from primax.plugins.numpy.promotion import aval_of, broadcast, broadcast_to_shape, convert, operands, promote
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.ufuncs import require_real, to_inexact, to_number
 
@@ -150,11 +150,17 @@ def power(x: Any, y: Any, /) -> Any:
       TypeError: x is of integers and y a negative int; the shapes do not broadcast.
     """
     aval = aval_of("power", x, 0)
-    if type(y) is int or isinstance(y, np.integer):
+    if type(y) is int or type(y) is bool or isinstance(y, np.integer):
         y = int(y)
         if dtypes.is_bool(aval.dtype):
             x = convert(x, aval, dtypes.to_numeric_dtype(aval.dtype))
         return arithmetic.integer_pow_p.bind(x, y=y)
+    exponent = aval_of("power", y, 1)
+    if dtypes.is_inexact(aval.dtype) and not dtypes.is_inexact(exponent.dtype):
+        # The exponent stays an integer, so that derivatives at 0 are those of a polynomial.
+        dtype, weak = dtypes.result_type(aval, exponent, return_weak_type=True)
+        y = convert(y, exponent, dtypes.to_numeric_dtype(exponent.dtype))
+        return exponential.pow_p.bind(*broadcast("power", [convert(x, aval, dtype, weak), y]))
     x, y = operands("power", x, y, to=to_number)
     if dtypes.is_inexact(get_aval(x).dtype):
         return exponential.pow_p.bind(x, y)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import get_aval
+from primax.extend.core import dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.linear import contract
 from primax.plugins.numpy.promotion import convert, promote
 from primax.plugins.numpy.shaping import permuted
 from primax.plugins.numpy.triangles import last_diagonal
+from primax.plugins.reductions import reduce_or_p
 from primax.plugins.structural import reduce_sum_p, squeeze_p
 
 __all__ = ["einsum", "einsum_path"]
@@ -68,15 +69,16 @@ def einsum(
         x = convert(x, get_aval(x), preferred) if preferred is not None else x
         return permuted(x, tuple(map(labels.index, output)))
     path = _path([labels for _, labels in items], output, sizes, optimize)
-    for step, (i, j) in enumerate(path):
+    for i, j in path:
         (x, of_x), (y, of_y) = items[i], items[j]
         rest = [item for k, item in enumerate(items) if k not in (i, j)]
         labels = output if not rest else _kept(of_x, of_y, [*(other for _, other in rest), output])
         x, of_x, y, of_y = _matched(x, of_x, y, of_y)
         x, of_x = _summed(x, of_x, {*labels, *of_y})
         y, of_y = _summed(y, of_y, {*labels, *of_x})
-        last = preferred if step == len(path) - 1 else None
-        items = [*rest, (contract(x, of_x, y, of_y, labels, precision, last), labels)]
+        if preferred is not None and get_aval(x).dtype != get_aval(y).dtype:
+            x, y = (convert(z, get_aval(z), preferred) for z in (x, y))
+        items = [*rest, (contract(x, of_x, y, of_y, labels, precision, preferred), labels)]
     return items[0][0]
 
 
@@ -185,7 +187,8 @@ def _summed(x: Any, labels: Labels, needed: Collection[str]) -> tuple[Any, Label
     axes = tuple([i for i, label in enumerate(labels) if label not in needed])
     if not axes:
         return x, labels
-    return reduce_sum_p.bind(x, axes=axes), tuple([label for label in labels if label in needed])
+    reduce = reduce_or_p if dtypes.is_bool(get_aval(x).dtype) else reduce_sum_p
+    return reduce.bind(x, axes=axes), tuple([label for label in labels if label in needed])
 
 
 def _sizes(items: list[tuple[Any, Labels]]) -> dict[str, int]:

@@ -43,21 +43,22 @@ __all__ = [
 Function = Callable[..., Any]
 
 
-def _without_nan(name: str, primitive: Any, sentence: str) -> Function:
+def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Function:
     """An extremum of two numbers that is the other one where one is NaN."""
 
     def function(x: Any, y: Any, /) -> Any:
         x, y = operands(name, x, y)
+        dtype = get_aval(x).dtype
+        if dtypes.is_floating(dtype):  # of equal numbers y is the result, and has the derivative
+            return choose(bitwise.or_p.bind(exceeds.bind(x, y), isnan(y)), x, y)
         out = primitive.bind(x, y)
-        if not dtypes.is_inexact(get_aval(out).dtype):
-            return out
-        return choose(isnan(x), y, choose(isnan(y), x, out))
+        return choose(isnan(x), y, choose(isnan(y), x, out)) if dtypes.is_complex(dtype) else out
 
     return document(function, name, sentence, 2, "of any dtype")
 
 
-fmax = _without_nan("fmax", arithmetic.max_p, "The larger of x and y; the other one if one is NaN.")
-fmin = _without_nan("fmin", arithmetic.min_p, "The smaller of x and y; the other one if one is NaN.")
+fmax = _without_nan("fmax", arithmetic.max_p, comparison.gt_p, "The larger of x and y; the other one if one is NaN.")
+fmin = _without_nan("fmin", arithmetic.min_p, comparison.lt_p, "The smaller of x and y; the other one if one is NaN.")
 
 
 def copysign(x: Any, y: Any, /) -> Any:
@@ -117,7 +118,7 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function) -> Function:
     def log_of_sum(x: Any, y: Any) -> Any:
         difference = arithmetic.sub_p.bind(x, y)
         # Equal infinities differ by NaN, and so do their derivatives, unless they are kept out of what follows.
-        undefined = comparison.ne_p.bind(difference, difference)
+        undefined = bitwise.and_p.bind(comparison.ne_p.bind(difference, difference), comparison.eq_p.bind(x, y))
         difference = choose(undefined, like(difference, 0), difference)
         real = arithmetic.real_p.bind(difference) if dtypes.is_complex(get_aval(x).dtype) else difference
         # One of two equal numbers is the larger one, so that derivatives of every order are right there too.
@@ -285,7 +286,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """A function defined by cases.
+    """A function defined by cases, of which the last one counts whose condition holds.
 
     Args:
       x: an array or a number.
@@ -308,4 +309,4 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     values = [f(x, *args, **kw) if callable(f) else f for f in functions]
     values = [structural.convert_element_type(value, dtype) for value in values]
     default = values.pop() if len(values) > len(conditions) else dtype.type(0)
-    return select(conditions, values, default)
+    return select(conditions[::-1], values[::-1], default)

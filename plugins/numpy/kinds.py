@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from numpy.exceptions import AxisError
 
 from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.plugins.structural.arguments import canonical_axes
 
 __all__ = [
     "can_cast",
@@ -46,15 +47,15 @@ def size(a: Any, axis: Any = None) -> int:
     Args:
       a: an array or a number.
       axis: an axis, a sequence of axes, or None for all.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
     """
     sizes = shape(a)
-    axes = range(len(sizes)) if axis is None else axis if isinstance(axis, list | tuple) else (axis,)
-    total = 1
-    for i in axes:
-        if not -len(sizes) <= i < len(sizes):
-            raise AxisError(f"size: axis must be in [{-len(sizes)}, {len(sizes)}), got {i} for shape {sizes}")
-        total *= sizes[i]
-    return total
+    if axis is None:
+        return math.prod(sizes)
+    axes = axis if isinstance(axis, list | tuple) else (axis,)
+    return math.prod([sizes[i] for i in canonical_axes(axes, len(sizes), "size", "axis")])
 
 
 def result_type(*args: Any) -> Any:

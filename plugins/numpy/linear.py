@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from operator import index as as_index
 from typing import Any
 
-from primax.extend.core import get_aval
-from primax.plugins import arithmetic
+from primax.extend.core import dtypes, get_aval
+from primax.plugins import arithmetic, bitwise
 from primax.plugins.dot import dot_general_p
 from primax.plugins.numpy.creation import read_dtype
 from primax.plugins.numpy.promotion import aval_of, convert, promote
@@ -22,7 +22,7 @@ from primax.plugins.structural import (
     squeeze_p,
     transpose_p,
 )
-from primax.plugins.structural.arguments import canonical_axes
+from primax.plugins.structural.arguments import canonical_axes, listed
 
 __all__ = [
     "cross",
@@ -98,7 +98,7 @@ def _dot_general(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -
 def _scaled(a: Any, b: Any, preferred: Any) -> Any:
     if preferred is not None:
         a, b = (convert(x, get_aval(x), preferred) for x in (a, b))
-    return arithmetic.mul_p.bind(a, b)
+    return (bitwise.and_p if dtypes.is_bool(get_aval(a).dtype) else arithmetic.mul_p).bind(a, b)
 
 
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
@@ -276,14 +276,14 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
     (a, b), preferred = _prepared("tensordot", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not hasattr(axes, "__iter__"):
-        count = as_index(axes)
-        if not 0 <= count <= min(len(x), len(y)):
+        count = max(as_index(axes), 0)  # NumPy sums over no axes where the number is negative
+        if count > min(len(x), len(y)):
             raise TypeError(f"tensordot: axes must be at most {min(len(x), len(y))}, the lower rank, got {count}")
         of_a, of_b = tuple(range(len(x) - count, len(x))), tuple(range(count))
     else:
         first, second = axes
-        of_a = canonical_axes(first if hasattr(first, "__iter__") else (first,), len(x), "tensordot")
-        of_b = canonical_axes(second if hasattr(second, "__iter__") else (second,), len(y), "tensordot")
+        of_a = canonical_axes(tuple(listed(first)), len(x), "tensordot")
+        of_b = canonical_axes(tuple(listed(second)), len(y), "tensordot")
     sizes = tuple(x[i] for i in of_a), tuple(y[i] for i in of_b)
     if sizes[0] != sizes[1]:
         raise TypeError(

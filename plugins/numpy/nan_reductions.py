@@ -12,7 +12,7 @@ from primax.plugins import comparison, exponential
 from primax.plugins.elementwise import like
 from primax.plugins.numpy import reductions, scans, statistics
 from primax.plugins.numpy.predicates import isnan
-from primax.plugins.numpy.promotion import aval_of, boolean, broadcast
+from primax.plugins.numpy.promotion import aval_of, broadcast
 from primax.plugins.numpy.selection import choose
 
 __all__ = [
@@ -121,12 +121,13 @@ def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
     return _position("nanargmin", reductions.argmin, math.inf, a, axis, out, keepdims)
 
 
-def _present(a: Any, keep: Any) -> Any:
+def _present(function: str, a: Any, keep: Any) -> Any:
     """Which elements count."""
     present = comparison.eq_p.bind(a, a)
     if keep is None:
         return present
-    return choose(*broadcast("where", [boolean(keep), present, np.False_]))
+    keep = reductions.read_where(function, keep, get_aval(present).shape)
+    return choose(*broadcast("where", [keep, present, np.False_]))
 
 
 def nanmean(
@@ -136,7 +137,7 @@ def nanmean(
     aval = aval_of("nanmean", a)
     if not dtypes.is_inexact(aval.dtype):
         return statistics.mean(a, axis, dtype, out, keepdims, where=where)
-    return statistics.mean(a, axis, dtype, out, keepdims, where=_present(a, where))
+    return statistics.mean(a, axis, dtype, out, keepdims, where=_present("nanmean", a, where))
 
 
 def nanvar(
@@ -153,7 +154,7 @@ def nanvar(
     aval = aval_of("nanvar", a)
     if not dtypes.is_inexact(aval.dtype):
         return statistics.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-    return statistics.var(a, axis, dtype, out, ddof, keepdims, where=_present(a, where), mean=mean)
+    return statistics.var(a, axis, dtype, out, ddof, keepdims, where=_present("nanvar", a, where), mean=mean)
 
 
 def nanstd(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ExtendedArray, dtypes, unwrap
+from primax.extend.core import Array, ExtendedArray, dtypes, get_aval, unwrap
 from primax.plugins import arithmetic, bitwise, comparison, structural
 from primax.plugins.numpy import (
     at,
@@ -129,7 +129,14 @@ def _length(x: Any) -> int:
 
 
 def _contains(x: Any, value: Any) -> bool:
-    return bool(reductions.any(ufuncs.equal(x, value)))
+    """Whether a number is among the elements of a vector."""
+    if isinstance(value, list | tuple | set | dict | str) or foreign(value):
+        raise TypeError(f"in: the left operand must be an array or a number, got {type(value).__name__}")
+    if x.ndim != 1:
+        raise ValueError(f"in: the right operand must be an array of rank 1, got {x.aval.str_short()}")
+    if get_aval(value).shape:
+        raise ValueError(f"in: the left operand must be of rank 0, got {get_aval(value).str_short()}")
+    return bool(reductions.any(ufuncs.equal(x, unwrap(value))))
 
 
 def _is_real(dtype: Any) -> bool:

@@ -6,12 +6,21 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from primax.extend import core
 from primax.plugins.calls import jit
 
 __all__ = ["one_program"]
 
 Function = Callable[..., Any]
+
+
+def _hashable(x: Any) -> Any:
+    """A list or a NumPy array, such as axes may be given by, as a tuple or a number; other values as they are."""
+    if isinstance(x, np.ndarray):
+        x = x.tolist()
+    return tuple(map(_hashable, x)) if isinstance(x, list) else x
 
 
 def one_program(static: int) -> Callable[[Function], Function]:
@@ -26,7 +35,15 @@ def one_program(static: int) -> Callable[[Function], Function]:
 
         @wraps(function)
         def call(*args: Any) -> Any:
-            return function(*args) if core.thread.trace.tracing else program(*args)
+            if core.thread.trace.tracing:
+                return function(*args)
+            try:
+                return program(*args)
+            except ValueError:
+                constants = tuple(map(_hashable, args[static:]))
+                if all(x is y for x, y in zip(constants, args[static:], strict=True)):
+                    raise
+                return program(*args[:static], *constants)
 
         return call
 

@@ -20,7 +20,7 @@ from primax.plugins.numpy.searching import around, known
 from primax.plugins.numpy.shaping import permuted, ravel, reshaped
 from primax.plugins.numpy.taking import take
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, rev_p, tile_p
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers, listed
 
 __all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
 
@@ -157,8 +157,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         shifts: Any = unstack(shift) if kind.shape else (shift,)
     else:
         shifts = known_integers("roll", "shift", shift)
-    axes = axis if hasattr(axis, "__iter__") else (axis,)
-    axes = [canonical_axis(i, len(shape), "roll") for i in axes]
+    axes = [canonical_axis(i, len(shape), "roll") for i in listed(axis)]
     if len(shifts) != len(axes):
         if 1 not in (len(shifts), len(axes)):
             raise ValueError(f"roll: there must be as many shifts as axes, got {len(shifts)} and {len(axes)}")

@@ -63,8 +63,21 @@ def is_half(dtype: Any) -> bool:
 
 def masked(function: str, x: Any, keep: Any, value: Any) -> Any:
     """x where the mask holds, elsewhere a neutral value."""
-    aval_of(function, keep, "where")
-    return where(boolean(keep), x, value)
+    return where(read_where(function, keep, get_aval(x).shape), x, value)
+
+
+def read_where(function: str, keep: Any, shape: tuple[int, ...]) -> Any:
+    """A mask that says which elements of an array of a shape count.
+
+    Raises:
+      ValueError: it is not boolean, or of a higher rank than the array.
+    """
+    aval = aval_of(function, keep, "where")
+    if not dtypes.is_bool(aval.dtype):
+        raise ValueError(f"{function}: where must be boolean, got {aval.str_short()}; compare it, as in where=x != 0")
+    if len(aval.shape) > len(shape):
+        raise ValueError(f"{function}: where must be of rank {len(shape)} or less, as a is, got {aval.str_short()}")
+    return boolean(keep)
 
 
 def _accumulate(
@@ -138,7 +151,7 @@ def sum(
 
     Raises:
       TypeError: an argument is no array and no number.
-      ValueError: an axis is out of range or repeated.
+      ValueError: an axis is out of range or repeated, or `where` is not boolean.
 
     >>> import primax as px
     >>> px.numpy.sum(px.numpy.array([[1, 2], [3, 4]]), axis=0)

@@ -14,7 +14,7 @@ from primax.plugins.numpy.reductions import refuse_out, wide_integer
 from primax.plugins.numpy.shaping import ravel
 from primax.plugins.numpy.ufuncs import add, divide, multiply, subtract, to_inexact
 from primax.plugins.structural import pad_p
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
 
 __all__ = [
     "cumprod",
@@ -149,12 +149,17 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences of neighbours of the raveled array.
 
     Args:
-      ary: an array.
+      ary: an array of numbers.
       to_end: what is put after the differences.
       to_begin: what is put before them.
+
+    Raises:
+      TypeError: `ary` is boolean.
     """
+    dtype = aval_of("ediff1d", ary, "ary").dtype
+    if dtypes.is_bool(dtype):
+        raise TypeError("ediff1d: ary must be of numbers, got booleans; diff tells where they differ")
     out = diff(ravel(ary))
-    dtype = get_aval(out).dtype
     parts = [out]
     if to_begin is not None:
         parts.insert(0, ravel(asarray(to_begin, dtype)))
@@ -186,7 +191,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
     if axis is None:
         axes = tuple(range(len(shape)))
     else:
-        axes = canonical_axes(axis if hasattr(axis, "__iter__") else (axis,), len(shape), "gradient", "axis")
+        axes = canonical_axes(tuple(listed(axis)), len(shape), "gradient", "axis")
     spacings = list(varargs) or [1.0]
     if len(spacings) == 1:
         spacings = spacings * len(axes)
@@ -239,6 +244,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
       ValueError: the axis is out of range.
     """
     rank = len(aval_of("trapezoid", y, "y").shape)
+    (y,) = promote("trapezoid", y, to=to_inexact)
     axis = canonical_axis(axis, rank, "trapezoid")
     size = get_aval(y).shape[axis]
     pairs = add(take_slice(y, 1, size, axis), take_slice(y, 0, size - 1, axis))

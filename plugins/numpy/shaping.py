@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from operator import index as as_index
 from typing import Any
 
@@ -12,7 +11,7 @@ from primax.plugins import structural
 from primax.plugins.numpy.creation import asarray, place, read_shape
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape
 from primax.plugins.structural import reshape_p, squeeze_p, transpose_p
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers, listed
 
 __all__ = [
     "astype",
@@ -178,10 +177,6 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return permuted(a, tuple(order))
 
 
-def _listed(axes: Any) -> Sequence[Any]:
-    return axes if hasattr(axes, "__iter__") else (axes,)
-
-
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """An array with some of its axes at other places; the others keep their order.
 
@@ -198,8 +193,8 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     (3, 4, 2)
     """
     rank = len(aval_of("moveaxis", a, "a").shape)
-    sources = canonical_axes(_listed(source), rank, "moveaxis", "source")
-    places = canonical_axes(_listed(destination), rank, "moveaxis", "destination")
+    sources = canonical_axes(tuple(listed(source)), rank, "moveaxis", "source")
+    places = canonical_axes(tuple(listed(destination)), rank, "moveaxis", "destination")
     if len(sources) != len(places):
         raise ValueError(
             f"moveaxis: source and destination must name as many axes, got {len(sources)} and {len(places)}"
@@ -243,7 +238,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if axis is None:
         axes = tuple([i for i, size in enumerate(shape) if size == 1])
     else:
-        axes = canonical_axes(_listed(axis), len(shape), "squeeze", "axis")
+        axes = canonical_axes(tuple(listed(axis)), len(shape), "squeeze", "axis")
         for i in axes:
             if shape[i] != 1:
                 raise ValueError(f"squeeze: axis must be of length 1, got axis {i} of shape {shape}")
@@ -261,7 +256,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
       ValueError: an axis is out of range or repeated.
     """
     aval_of("expand_dims", a, "a")
-    return structural.expand_dims(a, tuple(map(as_index, _listed(axis))))
+    return structural.expand_dims(a, tuple(map(as_index, listed(axis))))
 
 
 def broadcast_to(array: Any, shape: Any) -> Any:

@@ -12,7 +12,6 @@ from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import (
     aval_of,
-    boolean,
     broadcast,
     broadcast_to_shape,
     cast,
@@ -25,6 +24,7 @@ from primax.plugins.numpy.reductions import (
     is_half,
     masked,
     read_axes,
+    read_where,
     refuse_out,
     sum,
     with_axes,
@@ -87,7 +87,7 @@ def _mean(a: Any, where: Any, axis: Any, out_dtype: Any, computed: Any, keepdims
     x = convert(a, aval, computed)
     shape = aval.shape
     if where is not None:
-        keep = boolean(where)
+        keep = read_where("mean", where, shape)
         x = masked("mean", x, keep, like(x, 0))
         shape = get_aval(x).shape
     axes = read_axes(axis, len(shape), "mean")
@@ -168,7 +168,7 @@ def _variance_by(
 ) -> Any:
     x = convert(a, get_aval(a), computed)
     if keep is not None:
-        keep = boolean(keep)
+        keep = read_where(function, keep, get_aval(x).shape)
         x, keep = broadcast(function, [x, keep], scalars=False)
     shape = get_aval(x).shape
     axes = read_axes(axis, len(shape), function)

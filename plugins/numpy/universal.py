@@ -22,7 +22,7 @@ from primax.plugins.numpy.mapping import vectorize
 from primax.plugins.numpy.predicates import logical_and as _logical_and
 from primax.plugins.numpy.predicates import logical_or as _logical_or
 from primax.plugins.numpy.predicates import logical_xor as _logical_xor
-from primax.plugins.numpy.promotion import aval_of, boolean, broadcast_to_shape, cast, known_integers
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast, known_integers
 from primax.plugins.numpy.ranges import arange
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import moveaxis, ravel, reshaped
@@ -161,7 +161,7 @@ class ufunc(partial):  # type: ignore[type-arg]
             return self._reduce(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
         shape = aval_of(f"{self.__name__}.reduce", a, "a").shape
         if where is not None:
-            where = broadcast_to_shape(boolean(where), shape)
+            where = broadcast_to_shape(reductions.read_where(f"{self.__name__}.reduce", where, shape), shape)
         rows, axes = self._rows("reduce", a, axis)
         dtype = self._result_dtype(rows, dtype)
         count, *rest = get_aval(rows).shape

@@ -114,6 +114,9 @@ def _known(position: Any, size: int) -> Any:
     """Positions that have a value now, brought so near to the axis that 32 bits hold them; None for others."""
     if isinstance(position, Tracer | Array):
         return None
+    if isinstance(position, np.ndarray | np.generic) and position.dtype != np.int64:
+        limit = dtypes.iinfo(position.dtype).max  # uint64 and narrow dtypes may not hold the bounds
+        position = np.minimum(position, min(size, limit)).astype(np.int64)
     return np.minimum(np.maximum(position, -1), size)  # np.clip takes several times as long
 
 

@@ -156,14 +156,16 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
       key: a random key.
       loc: the centre.
       scale: the factor.
-      shape: the shape of the result; if it is empty, that to which the parameters broadcast.
+      shape: what stands in the shape of the result before the shape to which the parameters broadcast; if it is
+        empty, that shape once more, as in JAX.
       dtype: its dtype, a float dtype; the default one if None.
 
     Raises:
       TypeError, ValueError: as for `truncated_normal`.
     """
     key, dtype = check_key(key, "double_sided_maxwell"), float_dtype("double_sided_maxwell", dtype)
-    shape = common_shape("double_sided_maxwell", shape or None, loc=loc, scale=scale)
+    of_parameters = common_shape("double_sided_maxwell", None, loc=loc, scale=scale)
+    shape = (*(read_shape(shape, "double_sided_maxwell") or of_parameters), *of_parameters)
     return _double_sided_maxwell(key, loc, scale, shape, dtype)
 
 

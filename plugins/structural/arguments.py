@@ -10,7 +10,7 @@ from numpy.exceptions import AxisError
 
 from primax.extend import core
 
-__all__ = ["canonical_axes", "canonical_axis", "canonical_shape", "inserted", "integers", "is_value"]
+__all__ = ["canonical_axes", "canonical_axis", "canonical_shape", "inserted", "integers", "is_value", "listed"]
 
 _VALUES = (core.Array, core.Tracer)
 
@@ -36,6 +36,11 @@ def integers(values: Iterable[Any], function: str, argument: str) -> tuple[int, 
     except TypeError:
         raise TypeError(f"{function}: {argument} must be a sequence of integers, got {values!r}") from None
     return found
+
+
+def listed(values: Any) -> Iterable[Any]:
+    """One value, or several of them; arrays of rank 0 have `__iter__` too."""
+    return values if hasattr(values, "__iter__") and getattr(values, "ndim", 1) else (values,)
 
 
 def canonical_shape(shape: Iterable[Any], function: str, argument: str = "shape") -> tuple[int, ...]:

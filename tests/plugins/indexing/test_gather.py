@@ -64,7 +64,8 @@ def test_fill_values_are_those_of_jax_for_each_kind_of_dtype() -> None:
     expected = {"int8": -128, "uint16": 65535, "bool": True, "int32": -(2**31)}
     found = px.jit(
         lambda: [
-            lax.gather(np.ones(3, d), outside, numbers(lax, *dims), (1,)) for d in (*expected, "float16", "complex64")
+            lax.gather(np.ones(3, d), outside, numbers(lax, *dims), (1,), mode="fill")
+            for d in (*expected, "float16", "complex64")
         ]
     )()
     for out, value in zip(found, [*expected.values(), np.nan, np.nan], strict=True):
@@ -104,7 +105,7 @@ def test_any_arguments_may_be_mapped_along_any_axis(case: int) -> None:
     places = [*product((None, 0, 1, 2), (None, *range(all_indices.ndim)))][1:]
 
     def function(x: Any, i: Any) -> Any:
-        return lax.gather(x, i, numbers(lax, *dims), sizes, fill_value=-1)
+        return lax.gather(x, i, numbers(lax, *dims), sizes, fill_value=-1, mode="fill")
 
     def run() -> Any:
         out = []
@@ -316,3 +317,10 @@ def test_dynamic_slices_name_the_argument_that_does_not_fit() -> None:
         (1, 1),
     )
     refuses("idxs must hold one array per axis, got 1", lax.index_take, X, (np.int32([1]),), (0, 1))
+
+
+def test_without_a_mode_windows_are_moved_inside_as_in_jax() -> None:
+    dims = numbers(lax, (), (0,), (0,))
+    for x in (np.float32([3, 4, 5]), np.int32([3, 4, 5])):
+        assert lax.gather(x, np.array([[1], [7], [-1]]), dims, (1,)).tolist() == [4, 5, 3]
+    assert lax.gather(np.arange(4.0), np.array([[3]]), numbers(lax, (1,), (), (0,)), (2,)).tolist() == [[2, 3]]

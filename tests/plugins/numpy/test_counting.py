@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpycheck import compare
 from rulecheck import assert_close
 
 import primax as px
@@ -129,3 +130,10 @@ def test_divisors_and_multiples_are_those_of_numpy() -> None:
         assert_close(getattr(pnp, name)(x, y), getattr(np, name)(x, y).astype(np.int32))
     small = np.arange(10, dtype=np.uint8)
     assert_close(pnp.gcd(small, np.uint8(6)), np.gcd(small, np.uint8(6)))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "int8", "bool"])
+def test_counts_of_narrow_and_unsigned_integers_agree_with_jax(dtype: str) -> None:
+    compare({"bincount": lambda m, x: m.bincount(x)}, np.array([1, 1, 0, 1]).astype(dtype))
+    compare({"minlength": lambda m, x: m.bincount(x, minlength=5)}, np.array([1, 0]).astype(dtype))
+    compare({"empty": lambda m, x: m.bincount(x)}, np.array([]).astype(dtype))

@@ -207,3 +207,54 @@ def test_derivatives_at_special_points_are_finite() -> None:
 def test_derivatives_of_logaddexp_are_right_where_its_arguments_are_equal() -> None:
     assert px.grad(pnp.logaddexp, argnums=(0, 1))(0.0, 0.0) == (0.5, 0.5)
     assert px.grad(px.grad(pnp.logaddexp))(0.0, 0.0) == 0.25
+
+
+def test_of_several_conditions_that_hold_the_last_counts_as_in_numpy() -> None:
+    x = np.arange(5.0, dtype=np.float32)
+    for conditions, functions in (
+        ([x < 3, x < 4], [1.0, 2.0, 3.0]),
+        ([x < 3, x < 2], [lambda v: 2 * v, 7.0]),
+        ([x < 3, x >= 0, x == 1], [1.0, lambda v: -v, 5.0]),
+    ):
+        np.testing.assert_array_equal(pnp.piecewise(x, conditions, functions), np.piecewise(x, conditions, functions))
+
+
+SPECIAL = np.float32([0.0, -0.0, 1.0, 2.0, -1.0, -2.5, np.inf, -np.inf, np.nan])
+PAIRS = [x.ravel() for x in np.meshgrid(SPECIAL, SPECIAL)]
+
+
+def derivatives(function: Any) -> Any:
+    """A function of a module and two arrays that gives the derivatives with respect to both, by forward mode."""
+
+    def both(m: Any, x: Any, y: Any) -> Any:
+        transform = px if m is pnp else pytest.importorskip("jax")
+        one = m.ones_like(x)
+        by_y = m.zeros_like(x)
+        if y.dtype == x.dtype:
+            by_y = transform.jvp(lambda y: function(m, x, y), (y,), (one,))[1]
+        return [transform.jvp(lambda x: function(m, x, y), (x,), (one,))[1], by_y]
+
+    return both
+
+
+@pytest.mark.parametrize("name", ["remainder", "fmod", "power", "fmax", "fmin", "arctan2"])
+def test_derivatives_at_special_values_agree_with_jax(name: str) -> None:
+    compare({name: derivatives(lambda m, x, y: getattr(m, name)(x, y))}, *PAIRS)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
+def test_powers_with_exponents_that_are_integers_have_derivatives_at_0(dtype: str) -> None:
+    x, n = (z.ravel() for z in np.meshgrid(SPECIAL, np.array([0, 1, 2, 3]).astype(dtype)))
+    compare({"power": derivatives(lambda m, x, y: m.power(x, y)), "value": lambda m, x, y: m.power(x, y)}, x, n)
+    found = px.vmap(px.grad(px.grad(lambda x, n: x**n)))(pnp.zeros(4), pnp.asarray([0, 1, 2, 3]))
+    assert found.tolist() == [0, 0, 2, 0]
+
+
+def test_a_sum_of_exponentials_is_nan_with_its_derivatives_where_an_operand_is() -> None:
+    for function in (pnp.logaddexp, pnp.logaddexp2):
+        for x, y in ((np.nan, 1.0), (1.0, np.nan), (np.nan, np.inf)):
+            found = px.jvp(function, (x, y), (1.0, 1.0))
+            assert np.isnan(found).all()
+        value, slope = px.jvp(function, (1.0, np.inf), (1.0, 0.0))
+        assert (float(value), float(slope)) == (np.inf, 0.0)
+        assert float(function(-np.inf, -np.inf)) == -np.inf

@@ -240,3 +240,13 @@ def test_messages_name_function_and_numbers() -> None:
     refuses(ValueError, "einsum: subscripts must have a letter for each axis, got 'i'", pnp.einsum, "i", x)
     refuses(ValueError, "a label of the result must be one of an operand's", pnp.einsum, "ij->k", x)
     refuses(ValueError, "cross: vectors must be of length 2 or 3, got 4", pnp.cross, pnp.ones(4), pnp.ones(3))
+
+
+@pytest.mark.parametrize(
+    "subscripts", ["ij->", "ij->i", "ii", "ii->i", "ij,jk->ik", "ij,jk->", "ij,ij->ij", "ij,ij,jk->k"]
+)
+def test_sums_of_products_of_booleans_agree_with_jax(subscripts: str) -> None:
+    x = np.array([[True, False], [True, True]])
+    count = subscripts.split("->")[0].count(",") + 1
+    compare({subscripts: lambda m, x: m.einsum(subscripts, *[x] * count)}, x)
+    compare({subscripts: lambda m, x: m.einsum(subscripts, *[x] * count, preferred_element_type=np.int32)}, x)

@@ -267,3 +267,18 @@ def test_items_are_python_numbers() -> None:
     assert type(pnp.float32(1.5).item()) is float
     with pytest.raises(TypeError):
         px.jit(lambda x: x.item())(1.0)
+
+
+def test_in_asks_for_a_number_among_the_elements_of_a_vector() -> None:
+    x = pnp.asarray([1.0, 2.0])
+    assert 2 in x
+    assert pnp.float32(2) in x
+    assert np.float32(3) not in x
+    assert True in x
+    assert 1 not in pnp.zeros(0)
+    for left, right in ((1, pnp.ones((2, 2))), (1, pnp.asarray(1)), (x, x), (np.ones((2, 1)), x)):
+        with pytest.raises(ValueError, match=r"^in: the (left|right) operand must be .*of rank"):
+            left in right  # noqa: B015
+    for left in ("a", None, [1], object()):
+        with pytest.raises(TypeError, match=r"^in: the left operand must be an array or a number"):
+            left in x  # noqa: B015

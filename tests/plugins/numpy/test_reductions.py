@@ -195,3 +195,76 @@ def test_reductions_take_few_equations() -> None:
         "div",
     ]
     assert count(lambda x: pnp.all(x > 0)) == ["gt", "reduce_and"]
+
+
+WITH_WHERE = "sum prod mean var std max min any all nansum nanprod nanmean nanvar nanstd nanmax nanmin".split()
+
+
+@pytest.mark.parametrize("name", WITH_WHERE)
+def test_a_mask_of_a_reduction_must_be_boolean_and_of_no_higher_rank(name: str) -> None:
+    x = np.ones((2, 3), np.float32)
+    options = {"initial": 1} if "max" in name or "min" in name else {}
+    for where in (np.array([1, 0, 1]), np.array([1.0, 0.0, 1.0]), 1, 0.0, np.uint8([1, 0, 1])):
+        with pytest.raises(ValueError, match="where must be boolean"):
+            getattr(pnp, name)(x, where=where, **options)
+    with pytest.raises(ValueError, match="where must be of rank 2 or less"):
+        getattr(pnp, name)(x, where=np.ones((4, 2, 3), bool), **options)
+    for where in (np.array([True, False, True]), np.True_, np.array([[True], [False]])):
+        compare({name: lambda m, x, w: getattr(m, name)(x, where=w, **options)}, x, where)
+
+
+def test_masks_of_ufunc_reduce_and_softmax_must_be_boolean() -> None:
+    x = pnp.ones(3)
+    calls = (
+        lambda: pnp.add.reduce(x, where=np.array([1, 0, 1])),
+        lambda: pnp.logaddexp.reduce(x, where=np.array([1, 0, 1]), initial=0),
+        lambda: px.nn.softmax(x, where=np.array([1, 0, 1])),
+        lambda: px.nn.logsumexp(x, where=np.array([1, 0, 1])),
+        lambda: px.nn.logmeanexp(x, where=np.array([1, 0, 1])),
+        lambda: px.nn.standardize(x, where=np.array([1, 0, 1])),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match="where must be boolean"):
+            call()
+
+
+def test_integrals_of_narrow_integers_do_not_overflow() -> None:
+    calls = {"trapezoid": lambda m, y: m.trapezoid(y), "dx": lambda m, y: m.trapezoid(y, dx=0.5)}
+    for y in (np.int8([100, 100]), np.uint8([100, 200]), np.array([[True, True], [True, False]])):
+        compare(calls, y)
+
+
+def test_differences_and_covariances_refuse_booleans_that_they_cannot_be() -> None:
+    with pytest.raises(TypeError, match="ediff1d: ary must be of numbers"):
+        pnp.ediff1d(np.array([True, False]))
+    for function in (pnp.cov, pnp.corrcoef):
+        with pytest.raises(ValueError, match="dtype must be floating or complex, got int32"):
+            function(np.ones(3), dtype=np.int32)
+
+
+def test_axes_may_be_numpy_integers_and_arrays_of_rank_0() -> None:
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    for name in (*REDUCTIONS, *SCANS, "median"):
+        for axis in (np.int64(1), np.array(1)):
+            assert getattr(pnp, name)(x, axis=axis).tolist() == getattr(pnp, name)(x, axis=1).tolist()
+    for axis in ([0], [0, 1]):
+        assert pnp.mean(x, axis=axis).tolist() == pnp.mean(x, axis=tuple(axis)).tolist()
+        assert pnp.var(x, axis=axis).tolist() == pnp.var(x, axis=tuple(axis)).tolist()
+
+
+def test_an_axis_out_of_range_raises_the_same_error_everywhere() -> None:
+    x = np.ones((2, 3), np.float32)
+    for name in (
+        *REDUCTIONS,
+        *SCANS,
+        "sort",
+        "argsort",
+        "median",
+        "flip",
+        "diff",
+        "squeeze",
+        "trapezoid",
+    ):
+        for axis in (-4, 4):
+            with pytest.raises(ValueError, match=r"axis must be in \[-\d, \d\), got -?4 for an array of rank"):
+                getattr(pnp, name)(x, axis=axis)

@@ -250,3 +250,36 @@ def test_many_elements_are_repeated_put_in_and_left_out_by_one_gather() -> None:
     names = [eqn.primitive.name for eqn in px.make_jaxpr(run)(x).jaxpr.eqns]
     assert names.count("gather") == 3
     assert names.count("concatenate") == 1
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int8"])
+def test_positions_of_every_dtype_may_be_out_of_range(dtype: str) -> None:
+    out = np.array([1, 7, 120 if dtype == "int8" else 200]).astype(dtype)
+    calls = {
+        "take": lambda m, x, i: m.take(x, i),
+        "take(axis)": lambda m, x, i: m.take(x.reshape(5, 1), i, axis=0),
+        "take(clip)": lambda m, x, i: m.take(x, i, mode="clip"),
+        "take(wrap)": lambda m, x, i: m.take(x, i, mode="wrap"),
+        "take_along_axis": lambda m, x, i: m.take_along_axis(x, i, 0),
+        "getitem": lambda m, x, i: x[i],
+        "get": lambda m, x, i: x.at[i].get(mode="fill", fill_value=9),
+        "set": lambda m, x, i: x.at[i].set(9),
+        "add": lambda m, x, i: x.at[i].add(i.astype(x.dtype), mode="clip"),
+    }
+    compare(calls, np.arange(5, dtype=np.float32), out)
+    compare(calls, np.arange(5, dtype=np.float32), np.array(out[2]))
+    long = np.arange(1000, dtype=np.float32)
+    assert pnp.asarray(long)[out].tolist() == pnp.take(long, out).tolist() == out.tolist()
+
+
+def test_positions_of_64_bits_may_be_out_of_range() -> None:
+    with px.enable_x64(True):
+        for x in (pnp.arange(5.0), pnp.arange(5)):
+            far = pnp.asarray([1, 2**63 + 1, 2**64 - 1], np.uint64)
+            assert x.at[far].get(mode="clip").tolist() == [1, 4, 4]
+            assert x.at[np.asarray(far)].set(0, mode="drop").tolist() == [0, 0, 2, 3, 4]
+
+
+def test_all_of_an_array_set_is_an_array() -> None:
+    assert isinstance(pnp.zeros(3).at[:].set(np.ones(3, np.float32)), px.Array)
+    assert isinstance(pnp.full(3, np.ones(3, np.float32)), px.Array)

@@ -131,6 +131,8 @@ def test_elementary_distributions():
             random.cauchy(key, SHAPE),
             random.maxwell(key, SHAPE),
             random.double_sided_maxwell(key, 1.0, 2.0, SHAPE),
+            random.double_sided_maxwell(key, 1.0, np.float32([1, 2]), SHAPE),
+            random.double_sided_maxwell(key, np.float32([[0], [1]]), np.float32([1, 2, 3])),
             random.weibull_min(key, 2.0, 1.5, SHAPE),
             random.pareto(key, 1.5, SHAPE),
             random.rayleigh(key, np.float32([[1.5], [2]]), SHAPE),
