@@ -11,7 +11,7 @@ from primax.extend import core, hookimpl
 from primax.extend.core import dtypes
 from primax.extend.interpreters import mlir
 from primax.plugins.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
-from primax.plugins.arithmetic import add_p, div_p, mul_p, sub_p
+from primax.plugins.arithmetic import add_p, div_p, max_p, mul_p, sub_p
 from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.elementwise import (
     FLOATING,
@@ -170,8 +170,12 @@ def _pow_jvp_base(t: Any, out: Any, x: Any, y: Any) -> Any:
     y_dtype = core.get_aval(y).dtype
     if not dtypes.is_integer(y_dtype):
         return mul_p.bind(t, mul_p.bind(y, pow_p.bind(x, sub_p.bind(y, like(y, 1.0)))))
-    # y * x ** (y - 1), where the exponent 0 stays 0, so that the derivative is 0 at x = 0 too.
-    lower = sub_p.bind(y, convert_element_type(ne_p.bind(y, like(y, 0)), y_dtype))
+    # y * x ** (y - 1), where the exponent 0 stays 0, so that the derivative is 0 at x = 0 too. What is one less must
+    # not wrap around, as the least of int8 does.
+    if y_dtype.itemsize < 4:
+        y, y_dtype = convert_element_type(y, np.int32), np.dtype(np.int32)
+    above = max_p.bind(y, like(y, dtypes.iinfo(y_dtype).min + 1)) if dtypes.is_signed_integer(y_dtype) else y
+    lower = sub_p.bind(above, convert_element_type(ne_p.bind(y, like(y, 0)), y_dtype))
     return mul_p.bind(t, mul_p.bind(convert_element_type(y, core.get_aval(x).dtype), pow_p.bind(x, lower)))
 
 

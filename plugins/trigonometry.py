@@ -208,7 +208,7 @@ def _complex_cos(z: Any) -> Any:
     x, y = real_p.bind(z), imag_p.bind(z)
     sinh, cosh = _hyperbolic(y)
     across = neg_p.bind(mul_p.bind(sin_p.bind(x), sinh))
-    undefined = and_p.bind(eq_p.bind(x, like(x, 0.0)), not_p.bind(is_finite_p.bind(y)))
+    undefined = and_p.bind(eq_p.bind(x, like(x, 0.0)), not_p.bind(is_finite_p.bind(sinh)))
     zero = select_n_p.bind(lt_p.bind(y, like(y, 0.0)), neg_p.bind(x), x)
     across = select_n_p.bind(undefined, across, zero)
     return complex_p.bind(mul_p.bind(cos_p.bind(x), cosh), across)

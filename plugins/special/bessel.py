@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import core
-from primax.plugins.arithmetic import add_p, div_p, mul_p, sign_p, sub_p
-from primax.plugins.comparison import eq_p
+from primax.extend.core import dtypes
+from primax.plugins.arithmetic import abs_p, add_p, div_p, mul_p, sign_p, sub_p
+from primax.plugins.comparison import lt_p
 from primax.plugins.elementwise import FLOATING, like, row
 from primax.plugins.special.formula import Num, formula, select
-from primax.plugins.structural import convert_element_type
+from primax.plugins.structural import broadcast_in_dim, select_n_p
 
 __all__ = ["bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p"]
 
@@ -114,12 +115,12 @@ def _bessel_i0e(x: Num) -> Num:
 
 
 def _bessel_i1e_jvp(t: Any, out: Any, x: Any) -> Any:
-    # i0e(x) - i1e(x) (sign(x) + 1 / x); where x is 0, the quotient i1e(x) / x is 1/2.
-    dtype = core.get_aval(x).dtype
-    at_zero = convert_element_type(eq_p.bind(x, like(x, 0.0)), dtype)
-    quotient = div_p.bind(out, add_p.bind(x, at_zero))
-    rest = add_p.bind(quotient, mul_p.bind(at_zero, like(x, 0.5)))
-    value = sub_p.bind(bessel_i0e_p.bind(x), add_p.bind(rest, mul_p.bind(sign_p.bind(x), out)))
+    # i0e(x) - i1e(x) (sign(x) + 1 / x); where x is 0, the quotient i1e(x) / x is 1/2, and next to it i1e(x) underflows.
+    shape, dtype = core.get_aval(x).shape, core.get_aval(x).dtype
+    near_zero = lt_p.bind(abs_p.bind(x), like(x, float(dtypes.finfo(dtype).eps)))
+    one, half = (broadcast_in_dim(like(x, number), shape, ()) for number in (1.0, 0.5))
+    quotient = select_n_p.bind(near_zero, div_p.bind(out, select_n_p.bind(near_zero, x, one)), half)
+    value = sub_p.bind(bessel_i0e_p.bind(x), add_p.bind(quotient, mul_p.bind(sign_p.bind(x), out)))
     return mul_p.bind(t, value)
 
 

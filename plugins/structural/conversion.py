@@ -59,6 +59,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 
     Raises:
       TypeError: `new_dtype` is not a dtype that arrays may have.
+      OverflowError: `operand` is a Python int of more than 64 bits, and `new_dtype` an integer dtype.
 
     >>> import primax as px
     >>> px.lax.convert_element_type(2.7, "int32")
@@ -79,11 +80,21 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
                 np.exceptions.ComplexWarning,
                 stacklevel=3,
             )
+    elif isinstance(operand, int) and not -(2**31) <= operand < 2**31:
+        operand = _wrapped(operand, dtype)
     elif core.current_trace().tracing:
         constant = host_scalar(operand, dtype)
         if constant is not None:
             return backend.put_value(constant, weak_type)
     return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type)
+
+
+def _wrapped(x: int, dtype: Any) -> Any:
+    """An int that the default int dtype need not hold in another dtype: integers wrap around, floats round."""
+    if dtypes.is_integer(dtype) and not -(2**63) <= x < 2**64:
+        raise OverflowError(f"convert_element_type: operand must fit 64 bits to become {dtype}, got {x}")
+    with np.errstate(over="ignore"):
+        return np.asarray(x).astype(dtype)[()]
 
 
 # For each Python scalar the kinds of dtypes that it becomes by NumPy's rules and XLA's alike.

@@ -39,6 +39,19 @@ def test_awkward_derivatives_of_powers_are_those_of_jax(x):
         np.testing.assert_allclose(got, want, rtol=1e-6, err_msg=f"{x}**{y}")
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint8", "uint32"])
+def test_derivatives_of_powers_are_right_at_the_least_and_the_greatest_exponent(dtype):
+    info = np.iinfo(dtype)
+    y = np.array([info.min, info.min + 1, info.max, 0, 1], dtype)
+    for base in (1.01, 1.0, 0.99, *[-1.0] * (info.bits < 32)):
+        x = np.full(y.shape, base, np.float32)
+        got = px.jvp(lambda x: px.lax.pow(x, y), (x,), (np.ones_like(x),))[1]
+        wide = y.astype(np.float64)
+        with np.errstate(over="ignore"):
+            want = np.float32(wide * (base ** (wide - 1)))
+        np.testing.assert_allclose(got, want, rtol=2e-3, err_msg=f"{base} ** {y}")
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "uint32"])
 def test_integer_exponents_are_converted(dtype):
     jax = pytest.importorskip("jax")

@@ -185,8 +185,9 @@ def test_bessel_functions_are_those_of_scipy():
 
 def test_derivatives_of_bessel_functions_at_zero():
     assert float(px.grad(px.lax.bessel_i0e)(0.0)) == 0.0
-    for x in (0.0, 1e-20, -1e-20):
+    for x in (0.0, 1e-20, -1e-20, 1e-38, -1e-44):
         assert float(px.grad(px.lax.bessel_i1e)(x)) == pytest.approx(0.5, rel=3e-7)
+    assert float(px.grad(px.lax.bessel_i1e)(np.float16(1e-6))) == 0.5
 
 
 @pytest.mark.parametrize(

@@ -396,6 +396,21 @@ def _vary_predicate(x: Any, k: int) -> Any:
     return x * (k % 2) if x.dtype == np.int32 else x + k
 
 
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**40 + 300, 2**63, 2**70])
+def test_python_ints_of_any_size_are_converted_as_in_jax(number) -> None:
+    jax = pytest.importorskip("jax")
+    for dtype in ("bool", "int8", "uint32", "int32", "float16", "bfloat16", "float32", "complex64", float):
+        if number == 2**70 and dtype in ("int8", "uint32", "int32"):
+            with pytest.raises(OverflowError, match="convert_element_type: operand must fit 64 bits to become"):
+                px.lax.convert_element_type(number, dtype)
+            continue
+        got = px.lax.convert_element_type(number, dtype)
+        with np.errstate(over="ignore"):
+            want = jax.lax.convert_element_type(number, dtype)
+        assert (got.dtype, got.weak_type) == (want.dtype, want.weak_type)
+        np.testing.assert_array_equal(got, want)
+
+
 def test_select_n_of_python_scalars_is_weak() -> None:
     lax = pytest.importorskip("jax").lax
     check_against_jax(lambda: S.select_n(True, 1.0, 2.0), lambda: lax.select_n(True, 1.0, 2.0))
