@@ -91,10 +91,11 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
 
 def _wrapped(x: int, dtype: Any) -> Any:
     """An int that the default int dtype need not hold in another dtype: integers wrap around, floats round."""
-    if dtypes.is_integer(dtype) and not -(2**63) <= x < 2**64:
+    wide = not -(2**63) <= x < 2**64
+    if wide and dtypes.is_integer(dtype):
         raise OverflowError(f"convert_element_type: operand must fit 64 bits to become {dtype}, got {x}")
     with np.errstate(over="ignore"):
-        return np.asarray(x).astype(dtype)[()]
+        return np.asarray(float(x) if wide else x).astype(dtype)[()]
 
 
 # For each Python scalar the kinds of dtypes that it becomes by NumPy's rules and XLA's alike.

@@ -405,6 +405,9 @@ def test_python_ints_of_any_size_are_converted_as_in_jax(number) -> None:
                 px.lax.convert_element_type(number, dtype)
             continue
         got = px.lax.convert_element_type(number, dtype)
+        if number == 2**70 and dtype == "bfloat16":
+            assert float(got) == 2.0**70  # jax has an error of NumPy's there
+            continue
         with np.errstate(over="ignore"):
             want = jax.lax.convert_element_type(number, dtype)
         assert (got.dtype, got.weak_type) == (want.dtype, want.weak_type)
