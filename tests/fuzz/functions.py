@@ -115,7 +115,7 @@ class Functions(Kind):
     """Each function in turn, those first that have the fewest calls that succeeded."""
 
     name = "functions"
-    lifetime = 2500
+    lifetime = 800
 
     def __init__(self) -> None:
         super().__init__()

@@ -21,11 +21,13 @@ NOT_CALLED = frozenset(
     "Array numpy.ndarray stages.Compiled stages.Lowered stages.Traced export.Exported nn.initializers.Initializer "
     "tree_util.PyTreeDef tree_util.KeyPath dtypes.extended dtypes.prng_key custom_derivatives.SymbolicZero "
     "custom_derivatives.CustomVJPPrimal numpy.character numpy.complexfloating numpy.flexible numpy.floating "
-    "numpy.generic "
-    "numpy.inexact numpy.integer numpy.number numpy.object_ numpy.signedinteger numpy.unsignedinteger".split()
+    "numpy.generic numpy.inexact numpy.integer numpy.number numpy.object_ numpy.signedinteger "
+    "numpy.unsignedinteger".split()
 )
-# jax needs the package flatbuffers for these.
-NOT_INSTALLED = frozenset({"export.deserialize"})
+# jax has these to refuse them, or needs a package, or its compiler has no such type.
+NEVER_IN_JAX = frozenset(
+    "export.deserialize numpy.fromfile numpy.fromiter Array.__setitem__ numpy.float6_e3m2fn numpy.float6_e2m3fn".split()
+)
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -57,7 +59,7 @@ def pairs() -> tuple[Pair, ...]:
     for path, mine, other in _members():
         key = (id(mine), id(other))
         is_error = isinstance(mine, type) and issubclass(mine, BaseException)
-        if key not in known and path not in NOT_CALLED | NOT_INSTALLED and not is_error:
+        if key not in known and path not in NOT_CALLED | NEVER_IN_JAX and not is_error:
             known.add(key)
             found.append(Pair(path, mine, other, parameters(mine, other, path)))
     return tuple(found)
@@ -111,6 +113,7 @@ def parameters(mine: Any, other: Any, path: str) -> tuple[inspect.Parameter, ...
             found = tuple(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):
             continue
-        if not all(parameter.kind in VARIADIC for parameter in found) or function is other:
-            return found[1:] if path.startswith("Array.") else found
+        found = found[1:] if path.startswith("Array.") else found  # without self
+        if not found or not all(parameter.kind in VARIADIC for parameter in found):
+            return found
     return (inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY),)

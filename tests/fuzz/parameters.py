@@ -165,6 +165,7 @@ STRATEGIES: dict[str, Strategy] = {
     "exponent_bits": number(1, 8),
     "mantissa_bits": number(0, 23),
     "rank": number(0, 4),
+    "d": number(1, 3),
     "q": lambda d: d.array(d.rng.choice([(), (), (2,)]), "float32", "unit"),
     "bins": lambda d: d.one(3, 4, d.of((4,), "float32"), "'auto'", "array([-1., 0., 1., 2.])"),
     "range": lambda d: d.one("None", "(-2, 2)", "(0., 1.)", "(1, 1)"),
@@ -176,7 +177,7 @@ STRATEGIES: dict[str, Strategy] = {
         "keepdims return_index return_inverse return_counts equal_nan retstep returned density".split(), flag
     ),
     **dict.fromkeys("start stop step low high".split(), lambda d: d.array(())),
-    **dict.fromkeys("rtol atol tol rcond dx d period fs epsilon eps".split(), real(0.01, 2)),
+    **dict.fromkeys("rtol atol tol rcond dx period fs epsilon eps".split(), real(0.01, 2)),
     "prepend": lambda d: d.one("None", d.array(())),
     "append": lambda d: d.one("None", d.array(())),
     "shapes": Draw.shape_text,

@@ -15,7 +15,7 @@ from fuzz.templates_programs import PROGRAMS, Template
 
 MATRICES = re.compile(r"(numpy\.linalg|scipy\.linalg|lax\.linalg)\..*|numpy\.(matmul|dot|trace|tri[lu]|inner|vdot)")
 VECTORS = re.compile(
-    r"numpy\.(poly.*|roots|vander|trim_zeros|union1d|intersect1d|setdiff1d|setxor1d|ediff1d|convolve|correlate)"
+    r"numpy\.(poly.*|roots|cumulative_.*|vander|trim_zeros|union1d|intersect1d|setdiff1d|setxor1d|ediff1d|convolve|correlate)"
 )
 PLANES = re.compile(r"numpy\.fft\..*2")
 # The shares of calls that follow a template; the others have arguments by signature, which are refused more often.

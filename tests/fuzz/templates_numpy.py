@@ -279,6 +279,8 @@ def method(d: Draw, f: str) -> str:
         "__round__": d.one(f"round({a})", f"round({a}, {d.rng.randint(-1, 2)})"),
         "item": d.one(f"{d.of(())}.item()", f"{a}.item({d.rng.randint(0, 2)})"),
         "tolist": f"{a}.tolist()",
+        "reshape": f"{d.of((2, 6))}.reshape({d.one('3, 4', '(4, 3)', '-1', '(2, -1), order=' + repr('F'))})",
+        "transpose": f"{d.of((2, 3))}.transpose({d.one('', '1, 0', '(0, 1)', '-1, 0')})",
         "view": f"{d.of((2, 2), d.rng.choice(['float32', 'int32', 'uint8', 'float16']))}.view({d.one('np.int32', 'np.uint8', 'np.float32', 'np.uint16')})",
         "delete": f"[x.delete() or x.is_deleted() for x in [{a}]]",
         "device": f"{a}.device.platform",
@@ -307,7 +309,7 @@ METHODS = (
     "at __getitem__ __setitem__ __index__ __int__ __float__ __complex__ __bool__ __iter__ __len__ __contains__ __array__ "
     "__array_namespace__ __dlpack__ __dlpack_device__ __copy__ __deepcopy__ __round__ item tolist view delete device devices "
     "sharding platform aval to_device addressable_data unsafe_buffer_pointer on_device_size_in_bytes choose argpartition "
-    "compress dot __matmul__ __rmatmul__ searchsorted repeat take"
+    "reshape transpose compress dot __matmul__ __rmatmul__ searchsorted repeat take"
 ).split()
 
 

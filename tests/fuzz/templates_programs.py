@@ -271,7 +271,7 @@ def tree_function(d: Draw, f: str) -> str:
         "treedef_children": f"{f}({treedef})",
         "treedef_is_leaf": f"{f}({treedef})",
         "treedef_tuple": f"{f}([{treedef}, {treedef}])",
-        "static": f"{f}(a={d.one(1, repr('b'))})",
+        "static": f"type({f}(default={d.one(1, repr('b'))})).__name__",
         "all_leaves": f"{f}([{d.first()}, {d.one(1, '[]', None)}])",
         "flatten_one_level": f"{f}({tree})",
         "flatten_one_level_with_keys": f"{f}({tree})",
@@ -288,7 +288,7 @@ def tree_function(d: Draw, f: str) -> str:
 
 def register(d: Draw, f: str) -> str:
     """Registration of a class that is new with each call."""
-    names = "{'tree_flatten': lambda s: ((), 1), 'tree_flatten_with_keys': lambda s: ((), 1), 'tree_unflatten': None}"
+    names = "{'tree_flatten': lambda s: ((), 1), 'tree_flatten_with_keys': lambda s: ((), 1), 'tree_unflatten': classmethod(lambda c, a, x: c())}"
     new = f"type('C', (), {names})"
     name = f.rpartition(".")[2]
     tag = f"'n{d.rng.randrange(10**9)}'"
