@@ -577,8 +577,8 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], A
 
     >>> from primax import tree_util
     >>> tree_util.flatten_one_level_with_keys((5,))
-    ([(SequenceKey(idx=0), 5)], None)
+    (((SequenceKey(idx=0), 5),), None)
     """
     _, aux = flatten_one_level(tree)
     keyed, _ = registry.flatten_with_path(tree, lambda path, node: bool(path))
-    return [(path[0], child) for (path, child) in keyed], aux
+    return tuple((path[0], child) for (path, child) in keyed), aux

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Tracer, dtypes, get_aval
+from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins import bitwise, comparison
 from primax.plugins.indexing.positions import from_the_end
 from primax.plugins.numpy.at import Reference
@@ -35,8 +35,8 @@ def _positions(function: str, obj: Any, size: int) -> list[int]:
     """The positions that a number, a slice or a sequence of numbers names."""
     if isinstance(obj, slice):
         return list(range(*obj.indices(size)))
-    if isinstance(obj, np.ndarray) and obj.dtype == bool:
-        return np.flatnonzero(obj).tolist()  # type: ignore[no-any-return]
+    if isinstance(obj, Array | np.ndarray) and obj.dtype == bool:
+        return np.flatnonzero(np.asarray(obj)).tolist()  # type: ignore[no-any-return]
     found = []
     for position in known_integers(function, "obj", obj):
         if not -size <= position <= size:

@@ -113,7 +113,16 @@ def _hypot(x: Any, y: Any) -> Any:
 _compiled_hypot = jit(_hypot)
 
 
-def _log_of_sum(name: str, sentence: str, log1p_of_power: Function) -> Function:
+def _principal(x: Any, period: float) -> Any:
+    """A complex number with an imaginary part within half a period of zero."""
+    imaginary = arithmetic.imag_p.bind(x)
+    turns = arithmetic.div_p.bind(imaginary, like(imaginary, period))
+    turns = rounding.round_p.bind(turns, rounding_method=rounding.RoundingMethod.TO_NEAREST_EVEN)
+    imaginary = arithmetic.sub_p.bind(imaginary, arithmetic.mul_p.bind(turns, like(imaginary, period)))
+    return arithmetic.complex_p.bind(arithmetic.real_p.bind(x), imaginary)
+
+
+def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: float) -> Function:
     @jit
     def log_of_sum(x: Any, y: Any) -> Any:
         difference = arithmetic.sub_p.bind(x, y)
@@ -126,6 +135,8 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function) -> Function:
         smaller = choose(positive, arithmetic.neg_p.bind(difference), difference)
         larger = choose(positive, x, y)
         out = arithmetic.add_p.bind(larger, log1p_of_power(smaller))
+        if dtypes.is_complex(get_aval(x).dtype):
+            out = _principal(out, period)
         return choose(undefined, arithmetic.add_p.bind(x, y), out)
 
     def function(x: Any, y: Any, /) -> Any:
@@ -143,8 +154,8 @@ def _log2_1p_exp2(x: Any) -> Any:
     return arithmetic.mul_p.bind(out, like(out, 1 / math.log(2)))
 
 
-logaddexp = _log_of_sum("logaddexp", "log(exp(x) + exp(y)), without overflow.", _log1p_exp)
-logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x + 2**y), without overflow.", _log2_1p_exp2)
+logaddexp = _log_of_sum("logaddexp", "log(exp(x) + exp(y)), without overflow.", _log1p_exp, 2 * math.pi)
+logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x + 2**y), without overflow.", _log2_1p_exp2, 2 * math.pi / math.log(2))
 
 
 def sinc(x: Any, /) -> Any:

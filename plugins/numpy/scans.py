@@ -9,7 +9,7 @@ from primax.plugins import arithmetic, bitwise, cumulative
 from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.indexing import take_slice
 from primax.plugins.numpy.joining import concatenate
-from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, promote
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert, promote, strong
 from primax.plugins.numpy.reductions import refuse_out, wide_integer
 from primax.plugins.numpy.shaping import ravel
 from primax.plugins.numpy.ufuncs import add, divide, multiply, subtract, to_inexact
@@ -41,7 +41,7 @@ def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any
     axis = canonical_axis(axis, len(get_aval(a).shape), function)
     a = convert(a, get_aval(a), dtypes.default_int_dtype() if dtypes.is_bool(wanted) else wanted)
     scanned = primitive.bind(a, axis=axis, reverse=False)
-    return convert(scanned, get_aval(scanned), wanted)
+    return strong(convert(scanned, get_aval(scanned), wanted))
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:

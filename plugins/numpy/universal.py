@@ -22,7 +22,7 @@ from primax.plugins.numpy.mapping import vectorize
 from primax.plugins.numpy.predicates import logical_and as _logical_and
 from primax.plugins.numpy.predicates import logical_or as _logical_or
 from primax.plugins.numpy.predicates import logical_xor as _logical_xor
-from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast, known_integers
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast, known_integers, strong
 from primax.plugins.numpy.ranges import arange
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import moveaxis, ravel, reshaped
@@ -181,7 +181,7 @@ class ufunc(partial):  # type: ignore[type-arg]
             combined = cast(self(total, row), dtype)
             return combined if keep is None else choose(keep, combined, total), None
 
-        first = broadcast_to_shape(cast(asarray(start), dtype), tuple(rest))
+        first = broadcast_to_shape(strong(cast(asarray(start), dtype)), tuple(rest))
         total, _ = scan(step, first, (rows, kept))
         if not keepdims:
             return total
@@ -204,7 +204,7 @@ class ufunc(partial):  # type: ignore[type-arg]
             return self._accumulate(a, axis=axis, dtype=dtype)
         rows, _ = self._rows("accumulate", a, axis)
         dtype = self._result_dtype(rows, dtype)
-        rows = cast(rows, dtype)
+        rows = strong(cast(rows, dtype))
         count = get_aval(rows).shape[0]
         if not count:
             return rows

@@ -40,7 +40,155 @@ class Meant:
         )
 
 
-MEANT: tuple[Meant, ...] = ()
+JAX_LACKS: tuple[Meant, ...] = (
+    Meant(
+        r".*",
+        "jax raises",
+        "Types of numbers that take no argument are zero, as NumPy's.",
+        message=r"_ScalarMeta.__call__",
+    ),
+    Meant(
+        r".*",
+        "jax raises",
+        "Integers of 2 and 4 bits, and floats of 8 and fewer, are computed like all others.",
+        message=r"narrow-width integers|2-bit and 4-bit integers|does not accept dtype u?int[24]\b|got u?int[24]\b|"
+        r"float8|float4|float6|8-bit floats",
+    ),
+    Meant(r".*", "jax raises", "It is not implemented in jax.", message=r"NotImplementedError|is not implemented"),
+    Meant(
+        r".*",
+        "jax raises",
+        "jax fails inside, with an error that names no argument; primax computes the value.",
+        message=r"raises (IndexError: (tuple index|index is) out of|AttributeError|AssertionError|KeyError|UnboundLocal)|"
+        r"unhashable type|Non-hashable static|argument after \*|safe_(zip|map)|scan body function carry|"
+        r"not subscriptable|"
+        r"object is not iterable|iteration over a 0-d",
+    ),
+    Meant(r"nn\..*", "jax raises", "Activations take booleans for numbers.", message=r"does not accept dtype bool"),
+    Meant(
+        r"random\..*",
+        "jax raises",
+        "Parameters are converted to the dtype of the result, and broadcast as everywhere in numpy.",
+        message=r"cannot safely cast|same number of dimensions|do not have equal|incompatible shapes",
+    ),
+    Meant(
+        r"lax\..*",
+        "jax raises",
+        "Negative axes count from the end in lax too.",
+        message=r"out of bounds: dimension -|dimension must be between 0 and|got dimension=-|negative",
+    ),
+    Meant(
+        r"lax\.reduce_window_shape_tuple", "jax raises", "Dilations are 1 where they are not given.", message="length"
+    ),
+    Meant(
+        r"numpy\.(kaiser|hamming|hanning|blackman|bartlett)",
+        "jax raises",
+        "Windows of negative length are empty, as NumPy's.",
+        message=r"nonnegative|negative",
+    ),
+    Meant(
+        r"nn\.initializers\..*|scipy\.signal\..*|numpy\.fft\..*",
+        "jax raises",
+        "Narrow floats are computed as float32.",
+        message=r"bfloat16|float16",
+    ),
+    Meant(
+        r"scipy\.stats\..*",
+        "jax raises",
+        "Narrow floats are computed as float32.",
+        message=r"bfloat16 is not supported|float16 is not supported",
+    ),
+)
+
+CHECKED: tuple[Meant, ...] = (
+    Meant(
+        r"scipy\.stats\..*|random\..*|scipy\.special\..*",
+        "primax raises",
+        "Densities, parameters of distributions and special functions take real numbers.",
+        message=r"must (all )?be real",
+    ),
+    Meant(
+        r"nn\.initializers\.variance_scaling", "primax raises", "Arguments are checked when the initializer is made."
+    ),
+    Meant(
+        r"numpy\.(polyadd|polysub|polyder|polymul|polyint|polydiv|roots|polyval|poly)",
+        "primax raises",
+        "Polynomials have coefficients of rank 1; jax computes something of other ranks.",
+        message=r"rank 1|a vector",
+    ),
+    Meant(
+        r"numpy\.\w+\.reduceat",
+        "primax raises",
+        "Positions out of range are refused, as NumPy refuses them.",
+        message=r"indices must be in",
+    ),
+)
+
+OTHER_TYPES: tuple[Meant, ...] = (
+    Meant(
+        r"lax\.(top_k|approx_max_k|approx_min_k)|lax\.linalg\.(lu|schur|hessenberg|tridiagonal)|scipy\.linalg\.schur",
+        "type",
+        "Several results are a tuple, as the annotations of jax and SciPy promise; jax returns a list.",
+        message=r"primax: tuple .*jax: list|^primax: tuple",
+    ),
+    Meant(r"Array\.at", "type", "What indexes stands for has a name of its own.", message="primax: At "),
+    Meant(r"Array\.__iter__", "type", "Iterators are of no promised type."),
+    Meant(
+        r"Array\.__dlpack_device__",
+        "type",
+        "A kind of device is an int, as the protocol says.",
+        message="jax: DLDeviceType",
+    ),
+    Meant(
+        r"random\.key_(dtype|impl)",
+        "type",
+        "The type of a key's dtype has a name of its own.",
+        message="KeyTy|PRNGSpec|str",
+    ),
+    Meant(r"lax\.conv.*_shape_tuple", "type", "Sizes are ints of Python.", message=r"jax: int(64|32) np\.int"),
+    Meant(r"lax\.shape_as_value", "type", "The result is an array of the library, as of all functions."),
+    Meant(r"lax\.empty", "dtype", "Arrays of 64 bits are not made where they are not enabled."),
+    Meant(
+        r"numpy\.(flatnonzero|nonzero|argwhere)",
+        "dtype",
+        "Positions are integers whatever fills the rest.",
+        text="fill_value",
+    ),
+    Meant(r"numpy\.logaddexp2?\.(reduce|accumulate|reduceat)", "dtype", "An argument dtype counts.", text="dtype="),
+    Meant(
+        r"numpy\.(Array\.)?argpartition|Array\.argpartition",
+        "dtype",
+        "Positions have the default int dtype, as argsort's.",
+    ),
+    Meant(r"lax\.linalg\.qdwh", "weak type", "The number of iterations is an int32."),
+    Meant(
+        r"scipy\.stats\.\w+\.(isf|ppf)",
+        "dtype",
+        "NumPy arrays without axes keep their dtype here as everywhere.",
+        text=r"array\([-.\w]+, '",
+    ),
+    Meant(
+        r"numpy\.\w+\.at",
+        "dtype",
+        "An array that is changed keeps its dtype, as NumPy's does.",
+        message="of jax: bool",
+    ),
+    Meant(r"lax\.linalg\.qdwh", "dtype", "The number of iterations is an int32."),
+    Meant(
+        r"scipy\.signal\.(stft|istft|csd|welch)",
+        "dtype",
+        "Frequencies and times have the default float dtype, as SciPy's.",
+        message="primax: float64, of jax: float32",
+    ),
+    Meant(
+        r"tree_util\.treedef_is_leaf",
+        "value",
+        "A structure without leaves is no leaf.",
+        text=r"structure\((None|\(\))\)",
+    ),
+)
+
+MEANT = JAX_LACKS + CHECKED + OTHER_TYPES
 
 
 def is_meant(path: str, text: str, difference: Difference) -> bool:

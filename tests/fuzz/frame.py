@@ -57,12 +57,17 @@ class Kind:
         self.reached: Counter[str] = Counter()
 
     def cases(self, rng: random.Random, only: str) -> Iterator[Case]:
-        """Make cases without end, of names that contain `only` (all names do where it is empty)."""
+        """Make cases of names that contain `only` (all do where it is empty); a job ends where there are no more."""
         raise NotImplementedError
 
     def run(self, case: Case) -> Finding | None:
         """Run a case. An exception out of this method is a finding too."""
         raise NotImplementedError
+
+    @classmethod
+    def is_to_blame(cls, trace: str) -> bool:
+        """Whether a process that died with this trace of Python's frames died of what is looked for."""
+        return True
 
     @classmethod
     def report(cls, reached: Counter[str]) -> list[str]:

@@ -86,13 +86,13 @@ class Worker:
         messages.put((self, None))
 
     def stop(self) -> str:
-        """End the process; the last lines that it wrote."""
+        """End the process; what it wrote."""
         self.process.kill()
         self.process.wait()
         self.errors.seek(0)
         lines = self.errors.read().splitlines()
         self.errors.close()
-        return "\n".join(lines[-12:])
+        return "\n".join(lines)
 
 
 def environment(word_size: int) -> dict[str, str]:
@@ -166,6 +166,8 @@ class Run:
                 self._add(Finding(**message["finding"]))
         else:
             worker.ended = True
+            if message["exhausted"]:
+                self.left[worker.job] = 0
 
     def _count(self, job: Job) -> None:
         self.outcome.cases[job.place] += 1
@@ -191,7 +193,9 @@ class Run:
             if not worker.between:
                 self._count(worker.job)
             how = "the case hangs" if hangs else f"the process died, {_status(code)}"
-            self._add(Finding(name, f"{how}\n{last}".rstrip(), program, "hang" if hangs else "crash"))
+            if hangs or load(worker.job.place).is_to_blame(last):
+                ending = "\n".join(last.splitlines()[-12:])
+                self._add(Finding(name, f"{how}\n{ending}".rstrip(), program, "hang" if hangs else "crash"))
         self._start(worker.job, worker.generation + 1)
 
 

@@ -35,12 +35,14 @@ def work(place: str, seed: str, only: str, count: int, pipe: int) -> None:
             out.write(json.dumps(message) + "\n")
 
         kind = load(place)()
+        done = 0
         for case in islice(kind.cases(random.Random(seed), only), count):
+            done += 1
             say(start=case.name, program=case.program)
             finding = run_case(kind, case)
             say(done=True, finding=finding and asdict(finding), reached=kind.reached)
             kind.reached.clear()
-        say(end=True)
+        say(end=True, exhausted=done < count)
 
 
 if __name__ == "__main__":
