@@ -1,0 +1,97 @@
+"""Random calls of public functions: a few hundred that never change, and, slowly, enough of each function."""
+
+from __future__ import annotations
+
+import re
+
+import jax
+import numpy as np
+import pytest
+
+import primax as px
+from fuzz.compare import Difference, difference
+from fuzz.differences import MEANT, is_meant
+from fuzz.functions import ENOUGH, program
+from fuzz.pairs import pairs
+from fuzz.runner import Job, run
+
+# Parts of the paths, of about as many functions each.
+PARTS = [
+    r"^[^.]*$|^(nn|tree|tree_util|debug|dtypes|custom_.*|ad_checkpoint|checkpoint_policies|export)\.",
+    r"^lax\.[a-d]",
+    r"^lax\.[e-z]",
+    r"^numpy\.[a-d]\w*$",
+    r"^numpy\.[e-l]\w*$",
+    r"^numpy\.[m-z]\w*$",
+    r"^numpy\.\w+\.",
+    r"^(random|scipy\.(fft|linalg|signal|special))\.",
+    r"^scipy\.stats\.",
+    r"^Array\.",
+]
+
+
+def told(outcome):
+    return "\n".join(
+        f"{found.name}: {found.sort}\n{found.message}\n{found.program}" for found in outcome.findings.values()
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word_size", [32, 64])
+@pytest.mark.parametrize("part", PARTS)
+def test_enough_calls_of_every_function_succeed_in_both(part, word_size):
+    place = "fuzz.functions:RareFunctions"
+    outcome = run([Job(place, word_size, "reach", only=part)], seconds=840)
+    chosen = [pair.path for pair in pairs() if re.search(part, pair.path)]
+    few = {path: outcome.reached[place][path] for path in chosen if outcome.reached[place][path] < ENOUGH}
+    assert not few
+    assert not outcome.findings, told(outcome)
+
+
+def test_functions_are_found_by_introspection():
+    paths = {pair.path for pair in pairs()}
+    assert len(paths) > 1000
+    assert {"grad", "numpy.linalg.svd", "scipy.stats.norm.pdf", "numpy.add.reduce", "Array.sum", "lax.scan"} <= paths
+
+
+def test_a_program_repeats_a_call_in_both(capsys):
+    text = program("m.numpy.add(A([1, 2], 'int8'), array([1.5, nan], 'float32'))")
+    exec(text, {})
+    mine, other = capsys.readouterr().out.splitlines()
+    assert len(text.splitlines()) <= 8
+    assert mine == other == "Array([2.5, nan], dtype=float32)"
+
+
+def test_an_entry_of_the_table_holds_for_its_functions_and_differences_only():
+    found = Difference(
+        "jax raises", "jax raises TypeError: _ScalarMeta.__call__() missing 1 required argument\nprimax: 0"
+    )
+    assert is_meant("numpy.int8", "m.numpy.int8()", found)
+    assert not is_meant("numpy.int8", "m.numpy.int8()", Difference("primax raises", found.message))
+    assert not is_meant("numpy.int8", "m.numpy.int8()", Difference("jax raises", "jax raises TypeError: no"))
+
+
+def test_each_entry_of_the_table_gives_a_reason_in_a_sentence():
+    assert all(
+        meant.reason.endswith(".") and meant.reason[0].isupper() | meant.reason.startswith("jax") for meant in MEANT
+    )
+
+
+@pytest.mark.parametrize(
+    "change, sort",
+    [
+        (lambda m: m.numpy.asarray([1.0, 2.0]), None),
+        (lambda m: m.numpy.asarray([1.0, 2.0 + (m.__name__ == "jax") * 1e-3]), "value"),
+        (lambda m: m.numpy.asarray([1.0, float("nan") if m.__name__ == "jax" else 1.0]), "nan"),
+        (lambda m: m.numpy.asarray([1, 2], "int16" if m.__name__ == "jax" else "int32"), "dtype"),
+        (lambda m: m.numpy.asarray(1.0 if m.__name__ == "jax" else [1.0]), "shape"),
+        (lambda m: m.numpy.full((2,), 1.0 if m.__name__ == "jax" else m.numpy.float32(1)), "weak type"),
+        (lambda m: (1, [m.numpy.zeros(2)] * (1 + (m.__name__ == "jax"))), "structure"),
+        (lambda m: [1] if m.__name__ == "jax" else (1,), "type"),
+        (lambda m: np.zeros(2) if m.__name__ == "jax" else m.numpy.zeros(2), "type"),
+        (lambda m: "a" if m.__name__ == "jax" else "b", "value"),
+    ],
+)
+def test_the_first_difference_of_two_results_is_named(change, sort, in_32_bits):
+    found = difference(change(px), change(jax))
+    assert (found and found.sort) == sort
