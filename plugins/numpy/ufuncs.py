@@ -11,7 +11,9 @@ import numpy as np
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, trigonometry
 from primax.plugins.elementwise import like
+from primax.plugins.numpy.complexes import RULES, of_complex
 from primax.plugins.numpy.creation import asarray, constant
+from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import (
     aval_of,
     convert,
@@ -78,6 +80,7 @@ __all__ = [
 ]
 
 _BOOL = np.dtype(np.bool_)
+_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 
 Function = Callable[..., Any]
 
@@ -114,12 +117,14 @@ _INTEGER = "of a boolean or integer dtype"
 def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, to: Any = None) -> Function:
     """A function of one argument, whose dtype is converted by `to` first."""
     bind = primitive.bind
+    rule = RULES.get(name)
+    bind_complex = bind if rule is None else of_complex(primitive, rule)
 
     def function(x: Any, /) -> Any:
         aval = aval_of(name, x)
         if to is not None and to(aval.dtype) != aval.dtype:
             (x,) = promote(name, x, to=to)
-        return bind(x)
+        return bind_complex(x) if aval.dtype in _COMPLEX else bind(x)
 
     return document(function, name, sentence, 1, kinds)
 
@@ -306,8 +311,13 @@ def sign(x: Any, /) -> Any:
     Args:
       x: an array or a number, not boolean.
     """
-    aval_of("sign", x)
-    return arithmetic.sign_p.bind(x)
+    return _sign(x) if dtypes.is_inexact(aval_of("sign", x).dtype) else arithmetic.sign_p.bind(x)
+
+
+@one_program(static=1)
+def _sign(x: Any) -> Any:
+    out = arithmetic.sign_p.bind(x)
+    return choose(comparison.eq_p.bind(x, like(x, 0)), like(out, 0), out)  # of either zero the positive one
 
 
 def require_real(function: str, *args: Any) -> None:
@@ -322,7 +332,8 @@ def _logarithm(name: str, base: int) -> Function:
 
     def function(x: Any, /) -> Any:
         (x,) = promote(name, x, to=to_inexact)
-        out, dtype = exponential.log_p.bind(x), get_aval(x).dtype
+        dtype = get_aval(x).dtype
+        out = log(x) if dtypes.is_complex(dtype) else exponential.log_p.bind(x)
         if not dtypes.is_complex(dtype):
             return arithmetic.div_p.bind(out, dtype.type(scale))
         # A quotient of complex numbers would be NaN where one part is infinite.
