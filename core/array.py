@@ -176,7 +176,9 @@ class Array(Operand, metaclass=_ArrayType):
         """
         b = self._b
         try:
-            fork.await_buffer(b)  # jaxlib aborts the process when memory is asked for that was never computed
+            if not hasattr(b, "is_computed"):
+                fork.await_buffer(b)  # jaxlib aborts the process when memory is asked for that was never computed
+                b.is_computed = True
             return np.asarray(memoryview(b))
         except BufferError:
             self._alive()
@@ -316,8 +318,11 @@ def deleted(b: Any) -> DeletedArrayError:
 
 def platform_of(b: Any) -> str:
     """The platform of the devices that hold a buffer, or held one that is gone."""
-    (device, *_) = b._sharding._internal_device_list
-    return device.platform  # type: ignore[no-any-return]
+    try:
+        return b._sharding.platform  # type: ignore[no-any-return]
+    except AttributeError:  # a sharding of another library
+        (device, *_) = b._sharding._internal_device_list
+        return device.platform  # type: ignore[no-any-return]
 
 
 def _capsule(b: Any) -> Any:

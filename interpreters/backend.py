@@ -176,6 +176,7 @@ class SingleDeviceSharding(GSPMDSharding):  # type: ignore[misc]
         self._replicated = _jaxlib.xla_client.HloSharding.replicate()
         super().__init__(DeviceList((device,)), self._replicated)
         self.device_set = frozenset((device,))
+        self.platform = device.platform
 
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
         return self._replicated
@@ -251,9 +252,11 @@ def put_host(
         with np.errstate(over="ignore"):
             x = x.astype(aval.dtype)
     semantics = _HostBuffer.ZERO_COPY if lent else _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
-    return _jaxlib.batched_device_put(
+    b = _jaxlib.batched_device_put(
         aval, sharding_of(device), [x], [device], committed, host_buffer_semantics=semantics, enable_x64=True
     )
+    b.is_computed = True
+    return b
 
 
 def as_array(x: Any) -> Any:
