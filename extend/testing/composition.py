@@ -154,9 +154,13 @@ def _result(case: Case, name: str) -> tuple[Compositions, list[Any]]:
     ]
 
 
+def _slack(case: Case) -> float:
+    return max(1e-9 if case.double.x64 else 1e-4, case.sample.rtol or 0.0)
+
+
 def _compare(case: Case, gots: list[Any], wants: list[Any], what: str, *kinds: str) -> None:
     for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
-        off = difference(got, want, max(1e-9 if case.double.x64 else 1e-4, case.sample.rtol or 0.0))
+        off = difference(got, want, _slack(case))
         if off:
             raise Failed(f"{what} {i} is not what a loop gives: {off}", *kinds)
 
@@ -183,10 +187,10 @@ def _compare_tangents(case: Case, found: Compositions, gots: list[Any], *kinds: 
         _compare(case, got_rates, want_rates, "the tangent of invariant", *kinds)
 
 
-def _require_pairing(pulled: Any, cotangents: Any, tangents: Any, directions: Any, *kinds: str) -> None:
+def _require_pairing(case: Case, pulled: Any, cotangents: Any, tangents: Any, directions: Any, *kinds: str) -> None:
     """Cotangents of results that are not determined pair with the tangents of the same results."""
     forward, backward, size = dot_products(tangents, pulled, cotangents, directions)
-    if not abs(forward - backward) <= 1e-9 * size:
+    if not abs(forward - backward) <= _slack(case) * size:
         raise Failed(f"expected <J'ct, t> = <ct, J t> = {forward:.8g}, got {backward:.8g}", *kinds)
 
 
@@ -213,7 +217,7 @@ def check_vmap_of_grad(case: Case) -> None:
         tangents = _result(case, "vmap_of_jvp")[1][len(setting.out_avals) :]
         for k, (cotangents, directions) in enumerate(zip(found.cotangents, found.tangents, strict=True)):
             pulled, pushed = ([x[k] for x in values] for values in (outs, tangents))
-            _require_pairing(pulled, cotangents, pushed, directions, "jvp", "transpose", "batch")
+            _require_pairing(case, pulled, cotangents, pushed, directions, "jvp", "transpose", "batch")
         return
     rows = [setting.backward(*x, *ct) for x, ct in zip(found.elements, found.cotangents, strict=True)]
     wants = [_column(rows, j) for j in range(len(setting.active))]
@@ -230,6 +234,6 @@ def check_grad_of_jit(case: Case) -> None:
     setting: Setting = found.setting
     if found.undetermined:
         tangents = setting.forward_tangents(setting.args, setting.tangents)
-        _require_pairing(outs, setting.cotangents, tangents, setting.tangents, "jvp", "transpose")
+        _require_pairing(case, outs, setting.cotangents, tangents, setting.tangents, "jvp", "transpose")
         return
     _compare(case, outs, setting.backward(*setting.args, *setting.cotangents), "cotangent", "jvp", "transpose")
