@@ -1,0 +1,174 @@
+"""Hostile objects as arguments of every public function: an answer, or an error that names what is wrong, and no harm."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import re
+import resource
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+import primax as px
+from fuzz.canary import Canary
+from fuzz.frame import Case, Finding, Kind
+from fuzz.objects import CALLABLE, OBJECTS, Hostile
+from fuzz.targets import HEADER, REGISTERS, Target, targets
+
+MEMORY = 12 * 2**30  # bytes of addresses: arrays of terabytes are refused, and the machine lives
+CASES_A_TARGET = 4
+
+_DOCUMENTED = (
+    *(TypeError, ValueError, IndexError, OverflowError, NotImplementedError, MemoryError, OSError),
+    *(getattr(px.errors, name) for name in px.errors.__all__),
+)
+_NAMED = (AttributeError, NameError)  # where a message in primax's form comes with them
+_FORM = re.compile(r"[\w.<>-]+( of [\w.<>]+)?: |[\w.]+\(\) (got|missing|takes)|.*__\w+__")
+_RAW = re.compile(
+    r"loc\(|module @|stablehlo\.|mhlo\.|INTERNAL|INVALID_ARGUMENT|RET_CHECK|UNIMPLEMENTED|Check failed"
+    r"|incompatible (function|constructor) arguments|nanobind|jaxlib|std::"
+)
+
+
+@dataclass(frozen=True)
+class Call(Case):
+    """One call of a target, with hostile objects in some places."""
+
+    target: Target
+    objects: tuple[Hostile, ...]
+
+
+def program(target: Target, places: dict[str, Hostile]) -> str:
+    """The text of a call with hostile objects in these places."""
+    lines: list[str] = []
+    changes: dict[str, str] = {}
+    around = "{}"
+    for i, (place, thing) in enumerate(places.items()):
+        lines += [line for line in thing.lines if line not in lines]
+        if thing.lines and len(places) > 1:
+            lines.append(f"h{i} = {thing.expression}")
+            changes[place] = f"h{i}"
+        else:
+            changes[place] = thing.expression
+        if thing.around != "{}":
+            around = thing.around
+    return "\n".join([HEADER, *lines, around.replace("{}", target.call(changes))])
+
+
+class Hostiles(Kind):
+    """Calls of public functions with hostile objects."""
+
+    name = "hostile"
+    seconds_per_case = 40.0
+    lifetime = 4000
+
+    def __init__(self) -> None:
+        super().__init__()
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
+        warnings.simplefilter("ignore")
+        self.canary = Canary()
+        self.harmed = False
+
+    def cases(self, rng: random.Random, only: str) -> Iterator[Case]:
+        chosen = [target for target in targets() if only in target.path and (target.required or target.optional)]
+        while chosen:
+            rng.shuffle(chosen)
+            for case in chain.from_iterable(self._of(target, rng) for target in chosen):
+                if self.harmed:
+                    return  # and another process goes on
+                yield case
+
+    def _of(self, target: Target, rng: random.Random) -> Iterator[Case]:
+        names = [name for name, _ in target.required] * 2 + list(target.optional)
+        for _ in range(CASES_A_TARGET):
+            count = 1 if rng.random() < 0.85 else 2
+            places = {name: self._object(target, rng) for name in {rng.choice(names) for _ in range(count)}}
+            text = program(target, places)
+            if text.count("\n") < 8:
+                yield Call(target.path, text, target, tuple(places.values()))
+
+    def _object(self, target: Target, rng: random.Random) -> Hostile:
+        while True:
+            thing = rng.choice(OBJECTS)
+            if thing.registrable or not REGISTERS.fullmatch(target.path):
+                return thing
+
+    def run(self, case: Case) -> Finding | None:
+        assert isinstance(case, Call)
+        *lines, call = case.program.splitlines()
+        namespace: dict[str, Any] = {}
+        exec("\n".join(lines), namespace)
+        error: BaseException | None = None
+        random_state = np.random.get_state()
+        try:
+            with redirect_stdout(io.StringIO()):
+                _settle(eval(call, namespace))
+        except BaseException as raised:
+            error = raised
+        np.random.set_state(random_state)
+        self.reached[case.target.path] += 1
+        self.reached["returned" if error is None else "raised"] += 1
+        wrong = None if error is None else judge(error, case.target, case.objects)
+        harm = self.canary.sings()
+        self.harmed = bool(harm)
+        if harm and not (error is None and harm.startswith("it changed")):
+            return Finding(case.name, f"after the call, {harm}", case.program, "harm")
+        if wrong is not None:
+            assert error is not None
+            message = f"{wrong}: {type(error).__name__} at {place(error)}: {str(error)[:600]}"
+            return Finding(case.name, message, case.program, f"{wrong} {type(error).__name__} at {place(error)}")
+        return None
+
+    @classmethod
+    def report(cls, reached: Counter[str]) -> list[str]:
+        called = len(reached) - ("returned" in reached) - ("raised" in reached)
+        return [f"{called} functions called; {reached['returned']} calls returned, {reached['raised']} raised"]
+
+
+def _settle(value: Any) -> None:
+    """Wait for a result, and read it."""
+    for leaf in px.tree.leaves(value):
+        if isinstance(leaf, px.Array):
+            np.asarray(leaf)
+    repr(value)
+
+
+def judge(error: BaseException, target: Target, objects: tuple[Hostile, ...]) -> str | None:
+    """What is wrong with an error, in a word; None if it is as errors should be."""
+    if type(error).__name__ == "Boom":
+        return None  # the object's own
+    foreign = any(thing in CALLABLE for thing in objects)
+    if isinstance(error, RecursionError):
+        return None if any("calls itself" in thing.name for thing in objects) else "internal"
+    message = str(error)
+    if not isinstance(error, _DOCUMENTED):
+        if foreign and "primax" not in place(error):
+            return None
+        if not (isinstance(error, _NAMED) and _FORM.match(message)):
+            return "internal"
+    if _RAW.search(message) and not isinstance(error, px.XlaError):
+        return "raw"
+    if foreign or _FORM.match(message):
+        return None
+    return None if target.words & set(re.findall(r"\w+", message)) else "unnamed"
+
+
+def place(error: BaseException) -> str:
+    """Where an error was raised: the innermost line of primax."""
+    frames = traceback.extract_tb(error.__traceback__)
+    root = os.path.realpath(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(px.__file__)))))
+    for frame in reversed(frames):
+        name = os.path.realpath(frame.filename)
+        if f"{os.sep}fuzz{os.sep}" not in name and (name.startswith(root) or "primax" in name) and "site-packages" not in name:
+            return f"{os.path.relpath(name, root)}:{frame.lineno}"
+    return "no line of primax"
