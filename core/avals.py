@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes
-from primax.core.diagnostics import shorten
+from primax.core.diagnostics import of_call, shorten
 from primax.core.rules import load_plugins
 
 __all__ = [
@@ -210,7 +210,7 @@ def get_aval(x: Any) -> Any:
             if kind is np.ndarray and hasattr(x, "mask"):
                 raise ValueError(
                     f"an array with a mask ({type(x).__name__}) is not a valid primax type, since its mask would be "
-                    "lost; pass x.filled(value), and x.mask too if it matters"
+                    f"lost; pass x.filled(value), and x.mask too if it matters{of_call()}"
                 )
             return handler(x)
     array = unwrap(x)
@@ -218,7 +218,7 @@ def get_aval(x: Any) -> Any:
         return get_aval(array)
     if load_plugins() and is_valid(x):
         return get_aval(x)
-    raise TypeError(f"a value of type {type(x).__name__} is not a valid primax type: {shorten(x)}")
+    raise TypeError(f"a value of type {type(x).__name__} is not a valid primax type: {shorten(x)}{of_call()}")
 
 
 def unwrap(x: Any) -> Any:
@@ -226,7 +226,12 @@ def unwrap(x: Any) -> Any:
     if type(x) in aval_handlers:
         return x
     convert = getattr(type(x), "__jax_array__", None)
-    return x if convert is None else unwrap(convert(x))
+    if convert is None:
+        return x
+    array = convert(x)
+    if type(array) is type(x):
+        raise TypeError(f"__jax_array__ of a {type(x).__name__} must return an array, got another{of_call()}")
+    return unwrap(array)
 
 
 def is_valid(x: Any) -> bool:
@@ -239,7 +244,10 @@ _scalar_avals: dict[tuple[type, np.dtype[Any]], ShapedArray] = {}
 
 def _python_scalar(kind: type) -> Callable[[Any], ShapedArray]:
     def handler(x: Any) -> ShapedArray:
-        dtype = dtypes.scalar_dtype(x, kind)
+        try:
+            dtype = dtypes.scalar_dtype(x, kind)
+        except OverflowError as error:
+            raise OverflowError(f"{error}{of_call()}") from None
         aval = _scalar_avals.get((kind, dtype))
         if aval is None:
             aval = _scalar_avals[kind, dtype] = ShapedArray((), dtype, kind is not bool)
@@ -257,7 +265,7 @@ def _ndarray(x: Any) -> ShapedArray:
     if dtype is None:
         raise TypeError(
             f"a NumPy array of dtype {x.dtype} is not a valid primax type; booleans and numbers of at most 64 bits "
-            "(128 if complex) are"
+            f"(128 if complex) are{of_call()}"
         )
     return ShapedArray(x.shape, dtype)
 

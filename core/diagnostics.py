@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from primax.core.errors import MissingRuleError, RuleError
-from primax.core.source_info import account, is_internal, recorded_frames, running_frames
+from primax.core.source_info import account, called, is_internal, recorded_frames, running_frames
 from primax.core.thread import thread
 
-__all__ = ["blame", "missing_text", "shorten", "user_line", "wrong"]
+__all__ = ["blame", "missing_text", "of_call", "shorten", "user_line", "wrong"]
 
 # How a rule is given in one line of a program, by kind; of other kinds it is `registry.define`.
 _GIVE = {
@@ -149,6 +149,12 @@ def blame(error: BaseException, table: Any, key: Any, source: Any = None) -> Non
         return
     at = place and f" ({place})"
     error.add_note(f"{_NOTE}{table.kind} rule of {_name(key)}{at}, bound at {user_line(source)}")
+
+
+def of_call() -> str:
+    """Whose argument a value is, in brackets: that of the function that the user's line calls, if it can be told."""
+    function = called()
+    return function and f" (an argument of {function})"
 
 
 def shorten(x: Any) -> str:

@@ -324,7 +324,8 @@ def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None
     if found.kind == "i":
         limits = np.iinfo(found)
         if not limits.min <= value <= limits.max:  # type: ignore[operator]
-            raise OverflowError(f"Python int must fit {found.name} (set enable_x64 for int64), got {value}")
+            shown = value if -(2**128) < value < 2**128 else f"one of {value.bit_length()} bits"  # type: ignore[union-attr,operator]
+            raise OverflowError(f"Python int must fit {found.name} (set enable_x64 for int64), got {shown}")
     return found
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 __all__ = [
     "Frame",
     "account",
+    "called",
     "recorded_frames",
     "register_exclusion",
     "running_frames",
@@ -84,6 +85,24 @@ def running_frames() -> Iterator[Frame]:
     while frame is not None:
         yield Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
         frame = frame.f_back
+
+
+def called() -> str:
+    """The function of primax that the innermost of the user's lines calls; empty if it cannot be told."""
+    frame: FrameType | None = sys._getframe(1)
+    callee = None
+    while frame is not None and is_internal(frame.f_code.co_filename):
+        callee, frame = frame, frame.f_back
+    if callee is None or frame is None:
+        return ""
+    code, values = callee.f_code, callee.f_locals
+    if "<locals>" in code.co_qualname:  # made by a factory, which knows the name for its messages
+        name = values.get("name", values.get("what"))
+    elif code.co_name in ("__call__", "miss"):
+        name = getattr(values.get("self"), "__name__", None) or getattr(values.get("self"), "name", None)
+    else:
+        name = code.co_name.strip("_")
+    return name if isinstance(name, str) else ""
 
 
 def account(frames: Iterable[Frame]) -> str:

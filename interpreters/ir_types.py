@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ def _ir_type_makers() -> dict[str, Callable[[], Any]]:
 
 
 _makers: dict[str, Callable[[], Any]] = {}
+# XLA counts the bytes of an array, of elements of up to 16 bytes, in 64 bits with a sign, and ends the process if it cannot.
+_MOST_ELEMENTS = 2**59
 
 
 def dtype_to_ir_type(dtype: Any) -> Any:
@@ -71,6 +74,8 @@ def aval_to_ir_type(aval: Any) -> Any:
     if isinstance(aval, AbstractToken):
         return _jaxlib.hlo_ext.TokenType.get()
     aval = physical_aval(aval)
+    if max(aval.shape, default=0) >= _MOST_ELEMENTS or prod(aval.shape) >= _MOST_ELEMENTS:
+        raise ValueError(f"arrays must have fewer than 2**{_MOST_ELEMENTS.bit_length() - 1} elements, got {aval.str_short()}")
     return _jaxlib.ir.RankedTensorType.get(aval.shape, dtype_to_ir_type(aval.dtype))
 
 

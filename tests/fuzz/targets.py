@@ -197,7 +197,7 @@ def _functions() -> Iterator[tuple[str, Any]]:
     for module in sorted(_modules("primax"), key=lambda module: module.__name__):
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name)
-            if callable(value):
+            if callable(value) and str(getattr(value, "__module__", "primax")).startswith("primax"):
                 yield f"{module.__name__}.{name}", value
 
 
@@ -238,5 +238,5 @@ def _target(path: str, value: Callable[..., Any]) -> Target | None:
         ):
             keywords.add(name)
     name = path.rpartition(".")[2].strip("_")
-    words = {name, name.removeprefix("r"), *(parameter.name for parameter in parameters)}
+    words = {name, name.removeprefix("r"), getattr(value, "__name__", name), *(parameter.name for parameter in parameters)}
     return Target(path, path, tuple(required), tuple(optional), frozenset(keywords), frozenset(words))
