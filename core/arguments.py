@@ -6,9 +6,11 @@ import inspect
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from primax.core.errors import ConcretizationTypeError
 
-__all__ = ["check_function", "integer", "sequence"]
+__all__ = ["check_function", "check_hashable", "integer", "numpy_dtype", "real_number", "sequence"]
 
 
 def check_function(function: str, argument: str, value: Any) -> None:
@@ -56,3 +58,46 @@ def sequence(function: str, argument: str, value: Any) -> list[Any]:
         except TypeError:
             raise TypeError(f"{function}: {argument} must be a sequence, got {value!r}") from None
     return list(value)
+
+
+def real_number(function: str, argument: str, value: Any) -> float:
+    """A Python float or int.
+
+    Raises:
+      TypeError: `value` is not a real number.
+    """
+    if isinstance(value, float | int):
+        return value
+    try:
+        if isinstance(value, str | bytes | bytearray):
+            raise TypeError
+        return float(value)
+    except ConcretizationTypeError:
+        raise
+    except (TypeError, ValueError):
+        raise TypeError(f"{function}: {argument} must be a real number, got {value!r}") from None
+
+
+def check_hashable(function: str, argument: str, value: Any) -> None:
+    """Refuse what cannot be part of a key.
+
+    Raises:
+      TypeError: `value` is not hashable.
+    """
+    try:
+        hash(value)
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"{function}: {argument} must be hashable, got {value!r} of type {kind}") from None
+
+
+def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
+    """A dtype of NumPy.
+
+    Raises:
+      TypeError: `value` stands for none.
+    """
+    try:
+        return np.dtype(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{function}: {argument} must be a dtype, got {value!r}") from None

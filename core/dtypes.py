@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias, overload
 import ml_dtypes
 import numpy as np
 
+from primax.core.arguments import numpy_dtype
 from primax.core.config import enable_x64, numpy_dtype_promotion
 
 __all__ = [
@@ -341,7 +342,7 @@ def issubdtype(a: Any, b: Any) -> bool:
 
 
 def _hashable_type(x: Any) -> Any:
-    return x if isinstance(x, (type, np.dtype, ExtendedDType)) else np.dtype(x)
+    return x if isinstance(x, (type, np.dtype, ExtendedDType)) else numpy_dtype("issubdtype", "its argument", x)
 
 
 def _scalar_class(x: Any) -> type:
@@ -463,6 +464,8 @@ def to_numeric_dtype(dtype: Any) -> np.dtype[Any]:
 
 def to_inexact_dtype(dtype: Any) -> np.dtype[Any]:
     """Return float64 for 64-bit integers, float32 for other integers and bool, and any other unchanged."""
+    if isinstance(dtype, ExtendedDType):
+        raise TypeError(f"arithmetic is not defined for values of dtype {dtype}")
     d: np.dtype[Any] = np.dtype(dtype)
     if d == _BOOL or is_integer(d):
         return np.dtype(np.float64 if d.itemsize == 8 else np.float32)

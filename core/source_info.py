@@ -92,7 +92,9 @@ def called() -> str:
     frame: FrameType | None = sys._getframe(1)
     callee = None
     while frame is not None and is_internal(frame.f_code.co_filename):
-        callee, frame = frame, frame.f_back
+        if frame.f_code.co_name != "guarded":  # what jaxlib calls, which calls `miss` of a jitted function
+            callee = frame
+        frame = frame.f_back
     if callee is None or frame is None:
         return ""
     code, values = callee.f_code, callee.f_locals

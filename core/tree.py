@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from primax.core._jaxlib import pytree
+from primax.core.arguments import check_function, sequence
 from primax.core.tree_partial import Partial
 from primax.core.tree_paths import (
     TreeMismatch,
@@ -178,7 +179,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     {'a': 1, 'b': (2, 3)}
     """
     _check_treedef("tree.unflatten", "treedef", treedef)
-    leaves = list(leaves)
+    leaves = sequence("tree.unflatten", "leaves", leaves)
     if len(leaves) != treedef.num_leaves:
         raise ValueError(
             f"tree.unflatten: leaves must have one item for each leaf of treedef, "
@@ -283,6 +284,7 @@ def tree_reduce_associative(
     >>> tree.reduce_associative(lambda x, y: f"({x}{y})", list("abcde"))
     '(((ab)(cd))e)'
     """
+    check_function("tree.reduce_associative", "operation", operation)
     level = tree_leaves(tree, is_leaf)
     if not level:
         if identity is _MISSING:
@@ -503,7 +505,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     (True, False)
     """
     if is_leaf is None:
-        return pytree.all_leaves(registry, iterable)  # type: ignore[no-any-return]
+        return pytree.all_leaves(registry, sequence("all_leaves", "iterable", iterable))  # type: ignore[no-any-return]
     return all(is_leaf(item) or not registry.is_node(type(item)) for item in iterable)
 
 

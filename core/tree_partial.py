@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from primax.core.arguments import check_function
 from primax.core.tree_registry import GetAttrKey, register_pytree_node
 
 
@@ -48,6 +49,7 @@ class Partial(functools.partial[Any]):
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
         """Bind the arguments, keeping a `functools.partial` whole."""
+        check_function("Partial", "func", func)
         if isinstance(func, functools.partial):
             func = _Opaque(func)
         return super().__new__(cls, func, *args, **keywords)

@@ -8,6 +8,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import tree
+from primax.interpreters.signature import check_outputs
 
 __all__ = ["Program", "check_outputs", "forget_programs", "programs_of", "scope", "stage"]
 
@@ -131,14 +132,3 @@ def stage(
     if programs is not None:
         programs[key] = program
     return program
-
-
-def check_outputs(leaves: Sequence[Any], out_tree: Any, name: str) -> None:
-    """Refuse results that are not arrays, naming where they are."""
-    for i, x in enumerate(leaves):
-        try:
-            core.get_aval(x)
-        except TypeError as error:
-            marked = tree.unflatten(out_tree, range(len(leaves)))
-            path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
-            raise TypeError(f"{name}: the result{path} must be an array or a number: {error}") from None

@@ -13,7 +13,8 @@ import numpy as np
 from primax.core import _jaxlib, fork
 from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
 from primax.core.array import Array, Gone, constructor, deleted
-from primax.core.avals import ShapedArray, get_aval, unwrap
+from primax.core.avals import ShapedArray, ShapeDtypeStruct, get_aval, unwrap
+from primax.core.diagnostics import of_call
 from primax.core.dlpack import capsule_dtype, capsule_view
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
@@ -78,6 +79,8 @@ def default_platform() -> str:
 def client(platform: str | None = None) -> Any:
     """The XLA client of a platform, made on first use."""
     name = platform or default_platform()
+    if not isinstance(name, str):
+        raise TypeError(f"platform must be a name such as 'cpu', got {platform!r}")
     found = _clients.get(name)
     if found is None:
         with _lock:
@@ -239,6 +242,13 @@ def device_of(x: Any, function: str) -> Any:
     raise TypeError(f"{function}: device must be one of primax.devices(), the sharding of an array, or None, got {x!r}")
 
 
+def on_host(x: Any) -> np.ndarray[Any, Any]:
+    """The value of an argument of a program that is none of primax's arrays."""
+    if isinstance(x, ShapeDtypeStruct):
+        raise TypeError(f"{x!r} has no value; functions that compute need an array, eval_shape does not{of_call()}")
+    return np.asarray(x)
+
+
 def put_host(
     x: np.ndarray[Any, Any], aval: Any, device: Any = None, committed: bool = False, lent: bool = False
 ) -> Any:
@@ -283,7 +293,7 @@ def to_buffer(x: Any, device: Any) -> Any:
     if type(x) is ExtendedArray:
         return to_buffer(x.base, device)
     array = unwrap(x)
-    return put_host(np.asarray(x), get_aval(x), device) if array is x else to_buffer(array, device)
+    return put_host(on_host(x), get_aval(x), device) if array is x else to_buffer(array, device)
 
 
 def move(b: Any, device: Any, committed: bool, copy: bool = False) -> Any:
@@ -337,7 +347,7 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
     aval = get_aval(x)
     if aval.weak_type is not weak_type:
         aval = ShapedArray(aval.shape, aval.dtype, weak_type)
-    return Array(put_host(np.asarray(x), aval, device, device is not None))
+    return Array(put_host(on_host(x), aval, device, device is not None))
 
 
 def _put_as_is(x: np.ndarray[Any, Any], weak_type: bool) -> Array:

@@ -17,7 +17,7 @@ from primax.core.tree_registry import register_pytree_node_class
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import Tape, linear_tape, linearize_flat
-from primax.interpreters.signature import avals_of
+from primax.interpreters.signature import avals_of, check_outputs
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
 __all__ = [
@@ -57,8 +57,7 @@ class FlatFunction:
                 )
             out, self.aux = out
         flat, self.out_tree = tree.flatten(out)
-        for x in flat:
-            get_aval(x)
+        check_outputs(flat, self.out_tree, _name(self.fun))
         return flat  # type: ignore[no-any-return]
 
 
@@ -259,9 +258,9 @@ class _Pullback(_Derivative):
                 )
             )
         cts: list[Any] = []
-        for x, aval in zip(leaves, self.out_avals, strict=True):
+        given = avals_of(leaves, (ct,), "vjp")
+        for x, have, aval in zip(leaves, given, self.out_avals, strict=True):
             want = aval.to_tangent_aval()
-            have = get_aval(x)
             if have.shape != want.shape or have.dtype != want.dtype != dtypes.float0:
                 raise TypeError(
                     f"vjp: the cotangent of a result of type {aval.str_short()} must be of type {want.str_short()}, "
@@ -358,8 +357,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                     "cotangent",
                 )
             )
-        for out, x in zip(tape.outs, leaves, strict=True):
-            want, have = get_aval(out), get_aval(x)
+        for out, have in zip(tape.outs, avals_of(leaves, (ct,), "linear_transpose"), strict=True):
+            want = get_aval(out)
             if have.shape != want.shape or have.dtype != want.dtype:
                 raise TypeError(
                     f"linear_transpose: the cotangent must be of type {want.str_short()}, got {have.str_short()}"

@@ -54,7 +54,7 @@ def _ir_type_makers() -> dict[str, Callable[[], Any]]:
 
 
 _makers: dict[str, Callable[[], Any]] = {}
-# XLA counts the bytes of an array, of elements of up to 16 bytes, in 64 bits with a sign, and ends the process if it cannot.
+# XLA counts the bytes of an array in 64 bits with a sign, and ends the process if it cannot.
 _MOST_ELEMENTS = 2**59
 
 
@@ -75,7 +75,9 @@ def aval_to_ir_type(aval: Any) -> Any:
         return _jaxlib.hlo_ext.TokenType.get()
     aval = physical_aval(aval)
     if max(aval.shape, default=0) >= _MOST_ELEMENTS or prod(aval.shape) >= _MOST_ELEMENTS:
-        raise ValueError(f"arrays must have fewer than 2**{_MOST_ELEMENTS.bit_length() - 1} elements, got {aval.str_short()}")
+        raise ValueError(
+            f"arrays must have fewer than 2**{_MOST_ELEMENTS.bit_length() - 1} elements, got {aval.str_short()}"
+        )
     return _jaxlib.ir.RankedTensorType.get(aval.shape, dtype_to_ir_type(aval.dtype))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from primax.core import tree
 from primax.core.avals import get_aval
 
-__all__ = ["StaticArguments", "avals_of", "positions_and_names"]
+__all__ = ["StaticArguments", "avals_of", "check_outputs", "positions_and_names"]
 
 
 def _as_tuple(value: Any, kind: type, argument: str, function: str) -> tuple[Any, ...]:
@@ -156,3 +156,14 @@ def avals_of(leaves: Sequence[Any], args: Any, function: str, *, call: bool = Fa
                     raise ValueError(text) from None
                 raise TypeError(f"{text}; static_argnums makes an argument part of the program") from None
         raise
+
+
+def check_outputs(leaves: Sequence[Any], out_tree: Any, name: str) -> None:
+    """Refuse results that are not arrays, naming where they are."""
+    for i, x in enumerate(leaves):
+        try:
+            get_aval(x)
+        except TypeError as error:
+            marked = tree.unflatten(out_tree, range(len(leaves)))
+            path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
+            raise TypeError(f"{name}: the result{path} must be an array or a number: {error}") from None

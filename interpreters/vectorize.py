@@ -10,7 +10,7 @@ from primax.core import tree
 from primax.core.arguments import check_function
 from primax.core.avals import get_aval
 from primax.interpreters.batching import AxisData, batch_flat, broadcast, moveaxis
-from primax.interpreters.signature import avals_of
+from primax.interpreters.signature import avals_of, check_outputs
 
 __all__ = ["vmap"]
 
@@ -73,8 +73,7 @@ def vmap(
             xargs, xkwargs = tree.unflatten(in_tree, xs)
             outs, out_tree = tree.flatten(fun(*xargs, **xkwargs))
             out_trees.append(out_tree)
-            for x in outs:
-                get_aval(x)
+            check_outputs(outs, out_tree, getattr(fun, "__name__", type(fun).__name__))
             return outs
 
         outs, found = batch_flat(flat, AxisData(axis_name, size), leaves, dims)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from primax.extend.api_util import real_number
 from primax.extend.interpreters import mlir
 from primax.plugins.elementwise import FLOATING
 
@@ -42,7 +43,7 @@ class Tolerance:
     ulps: int = 0
 
     def __post_init__(self) -> None:
-        given = (self.atol, self.rtol, self.ulps)
+        given = tuple(real_number("Tolerance", name, getattr(self, name)) for name in ("atol", "rtol", "ulps"))
         if not all(0 <= x < math.inf for x in given) or not any(given):
             raise ValueError(f"Tolerance: atol, rtol and ulps must not be negative, nor all 0, got {given}")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
+from primax.extend.api_util import integer
 from primax.extend.interpreters import ad, mlir
 from primax.plugins.elementwise import FLOATING, row
 
@@ -94,7 +95,8 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     Raises:
       ValueError: the bits are out of range.
     """
-    exponent_bits, mantissa_bits = exponent_bits.__index__(), mantissa_bits.__index__()
+    exponent_bits = integer("reduce_precision", "exponent_bits", exponent_bits)
+    mantissa_bits = integer("reduce_precision", "mantissa_bits", mantissa_bits)
     if exponent_bits < 1:
         raise ValueError(f"reduce_precision: exponent_bits must be at least 1, got {exponent_bits}")
     if mantissa_bits < 0:

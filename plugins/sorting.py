@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core, hookimpl
+from primax.extend.api_util import integer, real_number
 from primax.extend.core import ShapedArray, config, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import neg_p
@@ -61,7 +61,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     if not operands:
         raise TypeError("sort: operand must hold an array, got an empty sequence")
     axis = canonical_axis(dimension, len(get_aval(operands[0]).shape), "sort", "dimension")
-    outs = sort_p.bind(*operands, dimension=axis, is_stable=bool(is_stable), num_keys=index(num_keys))
+    outs = sort_p.bind(
+        *operands, dimension=axis, is_stable=bool(is_stable), num_keys=integer("sort", "num_keys", num_keys)
+    )
     return outs[0] if single else tuple(outs)
 
 
@@ -109,7 +111,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
     (Array([9, 7], dtype=int32), Array([1, 2], dtype=int32))
     """
     axis = canonical_axis(axis, len(get_aval(operand).shape), "top_k")
-    values, positions = top_k_p.bind(operand, k=index(k), axis=axis)
+    values, positions = top_k_p.bind(operand, k=integer("top_k", "k", k), axis=axis)
     return values, positions
 
 
@@ -170,7 +172,8 @@ def _candidates(
     if not dtypes.is_floating(aval.dtype):
         raise ValueError(f"{name}: operand must be floating, got {aval.str_short()}")
     axis = canonical_axis(axis, len(aval.shape), name, "reduction_dimension")
-    length = aval.shape[axis]
+    length, k = aval.shape[axis], integer(name, "k", k)
+    size, recall = integer(name, "reduction_input_size_override", size), real_number(name, "recall_target", recall)
     if not 0 < recall <= 1:
         raise ValueError(f"{name}: recall_target must be in (0, 1], got {recall}")
     if size != -1 and size < length:
@@ -181,7 +184,7 @@ def _candidates(
         raise ValueError(f"{name}: k must be between 0 and the length of the axis, {length}, got {k}")
     block = 1024 if len(aval.shape) == 1 else 128
     if aggregate:
-        return index(k), axis
+        return k, axis
     if length <= block or recall == 1:
         return length, axis
     wanted = min(max(math.ceil((1 - k) / math.log(recall)), block), length)

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from primax.extend import core
+from primax.extend.api_util import check_hashable
 from primax.plugins.monoids import ADD
 from primax.plugins.structural.arguments import integers
 
@@ -36,6 +37,8 @@ def names_in_scope(axis_name: Any, function: str) -> tuple[Any, ...]:
       ValueError: one occurs twice.
     """
     names = names_of(axis_name)
+    for name in names:
+        check_hashable(function, "axis_name", name)
     axes = core.thread.axes
     for name in names:
         if name not in axes:

@@ -7,6 +7,7 @@ from operator import index
 from typing import Any
 
 from primax.extend.core import ConcretizationTypeError
+from primax.plugins.structural.arguments import integers
 
 __all__ = ["dilated", "explicit_padding", "named_padding", "padtype_to_pads", "result_size", "transposed_padding"]
 
@@ -45,6 +46,9 @@ def padtype_to_pads(
     """
     if not isinstance(padding, str):
         raise TypeError(f"padtype_to_pads: padding must be a string, got {padding!r}")
+    in_shape = integers(in_shape, "padtype_to_pads", "in_shape")
+    window_shape = integers(window_shape, "padtype_to_pads", "window_shape")
+    window_strides = integers(window_strides, "padtype_to_pads", "window_strides")
     if not len(in_shape) == len(window_shape) == len(window_strides):
         raise ValueError(
             "padtype_to_pads: in_shape, window_shape and window_strides must have one length, "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.api_util import check_function
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
 from primax.plugins.custom_derivatives.custom_vjp import custom_vjp
@@ -44,6 +45,7 @@ def convert(
     fun: Callable[..., Any], example_args: tuple[Any, ...], hoisted: Callable[[Any], bool]
 ) -> tuple[Callable[..., Any], list[Any]]:
     """`closure_convert` for tracers whose types are `hoisted`."""
+    check_function("closure_convert", "fun", fun)
     leaves, in_tree = tree.flatten(example_args)
     out_trees: list[Any] = []
 

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from primax.extend.api_util import check_hashable
 from primax.extend.core import tree
 
 __all__ = [
@@ -47,6 +48,8 @@ def register_pytree_node_serialization(
     Raises:
       ValueError: the class or the name is registered already.
     """
+    for argument, value in (("nodetype", nodetype), ("serialized_name", serialized_name)):
+        check_hashable("register_pytree_node_serialization", argument, value)
     if nodetype in _by_class or serialized_name in _by_name:
         raise ValueError(
             f"register_pytree_node_serialization: {nodetype.__name__} and {serialized_name!r} must be new, "

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index as as_index
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import integer
 from primax.extend.core import ShapedArray, Tracer, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -106,7 +106,7 @@ def dynamic_slice_in_dim(
     shape = get_aval(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_slice_in_dim")
     starts = _along(start_index, axis, shape, allow_negative_indices)
-    sizes = (*shape[:axis], as_index(slice_size), *shape[axis + 1 :])
+    sizes = (*shape[:axis], integer("dynamic_slice_in_dim", "slice_size", slice_size), *shape[axis + 1 :])
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=sizes)
 
 

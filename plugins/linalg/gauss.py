@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import integer
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, comparison, structural
@@ -73,7 +74,9 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
       TypeError: the pivots are no vector of int32.
       ValueError: there are fewer rows than pivots.
     """
-    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
+    return lu_pivots_to_permutation_p.bind(
+        pivots, permutation_size=integer("lu_pivots_to_permutation", "permutation_size", permutation_size)
+    )
 
 
 def _lu_abstract_eval(x: ShapedArray) -> list[ShapedArray]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import square_p
 from primax.plugins.calls import jit
@@ -47,7 +47,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     """
     axis = canonical_axis(axis, len(aval_of("one_hot", x).shape) + 1, "one_hot")
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, "one_hot")
-    count = index(num_classes)
+    count = integer("one_hot", "num_classes", num_classes)
     if count < 0:
         raise ValueError(f"one_hot: num_classes must not be negative, got {count}")
     return _one_hot(x, count, dtype, axis)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
+from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import conj_p, mul_p
 from primax.plugins.fft import FftType, fft_p
@@ -54,7 +55,7 @@ _OPPOSITES = {None: "forward", "backward": "forward", "ortho": "ortho", "forward
 
 
 def _check_norm(function: str, norm: Any) -> None:
-    if norm not in _POWERS:
+    if not isinstance(norm, str | None) or norm not in _POWERS:
         raise ValueError(f'{function}: norm must be "backward", "ortho" or "forward", got {norm!r}')
 
 
@@ -135,7 +136,7 @@ def _along(kind: FftType, x: Any, axes: Sequence[int], lengths: tuple[int, ...])
 
 def _one(function: str, kind: FftType, a: Any, n: Any, axis: Any, norm: Any) -> Any:
     axis = canonical_axis(axis, len(aval_of(function, a, "a").shape), function)
-    return _transform(function, kind, a, (axis,), None if n is None else (index(n),), norm)
+    return _transform(function, kind, a, (axis,), None if n is None else (integer(function, "n", n),), norm)
 
 
 def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Any:
@@ -157,6 +158,7 @@ def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) ->
 
 
 def _two(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Any:
+    axes = sequence(function, "axes", axes)
     if len(axes) != 2:
         raise ValueError(f"{function}: axes must be two axes, got {axes}")
     return _many(function, kind, a, s, axes, norm)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import mul_p, sub_p
 from primax.plugins.calls import jit
@@ -187,7 +187,7 @@ def polyfit(
     >>> px.numpy.polyfit(px.numpy.array([0., 1., 2.]), px.numpy.array([1., 3., 5.]), 1).round(3)
     Array([2., 1.], dtype=float32)
     """
-    deg = index(deg)
+    deg = integer("polyfit", "deg", deg)
     if deg < 0:
         raise ValueError(f"polyfit: deg must not be negative, got {deg}")
     shapes = [aval_of("polyfit", v, name).shape for v, name in ((x, "x"), (y, "y"))]

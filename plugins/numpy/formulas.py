@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, special, structural
 from primax.plugins.calls import jit
@@ -311,7 +312,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
       ValueError: there are neither as many functions as conditions, nor one more.
     """
     conditions = list(condlist) if isinstance(condlist, list | tuple) else [condlist]
-    functions = list(funclist)
+    functions = sequence("piecewise", "funclist", funclist)
     if len(functions) not in (len(conditions), len(conditions) + 1):
         raise ValueError(
             f"piecewise: funclist must have {len(conditions)} or {len(conditions) + 1} entries, got {len(functions)}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import numpy_dtype
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins.structural.arguments import canonical_axes
 
@@ -140,13 +141,13 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     Raises:
       ValueError: a string is no kind.
     """
-    own = np.dtype(dtype)
+    own = numpy_dtype("isdtype", "dtype", dtype)
     for one in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(one, str):
             if one not in _KINDS:
                 raise ValueError(f"isdtype: kind must be a dtype or one of {', '.join(_KINDS)}, got {one!r}")
             if _KINDS[one](own):
                 return True
-        elif np.dtype(one) == own:
+        elif numpy_dtype("isdtype", "kind", one) == own:
             return True
     return False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index as as_index
 from typing import Any
 
+from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise
 from primax.plugins.dot import dot_general_p
@@ -276,12 +276,15 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
     (a, b), preferred = _prepared("tensordot", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not hasattr(axes, "__iter__"):
-        count = max(as_index(axes), 0)  # NumPy sums over no axes where the number is negative
+        count = max(integer("tensordot", "axes", axes), 0)  # NumPy sums over no axes where the number is negative
         if count > min(len(x), len(y)):
             raise TypeError(f"tensordot: axes must be at most {min(len(x), len(y))}, the lower rank, got {count}")
         of_a, of_b = tuple(range(len(x) - count, len(x))), tuple(range(count))
     else:
-        first, second = axes
+        pair = sequence("tensordot", "axes", axes)
+        if len(pair) != 2:
+            raise ValueError(f"tensordot: axes must be an integer, or the axes of a and those of b, got {axes!r}")
+        first, second = pair
         of_a = canonical_axes(tuple(listed(first)), len(x), "tensordot")
         of_b = canonical_axes(tuple(listed(second)), len(y), "tensordot")
     sizes = tuple(x[i] for i in of_a), tuple(y[i] for i in of_b)

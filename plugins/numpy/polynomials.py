@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic
 from primax.plugins.numpy.creation import asarray
@@ -130,6 +131,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     Raises:
       ValueError: m is negative, or there are not m constants.
     """
+    m = integer("polyint", "m", m)
     if m < 0:
         raise ValueError(f"polyint: m must not be negative, got {m}")
     p, k = promote("polyint", *_coefficients("polyint", p, 0 if k is None else k), to=to_inexact)
@@ -158,7 +160,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     aval = aval_of("vander", x)
     if len(aval.shape) != 1:
         raise ValueError(f"vander: x must be of rank 1, got {aval.str_short()}")
-    count = aval.shape[0] if N is None else N.__index__()
+    count = aval.shape[0] if N is None else integer("vander", "N", N)
     if count < 0:
         raise ValueError(f"vander: N must not be negative, got {count}")
     if dtypes.is_bool(aval.dtype):

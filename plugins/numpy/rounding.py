@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, comparison, rounding
 from primax.plugins.calls import jit
@@ -87,7 +88,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     aval = aval_of("round", a, "a")
     if dtypes.is_bool(aval.dtype):
         raise TypeError(f"round: a must be a number, got {aval.str_short()}")
-    decimals = decimals.__index__()
+    decimals = integer("round", "decimals", decimals)
     if dtypes.is_integer(aval.dtype):
         if decimals < 0:
             raise NotImplementedError(f"round: decimals must not be negative for integers, got {decimals}")

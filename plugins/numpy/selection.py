@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from primax.extend.api_util import sequence
 from primax.extend.core import get_aval
 from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, promote
@@ -62,6 +63,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     Raises:
       ValueError: there are no conditions, or more or fewer of them than arrays.
     """
+    condlist, choicelist = sequence("select", "condlist", condlist), sequence("select", "choicelist", choicelist)
     if len(condlist) != len(choicelist) or not len(condlist):
         raise ValueError(
             f"select: condlist and choicelist must be of one length, of 1 or more, got {len(condlist)} and "

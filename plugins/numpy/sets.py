@@ -7,11 +7,11 @@ on these; with it, results have that length, and everything can be traced.
 from __future__ import annotations
 
 from functools import partial
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import Tracer, dtypes, get_aval
 from primax.plugins import bitwise, comparison
 from primax.plugins.calls import jit
@@ -108,7 +108,7 @@ def unique(
     if size is None:
         outs = _known_unique(ar, axis, equal_nan)
     else:
-        outs = _sized_unique(ar, fill_value, axis, bool(equal_nan), index(size))
+        outs = _sized_unique(ar, fill_value, axis, bool(equal_nan), integer("unique", "size", size))
     wanted = [out for out, want in zip(outs[1:], (return_index, return_inverse, return_counts), strict=True) if want]
     return (outs[0], *wanted) if wanted else outs[0]
 
@@ -321,7 +321,7 @@ def intersect1d(
         outs = [asarray(outs[0]), *(asarray(x, dtypes.default_int_dtype()) for x in outs[1:])]
         return tuple(outs) if return_indices else outs[0]
     aval_of("intersect1d", ar1, "ar1"), aval_of("intersect1d", ar2, "ar2")
-    outs = _sized_intersection(ar1, ar2, fill_value, index(size))
+    outs = _sized_intersection(ar1, ar2, fill_value, integer("intersect1d", "size", size))
     return tuple(outs) if return_indices else outs[0]
 
 
@@ -363,7 +363,7 @@ def setdiff1d(
     if size is None:
         return asarray(_by_numpy("setdiff1d", ar1, ar2, assume_unique=assume_unique))
     aval_of("setdiff1d", ar1, "ar1"), aval_of("setdiff1d", ar2, "ar2")
-    return _sized_difference(ar1, ar2, fill_value, bool(assume_unique), index(size))
+    return _sized_difference(ar1, ar2, fill_value, bool(assume_unique), integer("setdiff1d", "size", size))
 
 
 @partial(jit, static_argnums=(3, 4))
@@ -399,7 +399,7 @@ def setxor1d(
     if size is None:
         return asarray(_by_numpy("setxor1d", ar1, ar2))
     aval_of("setxor1d", ar1, "ar1"), aval_of("setxor1d", ar2, "ar2")
-    return _sized_exclusion(ar1, ar2, fill_value, index(size))
+    return _sized_exclusion(ar1, ar2, fill_value, integer("setxor1d", "size", size))
 
 
 @partial(jit, static_argnums=3)

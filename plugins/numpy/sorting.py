@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison
 from primax.plugins import sorting as primitives
@@ -153,9 +153,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 def _kth(function: str, a: Any, kth: Any, axis: int) -> int:
     """A position, counted from the front."""
     size = get_aval(a).shape[axis]
-    if not hasattr(type(kth), "__index__"):
-        raise TypeError(f"{function}: kth must be an integer, got {kth!r}")
-    found = index(kth)
+    found = integer(function, "kth", kth)
     if not -size <= found < size:
         raise ValueError(f"{function}: kth must be in [{-size}, {size}), got {kth}")
     return found % size

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes
 from primax.plugins.numpy.formulas import i0
 from primax.plugins.numpy.ranges import counted
@@ -18,7 +19,9 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 def _window(function: Callable[[int], Any], sentence: str) -> Callable[[int], Any]:
     def window(M: int) -> Any:
-        return backend.put_value(np.asarray(function(M.__index__())).astype(dtypes.default_float_dtype()))
+        return backend.put_value(
+            np.asarray(function(integer(function.__name__, "M", M))).astype(dtypes.default_float_dtype())
+        )
 
     window.__name__ = window.__qualname__ = function.__name__
     window.__doc__ = f"{sentence}\n\n    Args:\n      M: the number of points.\n    "
@@ -38,7 +41,7 @@ def kaiser(M: int, beta: Any) -> Any:
       M: the number of points.
       beta: its shape, a number; the larger, the narrower.
     """
-    count = M.__index__()
+    count = integer("kaiser", "M", M)
     dtype = dtypes.default_float_dtype()
     if count <= 1:
         return counted(count, 1, 1, dtype)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from primax.extend import core, source_info_util
-from primax.extend.api_util import debug_info
+from primax.extend.api_util import avals_of, check_function, debug_info
 from primax.extend.core import tree
 from primax.extend.interpreters import ad
 from primax.plugins.calls.primitive import jit_p
@@ -27,6 +27,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     Returns:
       For each value its type, and where it comes from.
     """
+    check_function("saved_residuals", "fun", fun)
     leaves, in_tree = tree.flatten((args, kwargs))
 
     def flat(*xs: Any) -> list[Any]:
@@ -37,7 +38,9 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
         _, tape = ad.linearize_flat(flat, xs)
         return [x for eqn in tape.trace.eqns for x in eqn.args if not tape.trace.is_linear(x)]
 
-    jaxpr = core.trace_to_jaxpr(residuals, [core.get_aval(x) for x in leaves], "saved_residuals").jaxpr
+    jaxpr = core.trace_to_jaxpr(
+        residuals, avals_of(leaves, (args, kwargs), "saved_residuals", call=True), "saved_residuals"
+    ).jaxpr
     names = debug_info("saved_residuals", fun, args, kwargs).arg_names or [""] * len(leaves)
     origins = dict.fromkeys(jaxpr.constvars, "from a constant")
     for i, (v, name) in enumerate(zip(jaxpr.invars, names, strict=True)):

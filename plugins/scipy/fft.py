@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p
 from primax.plugins.calls import jit
@@ -83,7 +83,9 @@ def idctn(
 def _along_one(function: str, x: Any, kind: int, n: Any, axis: Any, norm: Any, inverse: bool) -> Any:
     aval = aval_of(function, x, "x")
     axis = canonical_axis(axis, len(aval.shape), function)
-    return _transformed(function, x, kind, [aval.shape[axis] if n is None else index(n)], [axis], norm, inverse)
+    return _transformed(
+        function, x, kind, [aval.shape[axis] if n is None else integer(function, "n", n)], [axis], norm, inverse
+    )
 
 
 def _along_many(function: str, x: Any, kind: int, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import integer
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.sampling import samples
@@ -98,7 +99,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     >>> px.lax.broadcast_to_rank(px.numpy.ones(3), 2).shape
     (1, 3)
     """
-    shape = get_aval(x).shape
+    shape, rank = get_aval(x).shape, integer("broadcast_to_rank", "rank", rank)
     if rank < len(shape):
         raise ValueError(f"broadcast_to_rank: rank must be that of x or more, {len(shape)}, got {rank}")
     return broadcast(x, (1,) * (rank - len(shape)))

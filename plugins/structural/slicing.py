@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import integer, sequence
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.sampling import samples
@@ -89,14 +90,14 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     shape = get_aval(operand).shape
     axis = canonical_axis(axis, len(shape), "slice_in_dim")
     size = shape[axis]
-    start = 0 if start_index is None else index(start_index)
-    limit = size if limit_index is None else index(limit_index)
+    start = 0 if start_index is None else integer("slice_in_dim", "start_index", start_index)
+    limit = size if limit_index is None else integer("slice_in_dim", "limit_index", limit_index)
     starts = [0] * len(shape)
     limits = list(shape)
     steps = [1] * len(shape)
     starts[axis] = start + size if start < 0 else start
     limits[axis] = limit + size if limit < 0 else limit
-    steps[axis] = index(stride)
+    steps[axis] = integer("slice_in_dim", "stride", stride)
     return slice(operand, starts, limits, steps)
 
 
@@ -171,7 +172,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     >>> px.lax.concatenate([px.numpy.array([1, 2]), px.numpy.array([3])], 0)
     Array([1, 2, 3], dtype=int32)
     """
-    operands = list(operands)
+    operands = sequence("concatenate", "operands", operands)
     if not operands:
         raise TypeError("concatenate: operands must be one array or more, got none")
     if len(operands) == 1 and is_value(operands[0]):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.api_util import sequence
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.sampling import samples
@@ -33,7 +34,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    operands = list(operands)
+    operands = sequence("stack", "operands", operands)
     rank = len(get_aval(operands[0]).shape) if operands else 0
     axis = canonical_axis(axis, rank + 1, "stack")
     return stack_p.bind(*operands, axis=axis)

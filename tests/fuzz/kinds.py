@@ -8,11 +8,8 @@ from fuzz.frame import Kind
 
 KINDS: dict[str, str] = {
     "functions": "fuzz.functions:Functions",
-<<<<<<< HEAD
     "programs": "fuzz.programs.kind:Programs",
-=======
     "hostile": "fuzz.hostile:Hostiles",
->>>>>>> 1c1201b (wip)
 }
 
 

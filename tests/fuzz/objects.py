@@ -196,7 +196,9 @@ _TRACERS = [
     Hostile(
         "an escaped tracer of jit", "leak[0]", ("leak = []", "primax.jit(lambda x: (leak.append(x), x)[1])(np.ones(2))")
     ),
-    Hostile("an escaped tracer of grad", "leak[0]", ("leak = []", "primax.grad(lambda x: (leak.append(x), x)[1])(1.0)")),
+    Hostile(
+        "an escaped tracer of grad", "leak[0]", ("leak = []", "primax.grad(lambda x: (leak.append(x), x)[1])(1.0)")
+    ),
     Hostile(
         "an escaped tracer of vmap",
         "leak[0]",
@@ -255,19 +257,23 @@ _FUNCTIONS = [
     Hostile("a coroutine function", "f", ("async def f(*a): return 1.0",)),
     Hostile("a function of another signature", "f", ("def f(x): return x", "f.__signature__ = 3")),
     Hostile("a function without a name", "f", ("class F: __call__ = lambda s, *a: a[0]; __slots__ = ()", "f = F()")),
-    Hostile("a function whose name is no text", "f", ("class F: __call__ = lambda s, *a: a[0]; __name__ = 3", "f = F()")),
+    Hostile(
+        "a function whose name is no text", "f", ("class F: __call__ = lambda s, *a: a[0]; __name__ = 3", "f = F()")
+    ),
     Hostile("a function that wraps itself", "f", ("f = lambda *a: a[0]", "f.__wrapped__ = f")),
 ]
 _OBJECTS = [
     *_plain("object()"),
     *_methods("", eq="boom", hash="boom", bool="boom", len="boom", index="boom", int="boom", float="boom"),
     *_methods("", array="boom", getattr="boom", repr="boom", iter="boom", call="boom", getitem="boom", complex="boom"),
-    *_methods("", getattribute="boom", jax_array="boom", add="boom", radd="boom", contains="boom", instancecheck="boom"),
+    *_methods(
+        "", getattribute="boom", jax_array="boom", add="boom", radd="boom", contains="boom", instancecheck="boom"
+    ),
     *_methods("", eq="lambda s, o: 'no'", bool="lambda s: 'no'", len="lambda s: -1", index="lambda s: 'no'"),
     *_methods("", array="lambda s, *a, **k: 'no'", jax_array="lambda s: 'no'", repr="lambda s: 3", hash="None"),
     *_methods("", len="lambda s: 2**70", index="lambda s: 2**70", iter="lambda s: 3", getattr="lambda s, n: 3"),
     *_methods("", getattr="lambda s, n: s", jax_array="lambda s: s", array="lambda s, *a, **k: np.ones(2)"),
-    *_methods("", len="lambda s: 3", getitem="lambda s, i: i", getattr="lambda s, n: (2,)", index="lambda s: 1"),
+    *_methods("", len="lambda s: 3", getitem="lambda s, i: [1][i]", getattr="lambda s, n: (2,)", index="lambda s: 1"),
     *_methods("", float="lambda s: 1.5", int="lambda s: 1", complex="lambda s: 1j", call="lambda s, *a, **k: s"),
     *_methods("int", repr="boom", eq="boom", hash="boom", index="boom", bool="boom", lt="boom", add="boom"),
     *_methods("float", eq="boom", repr="boom", hash="boom", float="boom", bool="boom"),
@@ -291,31 +297,43 @@ _OBJECTS = [
             ("a dataclass", "A(1)", "A = __import__('dataclasses').make_dataclass('A', ['x'])"),
         ]
     ],
-    Hostile(
-        "a tuple whose length lies", "A((2, 3))", ("class A(tuple): __len__ = lambda s: 5",)
-    ),
+    Hostile("a tuple whose length lies", "A((2, 3))", ("class A(tuple): __len__ = lambda s: 5",)),
     Hostile("a list that raises as it is iterated", "A([2])", (*PREAMBLE, "class A(list): __iter__ = boom")),
-    Hostile("a dict that raises as it is read", "A(a=1)", (*PREAMBLE, "class A(dict): __getitem__ = keys = items = boom")),
+    Hostile(
+        "a dict that raises as it is read", "A(a=1)", (*PREAMBLE, "class A(dict): __getitem__ = keys = items = boom")
+    ),
     Hostile("an endless iterable", "__import__('itertools').islice(__import__('itertools').count(), 10**5)"),
     Hostile(
         "an object with a shape that raises",
         "A()",
         (*PREAMBLE, "class A: shape = property(boom); dtype = property(boom)"),
     ),
-    Hostile("a node of a pytree that raises", "A()", (
-        *PREAMBLE,
-        "class A: pass",
-        "primax.tree_util.register_pytree_node(A, boom, boom)",
-    )),
-    Hostile("a node of a pytree that cannot be put together", "A()", (
-        *PREAMBLE,
-        "class A: pass",
-        "primax.tree_util.register_pytree_node(A, lambda a: ((1.0,), None), boom)",
-    )),
-    Hostile("a node of a pytree with an unhashable structure", "A()", (
-        "class A: pass",
-        "primax.tree_util.register_pytree_node(A, lambda a: ((1.0,), []), lambda d, c: A())",
-    )),
+    Hostile(
+        "a node of a pytree that raises",
+        "A()",
+        (
+            *PREAMBLE,
+            "class A: pass",
+            "primax.tree_util.register_pytree_node(A, boom, boom)",
+        ),
+    ),
+    Hostile(
+        "a node of a pytree that cannot be put together",
+        "A()",
+        (
+            *PREAMBLE,
+            "class A: pass",
+            "primax.tree_util.register_pytree_node(A, lambda a: ((1.0,), None), boom)",
+        ),
+    ),
+    Hostile(
+        "a node of a pytree with an unhashable structure",
+        "A()",
+        (
+            "class A: pass",
+            "primax.tree_util.register_pytree_node(A, lambda a: ((1.0,), []), lambda d, c: A())",
+        ),
+    ),
 ]
 
 OBJECTS: tuple[Hostile, ...] = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.linalg.matrices import adjoint, real_dtype
 from primax.plugins.linalg.positive import symmetrize
@@ -178,7 +178,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     Raises:
       ValueError: `ind` is not positive, or the two groups of axes differ in size.
     """
-    ind = index(ind)
+    ind = integer("tensorinv", "ind", ind)
     (a,) = inexact("tensorinv", a)
     shape = get_aval(a).shape
     if ind <= 0:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
+from primax.extend.api_util import integer, sequence
 from primax.extend.core import get_aval
 from primax.plugins.linalg.matrices import eye
 from primax.plugins.numpy import linear, triangles
@@ -111,7 +111,7 @@ def matrix_power(a: Any, n: int) -> Any:
     Array([[1, 5],
            [0, 1]], dtype=int32)
     """
-    n = index(n)
+    n = integer("matrix_power", "n", n)
     aval = aval_of("matrix_power", a, "a")
     require_square("matrix_power", aval.shape)
     if n == 0:
@@ -138,7 +138,8 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
     Raises:
       ValueError: there are fewer than two, or one of them is no matrix.
     """
-    found = promote("multi_dot", *arrays) if len(arrays) else []
+    arrays = sequence("multi_dot", "arrays", arrays)
+    found = promote("multi_dot", *arrays) if arrays else []
     if len(found) < 2:
         raise ValueError(f"multi_dot: arrays must hold two or more, got {len(found)}")
     shapes = [get_aval(x).shape for x in found]

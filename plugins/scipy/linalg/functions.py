@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import check_function
 from primax.extend.core import dtypes, get_aval
 from primax.extend.transformations import jvp
 from primax.plugins.control_flow import cond, fori_loop
@@ -248,6 +249,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     Raises:
       ValueError: the matrix is not square.
     """
+    check_function("funm", "func", func)
     t, z = schur(square("funm", A, "A"), "complex")
     eps = float(dtypes.finfo(get_aval(t).dtype).eps)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.control_flow import while_loop
 from primax.plugins.linalg.matrices import adjoint, real_dtype, require_matrix
@@ -58,7 +59,7 @@ def qdwh(
         raise NotImplementedError(f"qdwh: dynamic_shape must be None, got {dynamic_shape}")
     real = real_dtype(aval.dtype)
     precision = real.type(dtypes.finfo(real).eps if eps is None else eps)
-    most = np.int32(10 if max_iterations is None else max_iterations)
+    most = np.int32(10 if max_iterations is None else integer("qdwh", "max_iterations", max_iterations))
     x = asarray(x)
     sizes = absolute(x)
     bound = sqrt(max_(sum_(sizes, axis=0), initial=0) * max_(sum_(sizes, axis=1), initial=0))

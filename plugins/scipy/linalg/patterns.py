@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import comb
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, zeros
 from primax.plugins.numpy.joining import concatenate
@@ -158,7 +158,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     Raises:
       ValueError: `n` is not positive, `a` is no vector, or there is no such mode.
     """
-    n = index(n)
+    n = integer("convolution_matrix", "n", n)
     (a,) = promote("convolution_matrix", a)
     shape = get_aval(a).shape
     if n <= 0:
@@ -247,7 +247,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
     Raises:
       ValueError: `n` is no power of 2.
     """
-    n = index(n)
+    n = integer("hadamard", "n", n)
     if n < 1 or n & (n - 1):
         raise ValueError(f"hadamard: n must be a power of 2, got {n}")
     found = np.ones((1, 1), np.int8)
@@ -299,7 +299,7 @@ def invhilbert(n: int) -> Any:
 
 
 def _size(function: str, n: Any, least: int = 1) -> int:
-    n = index(n)
+    n = integer(function, "n", n)
     if n < least:
         raise ValueError(f"{function}: n must be at least {least}, got {n}")
     return n

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import complex as complex_of
 from primax.plugins.numpy.creation import zeros
@@ -204,7 +204,7 @@ def istft(
         raise ValueError(f"istft: time_axis and freq_axis must differ, got {time_axis} and {freq_axis}")
     count, points = shape[when], shape[where]
     natural = 2 * (points - 1) if input_onesided else points
-    length = natural if nperseg is None else index(nperseg)
+    length = natural if nperseg is None else integer("istft", "nperseg", nperseg)
     if nfft is None:
         nfft = length if input_onesided and length == natural + 1 else natural
     win, step, nfft = _windowing("istft", length, window, length, noverlap, nfft)
@@ -279,22 +279,23 @@ def _prepared(function: str, axis: int, *signals: Any) -> tuple[list[Any], int]:
 
 def _windowing(function: str, size: int, window: Any, nperseg: Any, noverlap: Any, nfft: Any) -> tuple[Any, int, int]:
     """The window, the step between segments, and the length of transforms."""
-    if nperseg is not None and index(nperseg) < 1:
+    nperseg = None if nperseg is None else integer(function, "nperseg", nperseg)
+    if nperseg is not None and nperseg < 1:
         raise ValueError(f"{function}: nperseg must be positive, got {nperseg}")
     if isinstance(window, str | tuple):
-        length = min(256 if nperseg is None else index(nperseg), size)
+        length = min(256 if nperseg is None else nperseg, size)
         win = named_window(function, window, length)
     else:
         win = np.asarray(window)
         if win.ndim != 1 or not 1 <= len(win) <= size:
             raise ValueError(f"{function}: window must have from 1 to {size} elements, got shape {win.shape}")
         length = len(win)
-        if nperseg is not None and index(nperseg) != length:
+        if nperseg is not None and nperseg != length:
             raise ValueError(f"{function}: nperseg must be the length of the window, got {nperseg} and {length}")
-    overlap = length // 2 if noverlap is None else index(noverlap)
+    overlap = length // 2 if noverlap is None else integer(function, "noverlap", noverlap)
     if overlap >= length:
         raise ValueError(f"{function}: noverlap must be less than nperseg, got {overlap} and {length}")
-    points = length if nfft is None else index(nfft)
+    points = length if nfft is None else integer(function, "nfft", nfft)
     if points < length:
         raise ValueError(f"{function}: nfft must not be less than nperseg, got {points} and {length}")
     return win.astype(np.float64), length - overlap, points

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import log as _log
 from math import pi, sqrt
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.numpy.creation import full_like
 from primax.plugins.numpy.rounding import floor
@@ -132,7 +132,7 @@ def multigammaln(a: Any, d: Any) -> Any:
     Raises:
       TypeError: `a` is complex.
     """
-    d = index(d)
+    d = integer("multigammaln", "d", d)
     (a,) = real("multigammaln", a)
     total = full_like(a, d * (d - 1) / 4 * _log(pi), dtype=get_aval(a).dtype)
     for i in range(d):
