@@ -455,7 +455,10 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     >>> tree_util.treedef_tuple([tree.structure(1), tree.structure([1, 2])])
     PyTreeDef((*, [*, *]))
     """
-    return pytree.treedef_tuple(registry, list(treedefs))
+    treedefs = sequence("treedef_tuple", "treedefs", treedefs)
+    for treedef in treedefs:
+        _check_treedef("treedef_tuple", "treedefs", treedef)
+    return pytree.treedef_tuple(registry, treedefs)
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
@@ -471,6 +474,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     >>> tree_util.treedef_children(tree.structure([1, (2,)]))
     [PyTreeDef(*), PyTreeDef((*,))]
     """
+    _check_treedef("treedef_children", "treedef", treedef)
     return treedef.children()  # type: ignore[no-any-return]
 
 

@@ -20,6 +20,8 @@ __all__ = [
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
     """XLA's `OpSharding` of a serialized one."""
+    if not isinstance(sharding, bytes):
+        raise TypeError(f"get_op_sharding_from_serialized_proto: sharding must be bytes, got {sharding!r}")
     found = _jaxlib.xla_client.OpSharding()
     found.ParseFromString(sharding)
     return found

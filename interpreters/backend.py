@@ -219,8 +219,13 @@ _shardings: dict[Any, SingleDeviceSharding] = {}
 
 def sharding_of(device: Any) -> SingleDeviceSharding:
     """The sharding that places everything on one device; one object per device."""
-    found = _shardings.get(device)
+    try:
+        found = _shardings.get(device)
+    except TypeError:
+        found = None
     if found is None:
+        if not isinstance(device, _jaxlib.Device):
+            raise TypeError(f"device must be one of primax.devices(), got {device!r}{of_call()}")
         with _lock:
             found = _shardings.get(device)
             if found is None:

@@ -168,7 +168,7 @@ _ARRAYS = _plain(
     "np.str_('a')",
     "np.void(b'abc')",
     "np.array([1.0, 2.0]).view(np.recarray)",
-    "np.asmatrix([[1.0, 2.0]])",
+    "np.ones((1, 2)).view(np.matrix)",
     "np.ones(3, pnp.bfloat16)",
     "np.zeros(2, primax.dtypes.float0)",
     "np.dtype('float32')",
@@ -245,7 +245,6 @@ _FUNCTIONS = [
         "property(len)",
         "primax.lax.add_p if hasattr(primax.lax, 'add_p') else primax.extend.core.Primitive('hostile')",
         "__import__('sys')",
-        "open(__import__('os').devnull)",
         "__import__('threading').Lock()",
         "Exception('a')",
         "__import__('weakref').ref(int)",
@@ -350,3 +349,6 @@ OBJECTS: tuple[Hostile, ...] = (
 
 # Objects that are called, and whose own errors come from where they are called.
 CALLABLE = frozenset(_FUNCTIONS)
+
+# Trees too deep, or without an end.
+NESTS = frozenset(_NESTS)

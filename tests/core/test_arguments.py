@@ -1,0 +1,109 @@
+"""How arguments that are no arrays are read, and what is said of those that are refused."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax.core import arguments
+
+
+def generator(x):
+    yield x
+
+
+@pytest.mark.parametrize("value", [len, functools.partial(len), np.sin, type, px.jit(lambda x: x)])
+def test_functions_are_callables(value):
+    arguments.check_function("f", "fun", value)
+
+
+@pytest.mark.parametrize(
+    "value,said",
+    [(3, "callable"), (None, "callable"), (generator, "generator function"), (staticmethod(len), "staticmethod")],
+)
+def test_what_gives_no_result_is_no_function(value, said):
+    with pytest.raises(TypeError, match=rf"^f: fun must .*{said}"):
+        arguments.check_function("f", "fun", value)
+
+
+@pytest.mark.parametrize("value", [3, np.int8(3), np.array(3), pnp.asarray(3)])
+def test_integers_become_those_of_python(value):
+    found = arguments.integer("f", "n", value)
+    assert (found, type(found)) == (3, int)
+
+
+@pytest.mark.parametrize("value", [1.5, "1", None, [1], np.ones(2)])
+def test_other_values_are_no_integers(value):
+    with pytest.raises(TypeError, match=r"^f: n must be an integer, got"):
+        arguments.integer("f", "n", value)
+
+
+def test_a_tracer_says_itself_why_it_is_no_integer():
+    with pytest.raises(px.errors.TracerIntegerConversionError, match="static_argnums"):
+        px.jit(lambda n: arguments.integer("f", "n", n))(3)
+
+
+@pytest.mark.parametrize("value", [1, 2.5, np.float16(3), np.array(1.0), True])
+def test_real_numbers_are_numbers(value):
+    assert arguments.real_number("f", "x", value) == float(value)
+
+
+@pytest.mark.parametrize("value", ["1", 1j, None, np.ones(2)])
+def test_other_values_are_no_real_numbers(value):
+    with pytest.raises(TypeError, match=r"^f: x must be a real number, got"):
+        arguments.real_number("f", "x", value)
+
+
+def test_sequences_are_what_can_be_iterated_over():
+    assert arguments.sequence("f", "xs", (1, 2)) == arguments.sequence("f", "xs", iter([1, 2])) == [1, 2]
+    with pytest.raises(TypeError, match=r"^f: xs must be a sequence, got 3"):
+        arguments.sequence("f", "xs", 3)
+
+
+def test_keys_are_hashable():
+    arguments.check_hashable("f", "name", ("a", 1))
+    with pytest.raises(TypeError, match=r"^f: name must be hashable, got \[1\] of type list"):
+        arguments.check_hashable("f", "name", [1])
+
+
+def test_dtypes_are_what_numpy_takes_for_one():
+    assert arguments.numpy_dtype("f", "dtype", "int8") == np.int8
+    for value in ("no dtype", {"a": 1}, 3):
+        with pytest.raises(TypeError, match=r"^f: dtype must be a dtype, got"):
+            arguments.numpy_dtype("f", "dtype", value)
+
+
+@pytest.mark.parametrize(
+    "call,name",
+    [
+        (lambda x: px.lax.sin(x), "sin"),
+        (lambda x: px.nn.soft_sign(x), "soft_sign"),
+        (lambda x: px.random.split(x), "split"),
+    ],
+)
+def test_what_no_program_can_hold_is_said_with_the_function_that_was_called(call, name):
+    with pytest.raises(TypeError, match=f"not a valid primax type.*an argument of {name}"):
+        call(object())
+
+
+def test_an_array_of_too_many_elements_is_refused_before_xla_sees_it():
+    with pytest.raises(ValueError, match=r"fewer than 2\*\*59 elements"):
+        pnp.broadcast_to(1.0, (2**40, 2**40))
+
+
+def test_a_shape_without_a_value_is_no_argument_of_what_computes():
+    with pytest.raises(TypeError, match=r"has no value; .* \(an argument of sin\)"):
+        pnp.sin(px.ShapeDtypeStruct((2,), "float32"))
+
+
+def test_an_object_that_stands_for_itself_is_no_array():
+    class Itself:
+        def __jax_array__(self):
+            return self
+
+    with pytest.raises(TypeError, match="__jax_array__ of a Itself must return an array"):
+        px.lax.sin(Itself())
