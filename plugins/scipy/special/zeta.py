@@ -7,7 +7,6 @@ from itertools import accumulate
 from math import comb as _comb
 from math import factorial, pi
 from math import log as _log
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -122,7 +121,7 @@ def bernoulli(n: int) -> Any:
     Raises:
       ValueError: `n` is negative.
     """
-    n = index(n)
+    n = integer("bernoulli", "n", n)
     if n < 0:
         raise ValueError(f"bernoulli: n must not be negative, got {n}")
     return asarray(np.array([float(x) for x in _bernoulli_numbers(n)]), float)
