@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.division import power
