@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, exponential
-from primax.plugins.numpy.creation import read_dtype
+from primax.plugins.numpy.creation import read_dtype, zeros
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.linear import dot
 from primax.plugins.numpy.promotion import aval_of, cast, promote
@@ -17,7 +17,7 @@ from primax.plugins.numpy.rounding import clip
 from primax.plugins.numpy.shaping import atleast_2d, expand_dims, permuted, squeeze
 from primax.plugins.numpy.statistics import average
 from primax.plugins.numpy.triangles import diagonal
-from primax.plugins.numpy.ufuncs import conjugate, divide, imag, multiply, real, subtract, to_inexact
+from primax.plugins.numpy.ufuncs import conjugate, divide, imag, maximum, multiply, real, subtract, to_inexact
 
 __all__ = ["corrcoef", "cov"]
 
@@ -55,7 +55,9 @@ def cov(
             raise ValueError(f"cov: dtype must be floating or complex, got {wanted}")
         parts = [cast(x, wanted) for x in parts]
     x = parts[0] if len(parts) == 1 else concatenate(parts, 0)
-    observations = get_aval(x).shape[1]
+    variables, observations = get_aval(x).shape
+    if not variables:
+        return zeros((0, 0), get_aval(x).dtype)
     weights = None
     for given in (fweights, aweights):
         if given is not None:
@@ -73,6 +75,7 @@ def cov(
         divisor = subtract(total, ddof)
     else:
         divisor = subtract(total, divide(multiply(sum(multiply(weights, aweights)), ddof), total))
+    divisor = maximum(real(divisor), 0)  # so that too few observations give what division by zero gives
     centered = subtract(x, expand_dims(means, 1))
     weighted = centered if weights is None else multiply(centered, weights)
     return squeeze(divide(dot(weighted, conjugate(permuted(centered, (1, 0)))), divisor))

@@ -11,7 +11,7 @@ from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import conj_p, mul_p
 from primax.plugins.fft import FftType, fft_p
-from primax.plugins.numpy.creation import asarray, place, read_dtype
+from primax.plugins.numpy.creation import asarray, place, read_dtype, zeros
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import aval_of, cast, convert
@@ -62,25 +62,39 @@ def _check_norm(function: str, norm: Any) -> None:
 def _transform(
     function: str, kind: FftType, a: Any, axes: Sequence[int], lengths: Sequence[Any] | None, norm: Any
 ) -> Any:
-    """A transform along axes counted from the front, which are cut or filled up with zeros to the lengths given."""
+    """A transform along axes counted from the front, which are cut or filled up with zeros to the lengths given.
+
+    Without lengths given, axes may have no elements; only of real numbers there must be one along the last axis.
+    """
     aval = aval_of(function, a, "a")
     _check_norm(function, norm)
     if lengths is None:
         sizes = [aval.shape[axis] for axis in axes]
         if kind is IRFFT:
-            sizes[-1] = 2 * (sizes[-1] - 1)
+            sizes[-1] = max(0, 2 * (sizes[-1] - 1))
     else:
         sizes = list(lengths)
     pairs = list(zip(axes, sizes, strict=True))
     # Only for which axis comes last does the order matter.
     real = kind in (RFFT, IRFFT)
     axes, sizes = zip(*sorted(pairs[:-1] if real else pairs), *pairs[-1:] if real else (), strict=True)
+    empty = lengths is None and not all(aval.shape[axis] for axis in axes) and not (kind is RFFT and not sizes[-1])
     for axis, size in zip(axes, sizes, strict=True):
-        if size < 1:
+        if size < 1 and not empty:
             raise ValueError(
                 f"{function}: the number of points must be positive, got {size} along axis {axis} of {aval.str_short()}"
             )
+    if empty:
+        return _nothing(function, kind, a, axes[-1], sizes[-1])
     return _transformed(a, function, kind, axes, sizes, norm)
+
+
+def _nothing(function: str, kind: FftType, a: Any, last: int, size: int) -> Any:
+    """The transform of an array that holds no elements along one of the axes."""
+    shape = list(get_aval(a).shape)
+    shape[last] = size // 2 + 1 if kind is RFFT else size
+    dtype = get_aval(_converted(function, kind, a)).dtype
+    return zeros(shape, {RFFT: dtypes.to_complex_dtype, IRFFT: dtypes.to_floating_dtype}.get(kind, lambda d: d)(dtype))
 
 
 @one_program(static=1)
@@ -178,7 +192,7 @@ def _document(function: Function, name: str, sentence: str, kind: FftType, argum
         f"{'are refused' if kind is RFFT else 'become complex64'}.\n{arguments}"
         '      norm: "backward", "ortho" or "forward": whether the inverse is divided by the number of points, both\n'
         "        transforms by its square root, or only the one that is not an inverse.\n\n"
-        f"    Raises:\n      ValueError: {errors}; there is a length below 1; `norm` is not one.\n    "
+        f"    Raises:\n      ValueError: {errors}; a length below 1 is given; `norm` is not one.\n    "
     )
     return function
 

@@ -12,6 +12,7 @@ from primax.extend.api_util import sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, special, structural
 from primax.plugins.calls import jit
+from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.elementwise import like
 from primax.plugins.numpy.predicates import isnan, signbit
 from primax.plugins.numpy.promotion import aval_of, broadcast, convert, operands, promote, strong
@@ -294,7 +295,20 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
         bitwise.or_p.bind(cleared, integer((layout.bias - 1) << layout.shift)), dtype
     )
     plain = bitwise.and_p.bind(comparison.ne_p.bind(x, dtype.type(0)), rounding.is_finite_p.bind(x))
-    return choose(plain, mantissa, x), choose(plain, exponent, np.int32(0))
+    exponent = choose(plain, exponent, np.int32(0))
+    return _scaled(choose(plain, mantissa, x), x, exponent), exponent
+
+
+@custom_jvp
+def _scaled(mantissa: Any, x: Any, exponent: Any) -> Any:
+    """The mantissa, whose bits carry no derivative: it is x * 2**-exponent, for a constant exponent."""
+    return mantissa
+
+
+@_scaled.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    mantissa, _, exponent = primals
+    return mantissa, ldexp(tangents[1], arithmetic.neg_p.bind(exponent))
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:

@@ -170,27 +170,34 @@ def _variance_by(
     if keep is not None:
         keep = read_where(function, keep, get_aval(x).shape)
         x, keep = broadcast(function, [x, keep], scalars=False)
+        x = choose(keep, x, computed.type(0))  # so that derivatives do not meet what does not count
     shape = get_aval(x).shape
     axes = read_axes(axis, len(shape), function)
     whole: Any = _count(shape, axes) if keep is None else _sum_of(cast(keep, computed), axes)
     if center is not None:
         center = broadcast_to_shape(cast(center, computed), shape)
     else:
-        total = _sum_of(x if keep is None else choose(keep, x, computed.type(0)), axes)
-        center = arithmetic.div_p.bind(total, computed.type(whole) if keep is None else whole)
+        size = computed.type(whole) if keep is None else arithmetic.max_p.bind(whole, computed.type(1))
+        center = arithmetic.div_p.bind(_sum_of(x, axes), size)
         if axes and len(axes) < len(shape):
             kept = tuple([i for i in range(len(shape)) if i not in axes])
             center = broadcast_in_dim_p.bind(center, shape=shape, broadcast_dimensions=kept)
     centered = arithmetic.sub_p.bind(x, center)
+    if keep is not None:
+        centered = choose(keep, centered, computed.type(0))
     if dtypes.is_complex(computed):
         squares = arithmetic.real_p.bind(arithmetic.mul_p.bind(centered, arithmetic.conj_p.bind(centered)))
     else:
         squares = arithmetic.square_p.bind(centered)
     real = get_aval(squares).dtype
-    if keep is not None:
-        squares = choose(keep, squares, real.type(0))
     divisor = _divisor(whole, ddof if known_ddof is None else known_ddof, real)
-    result = arithmetic.div_p.bind(_sum_of(squares, axes), divisor)
+    result = _sum_of(squares, axes)
+    if keep is None:
+        result = arithmetic.div_p.bind(result, divisor)
+    else:
+        known = comparison.eq_p.bind(divisor, divisor)
+        result = arithmetic.div_p.bind(result, choose(known, divisor, real.type(1)))
+        result = choose(known, result, real.type(math.nan))
     return asarray(strong(with_axes(cast(result, out_dtype), shape, axes, keepdims)))
 
 

@@ -16,7 +16,7 @@ from primax.plugins.numpy.linalg.operands import inexact, matrices, require_squa
 from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.reductions import sum as sum_
 from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.shaping import broadcast_to, moveaxis, reshaped
+from primax.plugins.numpy.shaping import broadcast_to, permuted, reshaped
 from primax.plugins.numpy.triangles import eye
 from primax.plugins.numpy.ufuncs import conjugate, multiply, real
 from primax.plugins.structural.arguments import canonical_axis
@@ -206,8 +206,8 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     a, b = inexact("tensorsolve", a, b)
     rank = len(get_aval(a).shape)
     if axes is not None:
-        for axis in [canonical_axis(axis, rank, "tensorsolve", "axes") for axis in axes]:
-            a = moveaxis(a, axis, rank - 1)
+        last = [canonical_axis(axis, rank, "tensorsolve", "axes") for axis in axes]
+        a = permuted(a, (*[axis for axis in range(rank) if axis not in last], *dict.fromkeys(last)))
     shape, given = get_aval(a).shape, get_aval(b).shape
     out = shape[len(given) :]
     if _size(out) != _size(given) or shape[: len(given)] != given:

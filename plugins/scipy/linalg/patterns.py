@@ -9,14 +9,13 @@ import numpy as np
 
 from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.numpy.creation import asarray, zeros
+from primax.plugins.numpy.creation import asarray, zeros, zeros_like
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.linalg.operands import inexact
 from primax.plugins.numpy.padding import pad
-from primax.plugins.numpy.promotion import promote
+from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, joint_shape, promote
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import atleast_1d, atleast_2d
-from primax.plugins.numpy.triangles import diag
 from primax.plugins.numpy.ufuncs import absolute, conjugate
 
 __all__ = [
@@ -64,11 +63,15 @@ def block_diag(*arrs: Any) -> Any:
 
 
 def _vectors(function: str, *arrays: Any) -> list[Any]:
-    found = [atleast_1d(x) for x in promote(function, *arrays)]
-    for x in found:
-        if not get_aval(x).shape[-1]:
-            raise ValueError(f"{function}: its argument must hold elements, got shape {get_aval(x).shape}")
-    return found
+    """Vectors along the last axes of arrays, of one dtype and of leading axes that are broadcast."""
+    arrays = tuple(atleast_1d(x) for x in promote(function, *arrays))
+    if len(arrays) == 1:
+        return list(arrays)
+    shapes = [get_aval(x).shape for x in arrays]
+    leading = joint_shape([shape[:-1] for shape in shapes])
+    if leading is None:
+        raise ValueError(f"{function}: leading axes must broadcast, got shapes {' and '.join(map(str, shapes))}")
+    return [broadcast_to_shape(x, (*leading, shape[-1])) for x, shape in zip(arrays, shapes, strict=True)]
 
 
 def toeplitz(c: Any, r: Any = None) -> Any:
@@ -90,7 +93,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     if r is None:
         (c,) = promote("toeplitz", c)
         r = conjugate(c)
-    c, r = (atleast_1d(x) for x in promote("toeplitz", c, r))
+    c, r = _vectors("toeplitz", c, r)
     m, n = get_aval(c).shape[-1], get_aval(r).shape[-1]
     diagonals = concatenate([c[..., ::-1], r[..., 1:]], axis=-1)
     return diagonals[..., m - 1 - np.arange(m)[:, None] + np.arange(n)]
@@ -106,8 +109,10 @@ def hankel(c: Any, r: Any = None) -> Any:
     Returns:
       An array of shape (..., m, n).
     """
-    (c,) = (atleast_1d(x) for x in promote("hankel", c))
-    c, r = (atleast_1d(x) for x in promote("hankel", c, c * 0 if r is None else r))
+    (c,) = promote("hankel", c)
+    if not get_aval(c).shape:
+        raise ValueError("hankel: c must have rank 1 or more, got a number")
+    c, r = _vectors("hankel", c, zeros_like(c) if r is None else r)
     m, n = get_aval(c).shape[-1], get_aval(r).shape[-1]
     return concatenate([c, r[..., 1:]], axis=-1)[..., np.arange(m)[:, None] + np.arange(n)]
 
@@ -151,48 +156,50 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     """The matrix by which a vector of a given length is multiplied to convolve it with another.
 
     Args:
-      a: a vector.
+      a: vectors, of shape (..., m), m at least 1.
       n: the length of vectors that are multiplied.
       mode: "full", "valid" or "same", as of `convolve`.
 
     Raises:
-      ValueError: `n` is not positive, `a` is no vector, or there is no such mode.
+      ValueError: `n` is not positive, `a` holds no vectors, or there is no such mode.
     """
     n = integer("convolution_matrix", "n", n)
     (a,) = promote("convolution_matrix", a)
     shape = get_aval(a).shape
     if n <= 0:
         raise ValueError(f"convolution_matrix: n must be positive, got {n}")
-    if len(shape) != 1 or not shape[0]:
-        raise ValueError(f"convolution_matrix: a must be a vector, got shape {shape}")
+    if not shape or not shape[-1]:
+        raise ValueError(f"convolution_matrix: a must hold vectors of one element or more, got shape {shape}")
     if mode not in ("full", "valid", "same"):
         raise ValueError(f"convolution_matrix: mode must be 'full', 'valid' or 'same', got {mode!r}")
-    m = shape[0]
-    whole = toeplitz(pad(a, (0, n - 1)), zeros(n, get_aval(a).dtype))
+    m = shape[-1]
+    whole = toeplitz(pad(a, [*[(0, 0)] * (len(shape) - 1), (0, n - 1)]), zeros(n, get_aval(a).dtype))
     if mode == "same":
         # As numpy.convolve: the middle of the full result, as long as the longer of the two.
         first = (min(m, n) - 1) // 2
-        return whole[first : first + max(m, n)]
-    return whole if mode == "full" else whole[min(m, n) - 1 : max(m, n)]
+        return whole[..., first : first + max(m, n), :]
+    return whole if mode == "full" else whole[..., min(m, n) - 1 : max(m, n), :]
 
 
 def leslie(f: Any, s: Any) -> Any:
     """The matrix by which a population of different ages goes on.
 
     Args:
-      f: fecundities, of shape (n,).
-      s: rates of survival, of shape (n - 1,).
+      f: fecundities, of shape (..., n).
+      s: rates of survival, of shape (..., n - 1).
+
+    Returns:
+      An array of shape (..., n, n).
 
     Raises:
       ValueError: there is not one rate of survival less, or none.
     """
-    f, s = promote("leslie", f, s)
-    sizes = get_aval(f).shape, get_aval(s).shape
-    if any(len(shape) != 1 for shape in sizes) or sizes[0][0] != sizes[1][0] + 1 or not sizes[1][0]:
-        raise ValueError(
-            f"leslie: f must be a vector with one element more than s, got shapes {sizes[0]} and {sizes[1]}"
-        )
-    return concatenate([f[None, :], pad(diag(s), [(0, 0), (0, 1)])], axis=0)
+    sizes = aval_of("leslie", f, "f").shape, aval_of("leslie", s, "s").shape
+    if not all(sizes) or sizes[0][-1] != sizes[1][-1] + 1 or not sizes[1][-1]:
+        raise ValueError(f"leslie: f must have one element more than s, got shapes {sizes[0]} and {sizes[1]}")
+    f, s = _vectors("leslie", f, s)
+    rows = where(np.eye(sizes[1][-1], sizes[0][-1], dtype=bool), s[..., :, None], 0)
+    return concatenate([f[..., None, :], rows.astype(get_aval(f).dtype)], axis=-2)
 
 
 def fiedler(a: Any) -> Any:
@@ -209,18 +216,24 @@ def fiedler_companion(a: Any) -> Any:
     """Fiedler's companion matrix of a polynomial, which has five diagonals.
 
     Args:
-      a: the coefficients, the highest first, a vector that begins with another number than zero.
+      a: the coefficients, the highest first, of shape (..., n + 1); the first ones are not zero.
+
+    Returns:
+      An array of shape (..., n, n).
+
+    Raises:
+      ValueError: there are no coefficients.
     """
     (a,) = inexact("fiedler_companion", a)
     shape = get_aval(a).shape
-    if len(shape) != 1:
-        raise ValueError(f"fiedler_companion: a must be a vector, got shape {shape}")
-    n = shape[0] - 1
+    if not shape or not shape[-1]:
+        raise ValueError(f"fiedler_companion: a must hold one coefficient or more, got shape {shape}")
+    n = shape[-1] - 1
     if n < 1:
-        return zeros((0, 0), get_aval(a).dtype)
-    a = a / a[0]
+        return zeros((*shape[:-1], 0, 0), get_aval(a).dtype)
+    a = a / a[..., :1]
     if n == 1:
-        return -a[1:, None]
+        return -a[..., 1:, None]
     # Each row of even number holds two coefficients around the diagonal and a one; the others hold a one alone.
     which, ones = np.zeros((n, n), np.int32), np.zeros((n, n))
     which[0, 0] = 1
@@ -234,7 +247,7 @@ def fiedler_companion(a: Any) -> Any:
             ones[i, i + 2] = 1
     for i in range(3, n, 2):
         ones[i, i - 2] = 1
-    return where(which > 0, -a[which], ones.astype(get_aval(a).dtype))
+    return where(which > 0, -a[..., which], ones.astype(get_aval(a).dtype))
 
 
 def hadamard(n: int, dtype: Any = int) -> Any:
