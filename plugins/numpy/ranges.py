@@ -117,8 +117,10 @@ def _interpolated(function: str, start: Any, stop: Any, num: Any, endpoint: bool
 def _ending(out: Any, stop: Any, axis: int) -> Any:
     """Points of which the last is `stop` itself, which compilers miss by a rounding."""
     aval = get_aval(out)
-    places = iota_p.bind(dtype=np.dtype(np.int32), shape=aval.shape, dimension=axis)
-    last = comparison.eq_p.bind(places, np.int32(aval.shape[axis] - 1))
+    count = aval.shape[axis]
+    whole = np.dtype(np.int32 if count <= np.iinfo(np.int32).max else np.int64)
+    places = iota_p.bind(dtype=whole, shape=aval.shape, dimension=axis)
+    last = comparison.eq_p.bind(places, whole.type(count - 1))
     return choose(last, broadcast_to_shape(stop, aval.shape), out)
 
 
