@@ -258,3 +258,9 @@ def test_a_sum_of_exponentials_is_nan_with_its_derivatives_where_an_operand_is()
         value, slope = px.jvp(function, (1.0, np.inf), (1.0, 0.0))
         assert (float(value), float(slope)) == (np.inf, 0.0)
         assert float(function(-np.inf, -np.inf)) == -np.inf
+
+
+def test_delete_takes_a_mask_of_the_library_as_of_numpy() -> None:
+    mask = np.array([True, False, True, False])
+    for given in (mask, pnp.asarray(mask)):
+        assert pnp.delete(pnp.arange(4), given).tolist() == [1, 3]

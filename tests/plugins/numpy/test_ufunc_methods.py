@@ -87,3 +87,11 @@ def test_what_ufuncs_cannot_do_is_said() -> None:
     refuses(NotImplementedError, "add.reduce: out must be None", pnp.add.reduce, X, out=X)
     refuses(ValueError, "subtract.reduceat: indices must be in [0, 2), got 2", pnp.subtract.reduceat, X, [2])
     refuses(ValueError, "negative.outer: the function must have two arguments", pnp.negative.outer, X, X)
+
+
+@pytest.mark.parametrize(
+    "of", [lambda x: pnp.cumsum(x), lambda x: pnp.logaddexp.reduce(x), lambda x: pnp.subtract.accumulate(x)]
+)
+def test_scans_and_reductions_of_weak_numbers_are_strong(of) -> None:
+    assert pnp.full(3, 1.0).weak_type
+    assert not of(pnp.full(3, 1.0)).weak_type

@@ -192,3 +192,8 @@ def test_ldexp_agrees_with_jax() -> None:
     for dtype in ("int8", "int32", "bfloat16", "float16", "float32"):
         compare(named(["ldexp"]), sample(dtype), sample("int32", seed=1))
     compare(named(["ldexp"]), np.float32(1.5), np.arange(-120, 120, 7))
+
+
+def test_logaddexp_of_complex_numbers_stays_on_the_principal_branch() -> None:
+    calls = {"natural": lambda m, z: m.logaddexp(z, 0.0), "binary": lambda m, z: m.logaddexp2(z, 1.0)}
+    compare(calls, np.array([3 - 5j, -1 + 2j, 1 + 9j, 2 - 30j], np.complex64), rtol=1e-5)
