@@ -34,6 +34,10 @@ class RaggedDotDimensionNumbers:
     lhs_ragged_dimensions: Sequence[int]
     rhs_group_dimensions: Sequence[int]
 
+    def __post_init__(self) -> None:
+        for name in ("lhs_ragged_dimensions", "rhs_group_dimensions"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
 
 _MATRICES = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 

@@ -39,7 +39,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
         are read.
 
     Returns:
-      An array of the shape of `x`; NaN where a matrix is not positive definite.
+      An array of the shape of `x`; the triangle is NaN where a matrix is not positive definite.
 
     Raises:
       TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
@@ -104,7 +104,8 @@ def _cpu_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
     batch = aval.shape[:-2]
     codes = ShapedArray(batch, np.dtype(np.int32))
     out, info = lapack_call("potrf", batch, [(x, aval)], [aval, codes], {"uplo": letter("L")}, {0: 0})
-    return unless_failed(info, batch, [(ir_tril(out, aval), aval)])
+    (out,) = unless_failed(info, batch, [(out, aval)])
+    return [ir_tril(out, aval)]
 
 
 def _samples() -> list[core.Sample]:

@@ -89,7 +89,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     Array([1, 1, 2, 2], dtype=int32)
     """
     aval_of("repeat", a, "a")
-    a = ravel(a) if axis is None else a
+    a = ravel(a) if axis is None or not get_aval(a).shape else a
     shape = get_aval(a).shape
     axis = canonical_axis(0 if axis is None else axis, len(shape), "repeat")
     size = shape[axis]

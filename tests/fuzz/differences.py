@@ -147,6 +147,12 @@ OTHER_TYPES: tuple[Meant, ...] = (
     ),
     Meant(r"lax\.conv.*_shape_tuple", "type", "Sizes are ints of Python.", message=r"jax: int(64|32) np\.int"),
     Meant(r"lax\.shape_as_value", "type", "The result is an array of the library, as of all functions."),
+    Meant(
+        r"scipy\.linalg\.(pascal|invpascal|helmert|hilbert|invhilbert)|numpy\.tri",
+        "dtype",
+        "Where no dtype is given it is the default float dtype, in 64 bits too.",
+        message="primax: float64, of jax: float32",
+    ),
     Meant(r"lax\.empty", "dtype", "Arrays of 64 bits are not made where they are not enabled."),
     Meant(
         r"numpy\.(flatnonzero|nonzero|argwhere)",
@@ -162,10 +168,10 @@ OTHER_TYPES: tuple[Meant, ...] = (
     ),
     Meant(r"lax\.linalg\.qdwh", "weak type", "The number of iterations is an int32."),
     Meant(
-        r"scipy\.stats\.\w+\.(isf|ppf)",
+        r"scipy\.stats\.norm\.(isf|ppf)",
         "dtype",
-        "NumPy arrays without axes keep their dtype here as everywhere.",
-        text=r"array\([-.\w]+, '",
+        "The dtype is that of the arguments, not the default one.",
+        message="primax: float32, of jax: float64",
     ),
     Meant(
         r"numpy\.\w+\.at",
@@ -188,7 +194,15 @@ OTHER_TYPES: tuple[Meant, ...] = (
     ),
 )
 
-MEANT = JAX_LACKS + CHECKED + OTHER_TYPES
+WEAK: tuple[Meant, ...] = (
+    Meant(
+        r"scipy\.(stats|special)\..*",
+        "weak type",
+        "The type of the result is weak if that of the promoted arguments is, whatever constants a formula holds.",
+    ),
+)
+
+MEANT = WEAK + JAX_LACKS + CHECKED + OTHER_TYPES
 
 
 def is_meant(path: str, text: str, difference: Difference) -> bool:

@@ -6,7 +6,7 @@ import random
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from inspect import Parameter
 from types import SimpleNamespace
@@ -36,6 +36,7 @@ from fuzz.parameters import strategy
 from fuzz.templates import drawing, template
 from fuzz.values import kind_of
 
+SCIENTIFIC = SimpleNamespace(numpy=np, scipy=scipy)
 ENOUGH = 5  # calls of each function that must succeed in both
 
 
@@ -300,14 +301,14 @@ def compare(
 
 
 def numpy_has(found: Difference, text: str, mine: Any, other: Any) -> bool:
-    """Whether NumPy or SciPy has the shape, or the kind of dtype, of primax and not of jax."""
-
-    def aspect(value: Any) -> Any:
-        return np.shape(value) if found.sort == "shape" else np.dtype(value.dtype).kind
-
+    """Whether NumPy or SciPy has the shape, the dtype, or the kind of dtype of primax and not of jax."""
+    aspects: list[Callable[[Any], Any]] = [np.shape]
+    if found.sort == "dtype":
+        aspects = [lambda x: x.dtype.kind, lambda x: x.dtype]
     try:
-        reference = aspect(np.asarray(at_leaf(numpy_says(text), found.at)))
-        return bool(aspect(at_leaf(mine, found.at)) == reference != aspect(at_leaf(other, found.at)))
+        reference = np.asarray(at_leaf(evaluate(text, SCIENTIFIC, np.array), found.at))
+        leaf, other_leaf = at_leaf(mine, found.at), at_leaf(other, found.at)
+        return any(aspect(leaf) == aspect(reference) != aspect(other_leaf) for aspect in aspects)
     except Exception:
         return False
 
@@ -344,7 +345,7 @@ def same_values(mine: Any, reference: Any) -> bool:
 
 def numpy_says(text: str) -> Any:
     """NumPy's or SciPy's value of a call, in 64 bits."""
-    return evaluate(text, SimpleNamespace(numpy=np, scipy=scipy), widened)
+    return evaluate(text, SCIENTIFIC, widened)
 
 
 def wide_jax_says(text: str) -> Any:

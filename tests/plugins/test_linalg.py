@@ -444,3 +444,9 @@ def test_lapack_is_loaded_when_it_is_first_needed_by_an_exported_program_too(tmp
     (tmp_path / "exported").write_bytes(exported.serialize())
     done = subprocess.run([sys.executable, "-c", LAZILY, tmp_path / "exported"], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_cholesky_of_a_matrix_that_is_not_positive_definite_is_nan_in_its_triangle_only() -> None:
+    out = np.asarray(px.lax.linalg.cholesky(px.numpy.array([[1.0, 2.0], [2.0, 1.0]])))
+    assert np.isnan(out[np.tril_indices(2)]).all()
+    assert out[0, 1] == 0

@@ -76,3 +76,8 @@ def test_groups_of_a_batch_dimension_make_no_difference() -> None:
 def test_bad_groups_are_named(arguments: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         lax.ragged_dot(*arguments)
+
+
+def test_dimension_numbers_of_lists_are_hashable() -> None:
+    numbers = px.lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
+    assert hash(numbers) == hash(px.lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,)))

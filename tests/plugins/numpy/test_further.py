@@ -264,3 +264,7 @@ def test_delete_takes_a_mask_of_the_library_as_of_numpy() -> None:
     mask = np.array([True, False, True, False])
     for given in (mask, pnp.asarray(mask)):
         assert pnp.delete(pnp.arange(4), given).tolist() == [1, 3]
+
+
+def test_repeat_takes_an_axis_of_a_number() -> None:
+    compare({"last": lambda m, x: m.repeat(x, 2, axis=-1), "first": lambda m, x: m.repeat(x, 0, axis=0)}, np.float32(3))
