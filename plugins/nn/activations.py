@@ -9,7 +9,7 @@ import math
 from functools import partial
 from typing import Any
 
-from primax.extend.core import get_aval
+from primax.extend.core import dtypes, get_aval
 from primax.plugins import exponential, special
 from primax.plugins.arithmetic import max_p, min_p, square_p
 from primax.plugins.calls import jit
@@ -18,10 +18,10 @@ from primax.plugins.elementwise import like
 from primax.plugins.nn.arguments import inexact, number, weakly_inexact
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.formulas import logaddexp
-from primax.plugins.numpy.promotion import strong
+from primax.plugins.numpy.promotion import promote, strong
 from primax.plugins.numpy.rounding import clip
 from primax.plugins.numpy.selection import choose, where
-from primax.plugins.numpy.ufuncs import tanh
+from primax.plugins.numpy.ufuncs import tanh, to_inexact
 from primax.plugins.structural import stop_gradient
 from primax.plugins.structural.arguments import canonical_axis
 from primax.plugins.structural.slicing import slice_in_dim
@@ -223,8 +223,11 @@ def hard_tanh(x: Any) -> Any:
       x: an array or a number, real.
     """
     x = number("hard_tanh", x)
-    high, low = like(x, 1), like(x, -1)
-    return choose(x > high, high, choose(x < low, low, x))
+    high = like(x, 1)
+    if not dtypes.is_unsigned_integer(get_aval(x).dtype):
+        low = like(x, -1)
+        x = choose(x < low, low, x)
+    return choose(x > high, high, x)
 
 
 @jit
@@ -313,7 +316,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
       x: an array or a number; integers are converted to a floating dtype.
       b: a number or an array that broadcasts with x: how smooth the function is at zero.
     """
-    x = inexact("squareplus", x)
+    x, b = promote("squareplus", asarray(x), b, to=to_inexact)
     return (x + exponential.sqrt(square_p.bind(x) + b)) / 2
 
 

@@ -33,6 +33,8 @@ from primax.plugins.structural import reshape_p
 __all__ = ["At", "Reference"]
 
 _CLIP, _PROMISE = GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS
+_OF_BOOLEANS = {scatter_add_p: scatter_max_p, scatter_mul_p: scatter_min_p}
+
 _ELEMENTWISE = {
     scatter_add_p: add_p,
     scatter_sub_p: sub_p,
@@ -220,6 +222,8 @@ def _in_shape(x: Any, shape: tuple[int, ...]) -> Any:
 def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[Options]) -> Any:
     x, index, mode, unique, in_order, wrap = _target(reference, **options)
     aval = get_aval(x)
+    if dtypes.is_bool(aval.dtype):
+        primitive = _OF_BOOLEANS.get(primitive, primitive)
     shape = indexed_shape(index)
     values = converted(values, aval)
     own = get_aval(values).shape

@@ -151,6 +151,7 @@ def _histogram(a: Any, edges: Any, range: Any, weights: Any, bins: int | None, d
         weights = broadcast_to_shape(dtypes.to_inexact_dtype(get_aval(a).dtype).type(1), shape)
     else:
         _, weights = promote("histogram", a, weights, to=dtypes.to_inexact_dtype)
+    a = cast(a, dtypes.to_inexact_dtype(get_aval(a).dtype))
     a, edges = promote("histogram", a, edges)
     counts = _counted(_bins_of(ravel(a), edges), ravel(weights), edges.shape[0] + 1)
     counts = slice_p.bind(counts, start_indices=(1,), limit_indices=(edges.shape[0],), strides=None)

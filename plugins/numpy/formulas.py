@@ -14,6 +14,7 @@ from primax.plugins import arithmetic, bitwise, comparison, exponential, roundin
 from primax.plugins.calls import jit
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.elementwise import like
+from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.predicates import isnan, signbit
 from primax.plugins.numpy.promotion import aval_of, broadcast, convert, operands, promote, strong
 from primax.plugins.numpy.selection import choose, select
@@ -214,7 +215,7 @@ def bitwise_count(x: Any, /) -> Any:
     """
     aval = aval_of("bitwise_count", x)
     if dtypes.is_bool(aval.dtype):
-        return convert(x, aval, np.dtype(np.uint8))
+        return asarray(convert(x, aval, np.dtype(np.uint8)))
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"bitwise_count: x must be boolean or integer, got {aval.str_short()}")
     out = bitwise.population_count_p.bind(absolute(x))

@@ -348,7 +348,7 @@ def _sized_intersection(ar1: Any, ar2: Any, fill_value: Any, size: int) -> list[
 def setdiff1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Any:
-    """The distinct elements of an array that are not in another, in order.
+    """The distinct elements of an array that are not in another, in order and of its dtype.
 
     Args:
       ar1, ar2: arrays.
@@ -361,9 +361,11 @@ def setdiff1d(
     Array([1, 3], dtype=int32)
     """
     if size is None:
-        return asarray(_by_numpy("setdiff1d", ar1, ar2, assume_unique=assume_unique))
-    aval_of("setdiff1d", ar1, "ar1"), aval_of("setdiff1d", ar2, "ar2")
-    return _sized_difference(ar1, ar2, fill_value, bool(assume_unique), integer("setdiff1d", "size", size))
+        out = asarray(_by_numpy("setdiff1d", ar1, ar2, assume_unique=assume_unique))
+    else:
+        aval_of("setdiff1d", ar1, "ar1"), aval_of("setdiff1d", ar2, "ar2")
+        out = _sized_difference(ar1, ar2, fill_value, bool(assume_unique), integer("setdiff1d", "size", size))
+    return cast(out, get_aval(ar1).dtype)
 
 
 @partial(jit, static_argnums=(3, 4))

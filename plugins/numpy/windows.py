@@ -17,10 +17,14 @@ from primax.plugins.numpy.ufuncs import divide, multiply, sqrt
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
+def _count(function: str, M: Any) -> int:
+    return int(M) if isinstance(M, float | np.floating) else integer(function, "M", M)
+
+
 def _window(function: Callable[[int], Any], sentence: str) -> Callable[[int], Any]:
     def window(M: int) -> Any:
         return backend.put_value(
-            np.asarray(function(integer(function.__name__, "M", M))).astype(dtypes.default_float_dtype())
+            np.asarray(function(_count(function.__name__, M))).astype(dtypes.default_float_dtype())
         )
 
     window.__name__ = window.__qualname__ = function.__name__
@@ -41,7 +45,7 @@ def kaiser(M: int, beta: Any) -> Any:
       M: the number of points.
       beta: its shape, a number; the larger, the narrower.
     """
-    count = integer("kaiser", "M", M)
+    count = _count("kaiser", M)
     dtype = dtypes.default_float_dtype()
     if count <= 1:
         return counted(count, 1, 1, dtype)

@@ -20,6 +20,7 @@ from primax.plugins.structural.arguments import (
     inserted,
     integers,
     is_value,
+    listed,
 )
 
 __all__ = [
@@ -139,7 +140,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     >>> px.lax.broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
-    read = [canonical_shape(shape, "broadcast_shapes", "shapes") for shape in shapes]
+    read = [canonical_shape(listed(shape), "broadcast_shapes", "shapes") for shape in shapes]
     rank = max(map(len, read), default=0)
     result = [1] * rank
     for shape in read:

@@ -87,3 +87,10 @@ def test_what_is_no_number_is_refused_by_name() -> None:
         px.nn.relu("one")
     with pytest.raises(TypeError, match=r"softmax: its argument must be an array or a number, got str"):
         px.nn.softmax("one")
+
+
+def test_squareplus_promotes_both_arguments_and_hard_tanh_takes_unsigned_integers() -> None:
+    assert px.nn.squareplus(np.int8([0, 1]), np.float16(4)).dtype == np.float16
+    assert px.nn.squareplus(np.float16([0, 1]), 4).dtype == np.float16
+    assert px.nn.hard_tanh(np.uint8([0, 1, 7])).tolist() == [0, 1, 1]
+    assert px.nn.hard_tanh(np.int8([-7, -1, 7])).tolist() == [-1, -1, 1]

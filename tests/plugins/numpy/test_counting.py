@@ -137,3 +137,14 @@ def test_counts_of_narrow_and_unsigned_integers_agree_with_jax(dtype: str) -> No
     compare({"bincount": lambda m, x: m.bincount(x)}, np.array([1, 1, 0, 1]).astype(dtype))
     compare({"minlength": lambda m, x: m.bincount(x, minlength=5)}, np.array([1, 0]).astype(dtype))
     compare({"empty": lambda m, x: m.bincount(x)}, np.array([]).astype(dtype))
+
+
+def test_histograms_of_integers_need_no_promotion() -> None:
+    for dtype in ("bool", "int8", "uint8", "int32", "float16"):
+        x = np.array([1, 0, 3]).astype(dtype)
+        wanted = pnp.histogram(x, bins=3)
+        with px.numpy_dtype_promotion("strict"):
+            found = pnp.histogram(x, bins=3)
+        for one, other in zip(found, wanted, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)

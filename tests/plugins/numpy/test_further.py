@@ -268,3 +268,21 @@ def test_delete_takes_a_mask_of_the_library_as_of_numpy() -> None:
 
 def test_repeat_takes_an_axis_of_a_number() -> None:
     compare({"last": lambda m, x: m.repeat(x, 2, axis=-1), "first": lambda m, x: m.repeat(x, 0, axis=0)}, np.float32(3))
+
+
+def test_bits_of_python_scalars_are_counted_in_arrays() -> None:
+    for x in (True, 3, -3, np.uint8(7)):
+        compare({"bitwise_count": lambda m, x=x: m.bitwise_count(x)})
+
+
+def test_windows_take_numbers_of_points_that_are_floats() -> None:
+    for name in ("bartlett", "blackman", "hamming", "hanning"):
+        assert getattr(pnp, name)(4.5).tolist() == getattr(pnp, name)(4).tolist()
+        with pytest.raises(TypeError, match=f"{name}: M must be an integer"):
+            getattr(pnp, name)("a")
+    assert pnp.kaiser(np.float32(4), 2.0).tolist() == pnp.kaiser(4, 2.0).tolist()
+
+
+def test_shapes_may_be_single_numbers() -> None:
+    assert pnp.broadcast_shapes(2) == (2,)
+    assert pnp.broadcast_shapes(2, (3, 1)) == (3, 2)

@@ -104,3 +104,13 @@ def test_traced_values_need_a_size() -> None:
         pnp.unique(X, axis=1)
     with pytest.raises(TypeError, match="unique: ar must be an array or a number, got list"):
         pnp.unique([1, 2])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("uint8", "int8"), ("int8", "float32"), ("bool", "int8"), ("float16", "int32")]
+)
+def test_a_difference_has_the_dtype_of_the_first_set(one: str, other: str) -> None:
+    x, y = np.array([1, 0, 1]).astype(one), np.array([0]).astype(other)
+    for options in ({}, {"size": 2}, {"assume_unique": True, "size": 3}):
+        assert pnp.setdiff1d(x, y, **options).dtype == np.dtype(one)
+    assert pnp.setdiff1d(x, y).tolist() == [1]

@@ -283,3 +283,14 @@ def test_positions_of_64_bits_may_be_out_of_range() -> None:
 def test_all_of_an_array_set_is_an_array() -> None:
     assert isinstance(pnp.zeros(3).at[:].set(np.ones(3, np.float32)), px.Array)
     assert isinstance(pnp.full(3, np.ones(3, np.float32)), px.Array)
+
+
+def test_sums_and_products_into_booleans_are_those_of_numpy() -> None:
+    i, y = np.array([0, 0, 1]), np.array([True, False, False])
+    for x in (np.array([True, False]), np.array([False, False]), np.array([True, True])):
+        for name in ("add", "multiply"):
+            wanted = x.copy()
+            getattr(np, name).at(wanted, i, y)
+            assert getattr(pnp.asarray(x).at[i], name)(y).tolist() == wanted.tolist()
+            whole = getattr(np, name)(x, y[:2]).tolist()
+            assert getattr(pnp.asarray(x).at[:], name)(y[:2]).tolist() == whole
