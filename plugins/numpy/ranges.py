@@ -9,15 +9,14 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.core import Array, Tracer, dtypes, get_aval
-from primax.plugins import arithmetic, comparison, rounding
+from primax.plugins import arithmetic, rounding
 from primax.plugins.calls import jit
 from primax.plugins.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
 from primax.plugins.numpy.division import power
 from primax.plugins.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, convert, promote, strong
-from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import reshaped
 from primax.plugins.numpy.ufuncs import add, divide, multiply, subtract
-from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, iota_p
+from primax.plugins.structural import broadcast_in_dim_p, concatenate, concatenate_p, iota_p, slice_in_dim
 from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["arange", "fromfunction", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
@@ -116,12 +115,9 @@ def _interpolated(function: str, start: Any, stop: Any, num: Any, endpoint: bool
 
 def _ending(out: Any, stop: Any, axis: int) -> Any:
     """Points of which the last is `stop` itself, which compilers miss by a rounding."""
-    aval = get_aval(out)
-    count = aval.shape[axis]
-    whole = np.dtype(np.int32 if count <= np.iinfo(np.int32).max else np.int64)
-    places = iota_p.bind(dtype=whole, shape=aval.shape, dimension=axis)
-    last = comparison.eq_p.bind(places, whole.type(count - 1))
-    return choose(last, broadcast_to_shape(stop, aval.shape), out)
+    shape = list(get_aval(out).shape)
+    others, shape[axis] = slice_in_dim(out, 0, -1, axis=axis), 1
+    return concatenate([others, broadcast_to_shape(stop, shape)], axis)
 
 
 def _count(function: str, num: Any) -> int:
