@@ -26,6 +26,7 @@ __all__ = [
     "ExtendedDType",
     "TypePromotionError",
     "array_dtype",
+    "array_dtypes",
     "bfloat16",
     "canonicalize_dtype",
     "check_user_dtype",
@@ -187,6 +188,7 @@ _FLOATS = (*_NARROW_FLOATS, *_dtypes(bfloat16, np.float16, np.float32, np.float6
 _COMPLEX = _dtypes(np.complex64, np.complex128)
 _NUMBERS = (*_SIGNED, *_UNSIGNED, *_FLOATS, *_COMPLEX)
 _VALID = frozenset({float0, _BOOL, *_NUMBERS})
+array_dtypes = _VALID
 
 # ml_dtypes' scalar types do not inherit from numpy's abstract ones, so their place in that hierarchy is here.
 _ABSTRACT_BASES: dict[type, frozenset[type]] = {

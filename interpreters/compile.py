@@ -266,7 +266,7 @@ def compile_module(lowered: Lowered, device: Any, name: str) -> Any:
         try:
             client = backend.client(device.platform)
             xla = client.deserialize_executable(stored, DeviceList((device,)), options)
-        except XlaError as error:
+        except (XlaError, TypeError, ValueError, RuntimeError) as error:
             disk_cache.discard(folder, key, f"XLA cannot load it: {error}")
         else:
             _report("loaded %s for %s from the compilation cache", name, device)

@@ -17,7 +17,7 @@ from primax.interpreters.lowering import Lowered
 
 __all__ = ["discard", "key_of", "read", "write"]
 
-_MAGIC = b"primax executable 1\n"
+_MAGIC = b"primax executable 2\n"
 _DIGEST = hashlib.sha256
 
 
@@ -62,6 +62,11 @@ def _path(folder: str, key: str) -> Path:
     return Path(folder, f"{key}.xla")
 
 
+def _checksum(key: str, body: bytes) -> bytes:
+    """That of a file of this name: the executable of another program would be run on arguments that are not its own."""
+    return _DIGEST(key.encode() + body).digest()
+
+
 def read(folder: str, key: str) -> bytes | None:
     """The executable of that key, if there is one that is whole."""
     path = _path(folder, key)
@@ -74,7 +79,7 @@ def read(folder: str, key: str) -> bytes | None:
         return None
     start = len(_MAGIC)
     checksum, body = data[start : start + 32], data[start + 32 :]
-    if not data.startswith(_MAGIC) or _DIGEST(body).digest() != checksum:
+    if not data.startswith(_MAGIC) or _checksum(key, body) != checksum:
         discard(folder, key, "it is damaged")
         return None
     return body
@@ -93,7 +98,7 @@ def write(folder: str, key: str, body: bytes) -> None:
         handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
         with os.fdopen(handle, "wb") as file:
             file.write(_MAGIC)
-            file.write(_DIGEST(body).digest())
+            file.write(_checksum(key, body))
             file.write(body)
         os.replace(temporary, _path(folder, key))
         temporary = None

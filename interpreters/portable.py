@@ -42,13 +42,27 @@ def to_artifact(lowered: Lowered) -> bytes:
 def artifact_text(data: bytes) -> str:
     """An artifact in StableHLO's notation."""
     with shared_context() as shared:
-        return str(_jaxlib.mlir.deserialize_portable_artifact(data, shared.context))
+        return str(_read(data, shared.context, "artifact_text"))
+
+
+def _read(data: bytes, context: Any, name: str) -> Any:
+    """The module of an artifact.
+
+    Raises:
+      ValueError: it is damaged.
+    """
+    if not isinstance(data, bytes):
+        raise TypeError(f"{name}: an artifact must be bytes, got {type(data).__name__}")
+    try:
+        return _jaxlib.mlir.deserialize_portable_artifact(data, context)
+    except (ValueError, RuntimeError, TypeError, _jaxlib.ir.MLIRError) as error:
+        raise ValueError(f"{name}: its program cannot be read; the file is damaged ({error})") from None
 
 
 _NOT_IN_NAMES = re.compile(r"\W")
 
 
-def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args: Any) -> list[Any]:
+def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args: Any, results: list[Any]) -> list[Any]:
     """Call the `main` of an artifact, which becomes part of the module.
 
     Args:
@@ -57,20 +71,26 @@ def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args:
       data: the artifact.
       name: what its functions are called there.
       args: IR values.
+      results: the IR types of what it returns.
+
+    Raises:
+      ValueError: the artifact is damaged, or of other types.
     """
     main = module.functions.get(key)
     if main is None:
-        main = module.functions[key] = _take_in(module, data, _NOT_IN_NAMES.sub("_", name))
+        main = module.functions[key] = _take_in(module, data, _NOT_IN_NAMES.sub("_", name), args, results)
     return list(_jaxlib.func.CallOp(main, list(args)).results)
 
 
-def _take_in(module: ModuleContext, data: bytes, prefix: str) -> Any:
+def _take_in(module: ModuleContext, data: bytes, prefix: str, args: Any, results: list[Any]) -> Any:
     """Move the functions of an artifact into the module under names of their own; returns its `main`."""
     ir = _jaxlib.ir
     if b"lapack_" in data:
         load_lapack()
-    other = _jaxlib.mlir.deserialize_portable_artifact(data, module.context)
+    other = _read(data, module.context, prefix)
     operations = list(other.body.operations)
+    if not all("sym_name" in op.attributes for op in operations):
+        raise ValueError(f"{prefix}: its program must consist of functions; the file is damaged")
     taken = {ir.StringAttr(op.attributes["sym_name"]).value for op in module.module.body.operations}
     main = None
     for op in operations:
@@ -84,6 +104,9 @@ def _take_in(module: ModuleContext, data: bytes, prefix: str) -> Any:
         ir.SymbolTable.set_visibility(op.operation, "private")
         if old == "main":
             main = op
+    types = [arg.type for arg in args]
+    if main is None or list(main.type.inputs) != types or list(main.type.results) != results:
+        raise ValueError(f"{prefix}: its program must be of the types that its header tells; the file is damaged")
     for op in operations:
         op.operation.detach_from_parent()
         module.module.body.append(op)

@@ -151,7 +151,8 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
             f"{artifact.name} was exported for {sorted(artifact.modules)}, and the program is built for {platform!r}; "
             "export it with export(f, platforms=[...])"
         )
-    return mlir.call_artifact(ctx.module_context, artifact, data, artifact.name, args)
+    results = [mlir.aval_to_ir_type(aval) for aval in ctx.avals_out]
+    return mlir.call_artifact(ctx.module_context, artifact, data, artifact.name, args, results)
 
 
 def _tangent_avals(avals: Sequence[Any]) -> list[Any]:

@@ -114,8 +114,8 @@ def deserialize(data: bytes) -> Exported:
     """Read an exported function.
 
     Args:
-      data: what `Exported.serialize` returned, perhaps in another process. Programs can read and write memory as
-        they like: load what you trust.
+      data: what `Exported.serialize` returned, perhaps in another process. Nothing of it is executed here, but it is
+        a program, which can read and write memory as it likes when it is called: load only what you trust.
 
     Raises:
       TypeError: `data` is not bytes.
@@ -127,7 +127,20 @@ def deserialize(data: bytes) -> Exported:
     6.0
     """
     header, artifact = from_bytes(data)
-    return Exported(artifact, structure_from_json(header["in_tree"]), structure_from_json(header["out_tree"]))
+    structures = []
+    for name, avals in (("in_tree", artifact.in_avals), ("out_tree", artifact.out_avals)):
+        structure = structure_from_json(header.get(name))
+        if structure.num_leaves != len(avals):
+            raise ValueError(
+                f"deserialize: {name} in the header of data must have as many leaves as there are types, "
+                f"got {structure.num_leaves} and {len(avals)}"
+            )
+        structures.append(structure)
+    in_tree, out_tree = structures
+    root = in_tree.node_data()
+    if root is None or root[0] is not tuple or [child.node_data()[0] for child in in_tree.children()] != [tuple, dict]:
+        raise ValueError(f"deserialize: in_tree in the header of data must be of (args, kwargs), got {in_tree}")
+    return Exported(artifact, in_tree, out_tree)
 
 
 def export(fun: Any, *, platforms: Sequence[str] | None = None) -> Callable[..., Exported]:

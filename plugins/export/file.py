@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from typing import Any
-
-import ml_dtypes
-import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.random import KeyDType, find_prng_impl
@@ -19,6 +15,8 @@ __all__ = ["from_bytes", "to_bytes"]
 _MAGIC = b"\x93primax exported function\n"
 FORMAT = 1
 _CHECKSUM = 32
+_LONGEST = 2**59
+_DTYPES = {dtype.name: dtype for dtype in core.dtypes.array_dtypes}
 
 
 def to_bytes(header: dict[str, Any], artifact: Artifact, vjp_order: int) -> bytes:
@@ -62,10 +60,17 @@ def _dtype_to_json(dtype: Any) -> Any:
 
 
 def _aval_from_json(described: Any) -> core.ShapedArray:
+    if not isinstance(described, list) or len(described) != 3:
+        raise _malformed(f"must have types of shape, dtype and weakness, but has {described!r}")
     shape, dtype, weak_type = described
-    if isinstance(dtype, list):
+    sizes = isinstance(shape, list) and all(type(size) is int and 0 <= size < _LONGEST for size in shape)
+    if not sizes or type(weak_type) is not bool:
+        raise _malformed(f"must have types of shape, dtype and weakness, but has {described!r}")
+    if isinstance(dtype, list) and len(dtype) == 1 and isinstance(dtype[0], str):
         return core.ShapedArray(shape, find_prng_impl(dtype[0], "deserialize").dtype)
-    return core.ShapedArray(shape, np.dtype(getattr(ml_dtypes, dtype, dtype)), weak_type)
+    if not isinstance(dtype, str) or dtype not in _DTYPES:
+        raise _malformed(f"must have dtypes of arrays, but has {dtype!r}")
+    return core.ShapedArray(shape, _DTYPES[dtype], weak_type)
 
 
 def from_bytes(data: Any) -> tuple[dict[str, Any], Artifact]:
@@ -90,37 +95,63 @@ def from_bytes(data: Any) -> tuple[dict[str, Any], Artifact]:
     if len(data) < start + 12 + _CHECKSUM or hashlib.sha256(body).digest() != checksum:
         raise ValueError(f"deserialize: data (of format {version}) is damaged; its checksum does not match")
     size = int.from_bytes(data[start + 4 : start + 12], "little")
-    header = json.loads(data[start + 12 : start + 12 + size])
-    written, newest = header["stablehlo"], backend.newest_version()
-    if _numbers(written) > _numbers(newest):
+    try:
+        header = json.loads(body[start + 12 : start + 12 + size])
+    except (ValueError, RecursionError) as error:
+        raise _malformed(f"is not JSON ({error})") from None
+    written, newest = _numbers(_entry(header, "stablehlo", str)), backend.newest_version()
+    if written > _numbers(newest):
         raise ValueError(
-            f"deserialize: data is in StableHLO {written}, and this jaxlib reads versions up to {newest}; update jaxlib"
+            f"deserialize: data is in StableHLO {header['stablehlo']}, and this jaxlib reads versions up to {newest}; "
+            "update jaxlib"
         )
-    blobs = _cut(body[start + 12 + size :])
-    next(blobs)
-    return header, _artifact(header["program"], blobs)
+    blobs = _Blobs(body[start + 12 + size :])
+    artifact = _artifact(_entry(header, "program", dict), blobs)
+    if blobs.data:
+        raise _malformed(f"leaves {len(blobs.data)} bytes of programs over")
+    return header, artifact
+
+
+def _malformed(problem: str) -> ValueError:
+    return ValueError(f"deserialize: the header of data {problem}; Exported.serialize() does not write such")
+
+
+def _entry(described: Any, name: str, kind: type) -> Any:
+    """An entry of the header, of a type."""
+    if not isinstance(described, dict) or not isinstance(described.get(name), kind):
+        raise _malformed(f"must have an entry {name!r} of type {kind.__name__}")
+    return described[name]
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
+    parts = version.split(".")
+    if not all(part.isdecimal() and part.isascii() and len(part) < 9 for part in parts):
+        raise _malformed(f"must have a version of StableHLO, but has {version!r}")
+    return tuple(map(int, parts))
 
 
-def _cut(data: bytes) -> Any:
-    """A generator to which sizes are sent, and which answers with the next bytes."""
-    position = 0
-    size = yield b""
-    while True:
-        position += size
-        size = yield data[position - size : position]
+class _Blobs:
+    """The bytes after the header, of which each program takes its own."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def take(self, size: Any) -> bytes:
+        """The next bytes."""
+        if type(size) is not int or not 0 < size <= len(self.data):
+            raise _malformed(f"must tell the sizes of programs, but has {size!r} where {len(self.data)} bytes are left")
+        found, self.data = self.data[:size], self.data[size:]
+        return found
 
 
-def _artifact(described: dict[str, Any], blobs: Iterator[bytes]) -> Artifact:
-    modules = {platform: blobs.send(size) for platform, size in described["modules"]}  # type: ignore[attr-defined]
-    vjp = described["vjp"]
-    return Artifact(
-        described["name"],
-        [_aval_from_json(a) for a in described["in"]],
-        [_aval_from_json(a) for a in described["out"]],
-        modules,
-        vjp=None if vjp is None else _artifact(vjp, blobs),
-    )
+def _artifact(described: dict[str, Any], blobs: _Blobs) -> Artifact:
+    modules: dict[str, bytes] = {}
+    for pair in _entry(described, "modules", list):
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] in modules:
+            raise _malformed(f"must name each platform once, but has {pair!r}")
+        modules[pair[0]] = blobs.take(pair[1])
+    if not modules:
+        raise _malformed("must name a platform")
+    types = [[_aval_from_json(one) for one in _entry(described, name, list)] for name in ("in", "out")]
+    vjp = None if described.get("vjp") is None else _artifact(_entry(described, "vjp", dict), blobs)
+    return Artifact(_entry(described, "name", str), *types, modules, vjp=vjp)

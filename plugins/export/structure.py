@@ -125,7 +125,7 @@ def structure_from_json(described: Any) -> Any:
     """
     if described is None or described == "*":
         return tree.tree_structure(None if described is None else 0)
-    kind, children, *rest = described
+    kind, children, rest = _node(described)
     parts = [structure_from_json(child) for child in children]
     if kind == "node":
         known = _by_name.get(rest[0])
@@ -138,3 +138,21 @@ def structure_from_json(described: Any) -> Any:
     else:
         data = {"tuple": (tuple, None), "list": (list, None)}.get(kind) or (dict, list(rest[0]))
     return tree.PyTreeDef.from_node_data_and_children(tree.registry, data, parts)
+
+
+def _node(described: Any) -> tuple[str, list[Any], list[Any]]:
+    """The kind of a node, its children and what else is said of it."""
+    kind, children, *rest = described if isinstance(described, list) and len(described) > 1 else (None, None)
+    if isinstance(kind, str) and isinstance(children, list):
+        if kind in ("tuple", "list") and not rest:
+            return kind, children, rest
+        if kind == "dict" and len(rest) == 1 and isinstance(rest[0], list):
+            keys = rest[0]
+            if len(set(map(repr, keys))) == len(keys) == len(children) and all(type(key) in _KEYS for key in keys):
+                return kind, children, rest
+        if kind == "node" and len(rest) == 2 and all(isinstance(part, str) for part in rest):
+            return kind, children, rest
+    raise ValueError(
+        f"deserialize: the header of data must have structures of trees, but has {described!r}; "
+        "Exported.serialize() does not write such"
+    )

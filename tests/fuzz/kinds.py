@@ -9,6 +9,7 @@ from fuzz.frame import Kind
 KINDS: dict[str, str] = {
     "functions": "fuzz.functions:Functions",
     "programs": "fuzz.programs.kind:Programs",
+    "files": "fuzz.files:Files",
     "hostile": "fuzz.hostile:Hostiles",
 }
 

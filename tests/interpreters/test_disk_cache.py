@@ -119,6 +119,16 @@ def test_a_file_that_xla_cannot_load_is_ignored_and_replaced(folder: Path, caplo
     assert compile_events(caplog, lambda: program()(ONES)) == ["loaded"]
 
 
+def test_an_entry_under_the_name_of_another_program_is_ignored(folder: Path, caplog: Any) -> None:
+    program()(ONES)
+    (file,) = folder.iterdir()
+    program(4.0)(ONES)
+    (other,) = set(folder.iterdir()) - {file}
+    other.write_bytes(file.read_bytes())
+    with pytest.warns(UserWarning, match=f"{other.name} is ignored, since it is damaged"):
+        assert compile_events(caplog, lambda: program(4.0)(ONES)) == ["compiled"]
+
+
 def test_a_directory_that_cannot_be_written_costs_only_a_warning(tmp_path: Path, folder: Path, caplog: Any) -> None:
     occupied = tmp_path / "file"
     occupied.write_text("not a directory")

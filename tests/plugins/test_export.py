@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import hashlib
+import json
 import math
 import os
 import subprocess
@@ -19,7 +21,7 @@ import primax as px
 import primax.numpy as pnp
 from primax.errors import MissingRuleError
 from primax.export import Exported, deserialize, export
-from primax.extend import core
+from primax.extend import backend, core
 from primax.extend.interpreters import mlir
 from primax.plugins.export import file
 
@@ -251,6 +253,56 @@ def test_data_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         newer = export(px.jit(lambda x: x + 1.0))(1.0).serialize()
     with pytest.raises(ValueError, match=r"data is in StableHLO 99\.1\.0, and this jaxlib reads versions up to \d"):
         deserialize(newer)
+
+
+def changed(data: bytes, change: Any) -> bytes:
+    """A file whose header is another, with the checksum that belongs to it."""
+    start = len(file._MAGIC) + 12
+    size = int.from_bytes(data[start - 8 : start], "little")
+    header = json.loads(data[start : start + size])
+    change(header)
+    text = json.dumps(header).encode()
+    body = data[: start - 8] + len(text).to_bytes(8, "little") + text + data[start + size : -32]
+    return body + hashlib.sha256(body).digest()
+
+
+@pytest.mark.parametrize(
+    "change,said",
+    [
+        (lambda h: h.clear(), "must have an entry 'stablehlo' of type str"),
+        (lambda h: h.update(stablehlo="1..2"), "must have a version of StableHLO, but has '1..2'"),
+        (lambda h: h.update(program=[]), "must have an entry 'program' of type dict"),
+        (lambda h: h["program"].update(modules=[["cpu", 10**9]]), "must tell the sizes of programs"),
+        (lambda h: h["program"].update(modules=[]), "must name a platform"),
+        (lambda h: h["program"]["modules"][0].reverse(), "must name each platform once"),
+        (lambda h: h["program"].update({"in": [[[-1], "float32", False]]}), "must have types of shape"),
+        (lambda h: h["program"].update({"in": [[[2**62], "float32", False]]}), "must have types of shape"),
+        (
+            lambda h: h["program"].update({"out": [[[], "object", False]]}),
+            "must have dtypes of arrays",
+        ),
+        (lambda h: h["program"].update(name=3), "must have an entry 'name' of type str"),
+        (lambda h: h["program"].update(vjp=3), "must have an entry 'vjp' of type dict"),
+        (lambda h: h.update(in_tree="*"), r"must be of \(args, kwargs\)"),
+        (lambda h: h.update(out_tree=["list", ["*", "*"]]), "as many leaves as there are types, got 2 and 1"),
+        (lambda h: h.update(out_tree=["dict", ["*"], [[]]]), "must have structures of trees"),
+        (lambda h: h.update(out_tree=["node", ["*"], "nobody's", ""]), "which this process has not registered"),
+    ],
+)
+def test_headers_that_no_exported_function_has_are_refused(change: Any, said: str) -> None:
+    data = export(px.jit(lambda x: x + 1.0))(1.0).serialize()
+    assert changed(data, lambda header: None) == data
+    with pytest.raises(ValueError, match=f"deserialize: .*{said}"):
+        deserialize(changed(data, change))
+
+
+def test_a_program_that_is_not_what_its_header_tells_is_refused_when_it_is_called() -> None:
+    data = export(px.jit(lambda x: x + 1.0))(np.float32(1)).serialize()
+    other = deserialize(changed(data, lambda h: h["program"].update({"in": [[[3], "float32", False]]})))
+    with pytest.raises(ValueError, match="its program must be of the types that its header tells"):
+        other.call(np.ones(3, np.float32))
+    with pytest.raises(ValueError, match="its program cannot be read; the file is damaged"):
+        backend.artifact_text(b"abc")
 
 
 def test_loaded_functions_are_freed() -> None:
