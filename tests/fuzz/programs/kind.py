@@ -77,7 +77,7 @@ class Programs(Kind):
         if difference is None:
             return None
         block = shrink(case.block, functools.partial(same, difference))
-        difference = judge(block)[1] or difference
+        difference = judge(block, difference.sort.startswith("jit"))[1] or difference
         return Finding(case.name, difference.message, repeated(block), difference.sort)
 
     @classmethod
@@ -87,5 +87,5 @@ class Programs(Kind):
 
 def same(difference: Difference, block: Block) -> bool:
     """Whether a program differs as another did."""
-    found = judge(block)[1]
+    found = judge(block, difference.sort.startswith("jit"))[1]
     return found is not None and found.sort == difference.sort

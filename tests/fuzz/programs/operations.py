@@ -330,6 +330,23 @@ def stopped(body: Body) -> None:
     body.add("px.lax.stop_gradient($0)", type, x)
 
 
+def barred(body: Body) -> None:
+    """Operations that compute nothing, or outside of the program."""
+    x, a = body.picked()
+    texts = ["px.lax.optimization_barrier($0)", "px.ad_checkpoint.checkpoint_name($0, 'a')"]
+    if not (body.context.reverse or body.context.forward) and body.context.mixed:
+        method = body.random.choice(["sequential", "expand_dims", "broadcast_all"])
+        struct = "px.ShapeDtypeStruct(pnp.shape($0), pnp.result_type($0))"
+        texts += [f"px.pure_callback(lambda V: np.sin(V), {struct}, $0, vmap_method='{method}')"]
+    body.add(body.random.choice(texts), a, x)
+
+
+def sorted_together(body: Body) -> None:
+    x, a = body.picked(lambda t: is_float(t) and len(t.shape) > 0 and t.size > 0)
+    y = body.fit(a)
+    body.add("px.lax.sort(($0, $1), num_keys=1)[1]", strong(a), x, y)
+
+
 def collective(body: Body) -> None:
     """An operation along a mapped axis."""
     if not body.context.axes:
@@ -366,7 +383,9 @@ SIMPLE = [
     (stack, 1.0),
     (take, 1.0),
     (change, 1.0),
+    (sorted_together, 0.5),
     (stopped, 0.5),
+    (barred, 0.8),
     (collective, 3.0),
 ]
 NOT_SMOOTH = (stopped, collective)

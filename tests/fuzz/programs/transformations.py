@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from fuzz.programs.maker import Body, Context, differentiable, is_float, strong
-from fuzz.programs.text import Array, Block, Dict, Tuple, Type, leaves, map_leaves
+from fuzz.programs.text import Array, Block, Dict, Tuple, Type, container, leaves, map_leaves
 
 SHAPES: list[tuple[int, ...]] = [(), (2,), (3,), (2, 3), (3, 2)]
 ODD_SHAPES: list[tuple[int, ...]] = [(0,), (1,), (0, 3), (3, 1), (2, 1, 3), (2, 0)]
@@ -107,13 +108,31 @@ def of_differentiable(fun: Fun) -> tuple[Fun, list[int], str]:
 
 
 def jit(body: Body, fun: Fun, spec: None) -> Fun:
-    if body.random.random() < 0.15:
+    style = body.random.random()
+    if style < 0.1:
         return fun.change(f"lambda *X: px.jit(lambda N, *X: {call(fun.text, '*X')}, static_argnums=0)('a', *X)")
-    return fun.change(f"px.jit({fun.text})")
+    if style < 0.2:
+        return fun.change(f"lambda *X: px.jit(lambda *X, N: {call(fun.text, '*X')}, static_argnames='N')(*X, N=3)")
+    return fun.change(f"px.jit({fun.text}{', inline=True' if style < 0.3 else ''})")
+
+
+def program(body: Body, fun: Fun, spec: None) -> Fun | None:
+    """The function traced to a program, which is called."""
+    if not isinstance(fun.out, Array) or not all(isinstance(param, Array) for param in fun.params):
+        return None
+    return fun.change(f"lambda *X: px.extend.core.jaxpr_as_fun(px.make_jaxpr({fun.text})(*X))(*X)[0]")
+
+
+def platform_dependent(body: Body, fun: Fun, spec: None) -> Fun:
+    return repeated(fun, "lambda *X: px.lax.platform_dependent(*X, cpu=F, default=F)")
+
+
+def sequential_vmap(body: Body, fun: Fun, spec: None) -> Fun:
+    return fun.change(f"px.custom_batching.sequential_vmap({fun.text})")
 
 
 def checkpoint(body: Body, fun: Fun, spec: None) -> Fun:
-    policies = ["everything_saveable", "nothing_saveable", "dots_saveable"]
+    policies = ["everything_saveable", "nothing_saveable", "dots_saveable", "save_only_these_names('a')"]
     option = body.random.choice(
         ["", "", ", prevent_cse=False", *(f", policy=px.checkpoint_policies.{p}" for p in policies)]
     )
@@ -132,19 +151,34 @@ def vmap(body: Body, fun: Fun, spec: tuple[int, str | None]) -> Fun:
         at = axis if axis >= 0 else len(type.shape) + 1 + axis
         return strong(type, (*type.shape[:at], size, *type.shape[at:]))
 
-    axes: list[int | None] = []
+    axes: list[Any] = []
     for param in fun.params:
+        if not isinstance(param, Array) and choose.random() < 0.5:
+            axes.append(tuple(choose.choice([0, 0, None]) for _ in param.items))
+            continue
         least = min((len(leaf.shape) for leaf in leaves(param)), default=0)
         axes.append(choose.choice([None, 0, 0, 0, least, -1, choose.randrange(-least - 1, least + 1)]))
-    if all(axis is None for axis in axes):
+    if all(axis is None or (isinstance(axis, tuple) and 0 not in axis) for axis in axes):
         axes[choose.randrange(len(axes))] = 0
-    params = [
-        param if axis is None else map_leaves(lambda leaf, axis=axis: stacked(leaf, axis), param)
-        for param, axis in zip(fun.params, axes, strict=True)
-    ]
+
+    def mapped(param: Type, axis: Any) -> Type:
+        if isinstance(axis, tuple):
+            assert not isinstance(param, Array)
+            return dataclasses.replace(param, items=tuple(map(mapped, param.items, axis)))
+        return param if axis is None else map_leaves(lambda leaf: stacked(leaf, axis), param)
+
+    def source(param: Type, axis: Any) -> str:
+        if isinstance(axis, tuple):
+            assert not isinstance(param, Array)
+            return container(param, list(map(str, axis)))
+        return str(axis)
+
+    params = [mapped(param, axis) for param, axis in zip(fun.params, axes, strict=True)]
     least = min((len(leaf.shape) for leaf in leaves(fun.out)), default=0)
     out_axis = choose.choice([0, 0, 0, -1, least])
-    options = "" if set(axes) == {0} else f", in_axes={tuple(axes)}"
+    options = (
+        "" if set(axes) == {0} else f", in_axes={container(Tuple(fun.params), list(map(source, fun.params, axes)))}"
+    )
     options += f", out_axes={out_axis}" if out_axis else ""
     options += f", axis_name='{axis_name}'" if axis_name else ""
     out = map_leaves(lambda leaf: stacked(leaf, out_axis), fun.out)
@@ -189,10 +223,14 @@ def vjp(body: Body, fun: Fun, spec: None) -> Fun | None:
     if not places or not differentiable(fun.out) or not leaves(fun.out):
         return None
     first = arguments.replace("*X", "*X[:-1]")
-    pullback = f"px.vjp({inner.text}, {first})[1]"
-    if body.random.random() < 0.3:
+    pullback, style = f"px.vjp({inner.text}, {first})[1]", body.random.random()
+    if style > 0.7:
         pullback = f"px.linear_transpose(px.linearize({inner.text}, {first})[1], {first})"
     cotangents = Tuple(tuple(fun.params[i] for i in places))
+    if style < 0.15:
+        pair = f"px.vjp(lambda *Z: (F(*Z), Z[0]), {first}, has_aux=True)"
+        text = f"lambda *X: (lambda F: (lambda R: (R[1](X[-1]), R[2]))({pair}))({inner.text})"
+        return inner.change(text, [*fun.params, fun.out], Tuple((cotangents, fun.params[places[0]])))
     return inner.change(f"lambda *X: {pullback}(X[-1])", [*fun.params, fun.out], cotangents)
 
 
@@ -337,6 +375,9 @@ KINDS: dict[str, Kind] = {
     "custom_jvp": Kind(custom_jvp, 1.0, custom=True),
     "custom_vjp": Kind(custom_vjp, 1.0, custom=True),
     "custom_vmap": Kind(custom_vmap, 0.6, custom=True),
+    "sequential_vmap": Kind(sequential_vmap, 0.4, custom=True),
+    "make_jaxpr": Kind(program, 0.5),
+    "platform_dependent": Kind(platform_dependent, 0.4),
 }
 
 
@@ -349,7 +390,7 @@ def transformed(body: Body, count: int, *, closed: bool = True, names: Sequence[
         if context.forward:
             del options["custom_vjp"]
         if context.reverse:
-            del options["custom_vmap"]
+            del options["custom_vmap"], options["sequential_vmap"]
         options = {name: kind for name, kind in options.items() if name in (context.transformations or options)}
         name = names[at] if at < len(names) else choose.choices(list(options), [k.weight for k in options.values()])[0]
         kind, spec = KINDS[name], None
