@@ -140,7 +140,8 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     ]
     outs, out_tangents = jvp_flat(flat_fun, flat, given)
     out = tree.unflatten(flat_fun.out_tree, outs)
-    tangent = tree.unflatten(flat_fun.out_tree, map(instantiate_zeros, out_tangents))
+    tangents_out = [_array(instantiate_zeros(t)) if type(t) is Zero else t for t in out_tangents]
+    tangent = tree.unflatten(flat_fun.out_tree, tangents_out)
     return (out, tangent, without_tracers(flat_fun.aux)) if has_aux else (out, tangent)
 
 

@@ -139,3 +139,11 @@ def test_any_shape_and_floating_dtype(shape, dtype):
     y, dy = px.jvp(lambda x: x * x, (x,), (x,))
     assert (y.shape, y.dtype, dy.shape, dy.dtype) == (x.shape, x.dtype) * 2
     np.testing.assert_array_equal(np.asarray(dy, np.complex64), np.full(shape, 2))
+
+
+def test_zero_tangents_are_arrays_also_inside_of_another_derivative():
+    def inner(x):
+        return px.jvp(lambda x: np.float32(2), (x,), (x,))[1]
+
+    assert isinstance(inner(1.0), px.Array)
+    assert all(isinstance(x, px.Array) for x in px.jvp(inner, (1.0,), (1.0,)))

@@ -58,12 +58,12 @@ def plain(leaf: Any, lib: Any) -> np.ndarray:
     return array.astype(np.float32) if array.dtype != np.dtype([("float0", "V")]) else np.zeros(array.shape)
 
 
-def kind_of(leaf: Any) -> tuple[Any, ...]:
-    """What is to be equal apart from the numbers. A float of jax's that has a dtype is an array here."""
+def kind_of(leaf: Any, lib: Any) -> tuple[Any, ...]:
+    """What is to be equal apart from the numbers. jax may give NumPy's arrays, or floats with a dtype, for arrays."""
     if not hasattr(leaf, "dtype"):
         return ("bool", (), False) if isinstance(leaf, bool) else (type(leaf).__name__,)
     if isinstance(leaf, np.ndarray | np.generic) and not type(leaf).__module__.startswith("jax"):
-        return str(leaf.dtype), tuple(leaf.shape), "NumPy"
+        return str(leaf.dtype), tuple(leaf.shape), "NumPy" if lib is px else False
     scalar = isinstance(leaf, bool | int | float | complex)
     return str(leaf.dtype), () if scalar else tuple(leaf.shape), bool(getattr(leaf, "weak_type", scalar))
 
@@ -142,7 +142,11 @@ def difference(block: Block, text: str, found: Any, wanted: Any) -> Difference |
     if tree_of(found, px) != tree_of(wanted, jax):
         return Difference("tree", f"primax: {tree_of(found, px)}, jax: {tree_of(wanted, jax)}")
     found, wanted = px.tree.leaves(found), jax.tree.leaves(wanted)
-    pairs = [(kind_of(x), kind_of(y)) for x, y in zip(found, wanted, strict=True) if kind_of(x) != kind_of(y)]
+    pairs = [
+        (kind_of(x, px), kind_of(y, jax))
+        for x, y in zip(found, wanted, strict=True)
+        if kind_of(x, px) != kind_of(y, jax)
+    ]
     if pairs:
         weak = all(a[:-1] == b[:-1] and len(a) == 3 for a, b in pairs)
         if not (weak and DERIVATIVE.search(text) and any(getattr(step.type, "weak", False) for step in block.steps)):

@@ -271,6 +271,17 @@ def slope(body: Body, fun: Fun, out: Type) -> tuple[Fun, str]:
     return fun.with_function(block)
 
 
+def linked(fun: Fun, places: list[int]) -> Fun:
+    """The function, whose result is computed from all differentiable arguments.
+
+    A rule may claim a derivative with respect to any of them. Where the result is not computed from a mapped argument,
+    jax sums cotangents over the mapped axis before it calls the rule, and a loop does not.
+    """
+    arguments = f"[{', '.join(f'X[{i}]' for i in places)}]"
+    text = f"lambda *X: (lambda Z: px.tree.map(lambda L: (L + 0 * Z).astype(L.dtype), F(*X)))({total_of(arguments)})"
+    return repeated(fun, text, out=map_leaves(strong, fun.out))
+
+
 NONZERO = " if type(L) is not px.custom_derivatives.SymbolicZero"
 
 
@@ -282,7 +293,7 @@ def custom_jvp(body: Body, fun: Fun, spec: None) -> Fun | None:
     if len(places) == len(fun.params) and (style < 0.3 or not body.context.mixed):
         rule = "lambda P, T: (F(*P), px.tree.map(lambda L: 1.5 * L, px.jvp(F, P, T)[1]))"
         return repeated(fun, f"(lambda C: C.defjvp({rule}) and C)(px.custom_jvp(F))")
-    fun, k = slope(body, fun, fun.out)
+    fun, k = slope(body, linked(fun, places), fun.out)
     scaled = "px.tree.map(lambda L: (L * S).astype(L.dtype), {})"
     if style < 0.5 and isinstance(fun.out, Array):
         rules = [
@@ -316,7 +327,7 @@ def custom_vjp(body: Body, fun: Fun, spec: None) -> Fun | None:
     style = body.random.random()
     if len(places) == len(fun.params) and (style < 0.3 or not body.context.mixed):
         return repeated(fun, "(lambda C: C.defvjp(lambda *A: px.vjp(F, *A), lambda R, T: R(T)) or C)(px.custom_vjp(F))")
-    fun, k = slope(body, fun, Tuple(tuple(fun.params[i] for i in places)))
+    fun, k = slope(body, linked(fun, places), Tuple(tuple(fun.params[i] for i in places)))
     part = "px.tree.map(lambda L: (L * S).astype(L.dtype), K[{}])"
     parts = [part.format(places.index(i)) if i in places else "None" for i in range(len(fun.params))]
     back = f"(lambda K, S: ({', '.join(parts)},))({k}(*R), {{}})"
