@@ -18,7 +18,7 @@ from fuzz.programs.kind import HEADER, Programs, compact, repeated  # noqa: E402
 from fuzz.programs.shrinker import shrink  # noqa: E402
 from fuzz.programs.text import source  # noqa: E402
 
-PROGRAMS = 12
+PROGRAMS = 8
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -39,12 +39,12 @@ def test_programs_give_what_they_give_in_jax(x64, part):
 
 
 def test_most_kinds_of_transformations_and_control_flow_are_in_programs():
-    tags = Counter(tag for seed in range(300) for tag in tags_of(random_program(seed)))
+    tags = Counter(tag for seed in range(400) for tag in tags_of(random_program(seed)))
     wanted = (
         "vmap grad jvp vjp jit checkpoint jacfwd jacrev hessian custom_jvp custom_vjp custom_vmap closure_convert cond"
     )
     wanted += " switch scan fori_loop while_loop map associative_scan custom_linear_solve custom_root"
-    assert [tag for tag in wanted.split() if tags[tag] < 8] == []
+    assert [tag for tag in wanted.split() if tags[tag] < 4] == []
 
 
 def tags_of(program):
