@@ -17,7 +17,7 @@ from primax.plugins.numpy.rearranging import flip
 from primax.plugins.numpy.shaping import moveaxis
 from primax.plugins.numpy.ufuncs import multiply
 from primax.plugins.structural import broadcast_in_dim_p, iota_p, pad_p, slice_p, zero_of
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers, listed
 from primax.plugins.trigonometry import cos_p, sin_p
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
@@ -61,8 +61,8 @@ def dctn(
     Args:
       x: an array of numbers; the parts of complex ones are transformed one by one.
       type: 2 or 3, see `dct`.
-      s: the lengths along the axes; `x` is cut, or filled up with zeros.
-      axes: the axes; None for as many of the last as there are lengths, or all.
+      s: the lengths along the axes, or one; `x` is cut, or filled up with zeros.
+      axes: the axes, or one; None for as many of the last as there are lengths, or all.
       norm: see `dct`.
 
     Raises:
@@ -90,10 +90,10 @@ def _along_one(function: str, x: Any, kind: int, n: Any, axis: Any, norm: Any, i
 
 def _along_many(function: str, x: Any, kind: int, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:
     shape = aval_of(function, x, "x").shape
-    sizes = None if s is None else integers(s, function, "s")
+    sizes = None if s is None else integers(listed(s), function, "s")
     if axes is None:
         axes = range(0 if sizes is None else len(shape) - len(sizes), len(shape))
-    axes = canonical_axes(axes, len(shape), function)
+    axes = canonical_axes(tuple(listed(axes)), len(shape), function)
     if sizes is None:
         sizes = tuple([shape[axis] for axis in axes])
     if len(sizes) != len(axes):

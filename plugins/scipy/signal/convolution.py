@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.convolution.sliding import MODES, mode_padding, slide
-from primax.plugins.numpy.creation import asarray
+from primax.plugins.numpy.creation import asarray, zeros
 from primax.plugins.numpy.fft import fftn, ifftn, irfftn, rfftn
 from primax.plugins.numpy.padding import pad
 from primax.plugins.numpy.promotion import cast, promote
@@ -130,7 +130,9 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     >>> px.numpy.round(px.scipy.signal.fftconvolve(px.numpy.array([1.0, 2.0]), px.numpy.array([1.0, 3.0])))
     Array([1., 5., 6.], dtype=float32)
     """
-    in1, in2 = _signals("fftconvolve", in1, in2, mode)
+    in1, in2 = _signals("fftconvolve", in1, in2, mode, may_be_empty=True)
+    if not all(get_aval(in1).shape) or not all(get_aval(in2).shape):
+        return zeros(0, get_aval(in1).dtype)
     shape, window = get_aval(in1).shape, get_aval(in2).shape
     rank = len(shape)
     if axes is None:
@@ -150,7 +152,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     return _by_transforms("fftconvolve", in1, in2, mode, where)
 
 
-def _signals(function: str, in1: Any, in2: Any, mode: str) -> list[Any]:
+def _signals(function: str, in1: Any, in2: Any, mode: str, may_be_empty: bool = False) -> list[Any]:
     if mode not in MODES:
         raise ValueError(f"{function}: mode must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
     in1, in2 = promote(function, in1, in2, to=dtypes.to_inexact_dtype)
@@ -158,7 +160,7 @@ def _signals(function: str, in1: Any, in2: Any, mode: str) -> list[Any]:
     if len(one.shape) != len(other.shape):
         raise ValueError(f"{function}: in1 and in2 must have one rank, got {one.str_short()} and {other.str_short()}")
     for name, aval in (("in1", one), ("in2", other)):
-        if 0 in aval.shape:
+        if 0 in aval.shape and not may_be_empty:
             raise ValueError(f"{function}: {name} must not be empty, got {aval.str_short()}")
     return [in1, in2]
 

@@ -13,7 +13,7 @@ from primax.plugins.numpy.creation import zeros
 from primax.plugins.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from primax.plugins.numpy.indexing import getitem, take_slice
 from primax.plugins.numpy.padding import pad
-from primax.plugins.numpy.promotion import promote
+from primax.plugins.numpy.promotion import joint_shape, promote
 from primax.plugins.numpy.quantiles import median
 from primax.plugins.numpy.shaping import moveaxis
 from primax.plugins.numpy.statistics import mean
@@ -49,7 +49,7 @@ def welch(
     """The power of a signal at each frequency, the average over segments that overlap (Welch's method).
 
     Args:
-      x: an array, not empty.
+      x: an array; if it is empty, so is all that is returned.
       fs: how many samples there are in a unit of time.
       window: what segments are multiplied by: a NumPy array, the name of a window, or a tuple of a name and its
         parameters, such as `("kaiser", 4.0)`.
@@ -117,7 +117,7 @@ def stft(
     """The spectra of consecutive segments of a signal.
 
     Args:
-      x: an array, not empty.
+      x: an array; if it is empty, so is all that is returned.
       fs: see `welch`.
       window: see `welch`.
       nperseg: see `welch`.
@@ -143,7 +143,11 @@ def stft(
     """
     if boundary not in _BOUNDARIES:
         raise ValueError(f"stft: boundary must be one of {', '.join(map(repr, _BOUNDARIES))}, got {boundary!r}")
-    (x,), axis = _prepared("stft", axis, x)
+    (x,), axis, empty = _prepared("stft", axis, x)
+    if empty is not None:
+        kind = get_aval(x).dtype
+        nothing = zeros(empty, dtypes.to_floating_dtype(kind))
+        return nothing, nothing, zeros(empty, dtypes.to_complex_dtype(kind))
     win, step, nfft = _windowing("stft", get_aval(x).shape[-1], window, nperseg, noverlap, nfft)
     length = len(win)
     if boundary is not None:
@@ -242,7 +246,11 @@ def _power(
         raise ValueError(f"{function}: scaling must be 'density' or 'spectrum', got {scaling!r}")
     if average not in ("mean", "median"):
         raise ValueError(f"{function}: average must be 'mean' or 'median', got {average!r}")
-    signals, axis = _prepared(function, axis, *[x] if y is None else [x, y])
+    signals, axis, empty = _prepared(function, axis, *[x] if y is None else [x, y])
+    if empty is not None:
+        kind = get_aval(signals[0]).dtype
+        floating = dtypes.to_floating_dtype(kind)
+        return zeros(empty, floating), zeros(empty, floating if y is None else dtypes.to_complex_dtype(kind))
     size = max(get_aval(one).shape[-1] for one in signals)
     signals = [_extended(one, 0, size - get_aval(one).shape[-1]) for one in signals]
     onesided = return_onesided and not dtypes.is_complex(get_aval(signals[0]).dtype)
@@ -266,15 +274,20 @@ def _transformable(dtype: Any) -> Any:
     return dtypes.promote_types(dtypes.to_inexact_dtype(dtype), np.dtype(np.float32))
 
 
-def _prepared(function: str, axis: int, *signals: Any) -> tuple[list[Any], int]:
-    """Signals along the last axis, and where that was."""
-    found = promote(function, *signals, to=_transformable)
-    for name, x in zip("xy", found, strict=False):
-        if 0 in get_aval(x).shape:
-            raise ValueError(f"{function}: {name} must not be empty, got {get_aval(x).str_short()}")
-    rank = len(get_aval(found[0]).shape)
-    position = canonical_axis(axis, rank, function)
-    return [moveaxis(x, axis, -1) for x in found], position
+def _prepared(function: str, axis: int, *signals: Any) -> tuple[list[Any], int, Any]:
+    """Signals along the last axis; where that was; and the shape of the result if one of them is empty."""
+    signals = tuple(promote(function, *signals, to=_transformable))
+    position = canonical_axis(axis, len(get_aval(signals[0]).shape), function)
+    signals = tuple(moveaxis(x, axis, -1) for x in signals)
+    shapes = [get_aval(x).shape for x in signals]
+    if all(map(all, shapes)):
+        return list(signals), position, None
+    leading = joint_shape([shape[:-1] for shape in shapes])
+    if leading is None:
+        raise ValueError(f"{function}: the other axes of x and y must broadcast, got {' and '.join(map(str, shapes))}")
+    empty = [*leading]
+    empty.insert(position, min(shape[-1] for shape in shapes))
+    return list(signals), position, tuple(empty)
 
 
 def _windowing(function: str, size: int, window: Any, nperseg: Any, noverlap: Any, nfft: Any) -> tuple[Any, int, int]:

@@ -62,3 +62,9 @@ def test_transforms_are_linear_and_one_call() -> None:
 def test_what_cannot_be_transformed_is_named(call: Any, message: str) -> None:
     with pytest.raises((NotImplementedError, ValueError), match=message):
         call()
+
+
+def test_one_length_and_one_axis_need_no_sequence():
+    x = np.random.default_rng(5).normal(size=(2, 3)).astype(np.float32)
+    np.testing.assert_array_equal(px.scipy.fft.dctn(x, axes=-1), px.scipy.fft.dctn(x, axes=(-1,)))
+    np.testing.assert_array_equal(px.scipy.fft.idctn(x, s=5), px.scipy.fft.idctn(x, s=(5,)))

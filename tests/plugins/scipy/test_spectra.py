@@ -127,7 +127,10 @@ REFUSED = {
     ),
     "scaling": (lambda x: signal.welch(x, scaling="some"), "welch: scaling must be 'density' .* got 'some'"),
     "average": (lambda x: signal.csd(x, x, average="mode"), "csd: average must be 'mean' or 'median', got 'mode'"),
-    "nothing": (lambda x: signal.welch(x[:, :0]), r"welch: x must not be empty, got f32\[2,0\]"),
+    "no common axes": (
+        lambda x: signal.csd(x[:, :0], np.ones((3, 4))),
+        "csd: the other axes of x and y must broadcast",
+    ),
     "nperseg": (lambda x: signal.stft(x, nperseg=0), "stft: nperseg must be positive, got 0"),
     "two lengths": (
         lambda x: signal.stft(x, window=np.ones(8), nperseg=9),
@@ -151,3 +154,14 @@ def test_what_does_not_fit_is_named(case: str) -> None:
     call, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         call(SIGNALS)
+
+
+def test_spectra_of_nothing_are_empty() -> None:
+    x, y = np.zeros((0, 4), np.float32), np.zeros((3, 0), np.float32)
+    frequencies, power = signal.welch(x, nperseg=4)
+    assert (frequencies.shape, power.shape, power.dtype) == ((0, 4), (0, 4), np.float32)
+    _, cross = signal.csd(np.ones((3, 8), np.float32), y)
+    assert (cross.shape, cross.dtype) == ((3, 0), np.complex64)
+    *_, spectra = signal.stft(y, axis=0)
+    assert (spectra.shape, spectra.dtype) == ((3, 0), np.complex64)
+    assert signal.fftconvolve(np.ones(3, np.float32), x[:, 0]).shape == (0,)
