@@ -174,7 +174,7 @@ def _host_cast(a: Any, dtype: Any) -> Any:
 def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Any:
     """An array of a value that is neither a number nor a NumPy array."""
     if hasattr(type(a), "__jax_array__"):
-        return _convert_to_array(function, a.__jax_array__(), dtype, copy)
+        return _convert_to_array(function, unwrap(a), dtype, copy)
     try:
         get_aval(a)
     except TypeError:

@@ -185,6 +185,16 @@ def test_objects_with_jax_array_are_arrays():
     np.testing.assert_array_equal(px.jit(lambda y: y + Parameter(y))(2.0), 4.0)
 
 
+def test_objects_that_stand_for_no_array_raise():
+    class Endless:
+        def __jax_array__(self):
+            return self
+
+    for use in (pnp.asarray, lambda x: pnp.ones(2) + x, px.jit(lambda x: x), lambda x: pnp.asarray([x])):
+        with pytest.raises(TypeError, match="Endless"):
+            use(Endless())
+
+
 def test_objects_with_jax_array_may_hold_tracers():
     def f(x):
         return (pnp.asarray([1.0, 2.0]) * Parameter(x)).sum() + pnp.asarray(Parameter(x))
