@@ -165,7 +165,7 @@ def _quantile(
         weights = None if weights is None else _spread_weights(function, weights, aval.shape, axes)
         return _compiled_weighted(a, q, weights, axes, bool(keepdims), without_nan)
     options = (axes, method, keepdims, without_nan)
-    if isinstance(q, np.ndarray) and not without_nan:
+    if isinstance(q, np.ndarray) and not without_nan and q.size and not np.isnan(q).any():
         return _compiled_quantile(a, None, tuple(q.ravel().tolist()), q.shape, *options)
     return _compiled_quantile(a, q, None, tuple(q.shape), *options)
 
@@ -322,8 +322,11 @@ def _at_computed_places(a: Any, size: int, q: Any, method: str, without_nan: boo
 def _picked(a: Any, place: Any, rest: tuple[int, ...]) -> Any:
     size = get_aval(a).shape[-1]
     wanted = get_aval(place).shape
+    nowhere = get_aval(a).dtype.type(math.nan)
+    if not size:
+        return broadcast_to_shape(nowhere, wanted)
     shape = (*wanted, size)
     positions = iota_p.bind(dtype=get_aval(a).dtype, shape=shape, dimension=len(wanted))
     hit = comparison.eq_p.bind(positions, broadcast_to_shape(reshaped(place, (*wanted, 1)), shape))
     values = choose(hit, broadcast_to_shape(a, shape), get_aval(a).dtype.type(0))
-    return reduce_sum_p.bind(values, axes=(len(wanted),))
+    return choose(comparison.eq_p.bind(place, place), reduce_sum_p.bind(values, axes=(len(wanted),)), nowhere)

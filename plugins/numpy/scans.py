@@ -247,7 +247,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     (y,) = promote("trapezoid", y, to=to_inexact)
     axis = canonical_axis(axis, rank, "trapezoid")
     size = get_aval(y).shape[axis]
-    pairs = add(take_slice(y, 1, size, axis), take_slice(y, 0, size - 1, axis))
+    pairs = add(take_slice(y, min(1, size), size, axis), take_slice(y, 0, max(size - 1, 0), axis))
     if x is not None:
         widths = diff(x) if len(aval_of("trapezoid", x, "x").shape) == 1 else diff(x, axis=axis)
         if len(get_aval(widths).shape) == 1:

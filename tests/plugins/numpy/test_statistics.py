@@ -92,3 +92,19 @@ def test_tensorsolve_moves_several_axes_to_the_end_in_their_order():
     np.testing.assert_allclose(pnp.linalg.tensorsolve(a, b, (0, 1)), np.linalg.tensorsolve(a, b, (0, 1)), rtol=1e-3)
     a = random.normal(size=(3, 2, 3, 2)).astype(np.float32)
     np.testing.assert_allclose(pnp.linalg.tensorsolve(a, b, (0, 3)), np.linalg.tensorsolve(a, b, (0, 3)), rtol=1e-3)
+
+
+def test_quantiles_of_nothing_and_at_no_place_are_nan():
+    x, nothing = np.float32([1.0, 2.0, 4.0]), np.zeros((0, 2), np.float32)
+    for name in ("quantile", "nanquantile"):
+        quantile = getattr(pnp, name)
+        assert quantile(x, np.zeros(0)).shape == (0,)
+        np.testing.assert_allclose(quantile(x, [np.nan, 0.5]), [np.nan, 2.0])
+        np.testing.assert_array_equal(quantile(nothing, 0.5, 0), [np.nan, np.nan])
+    np.testing.assert_array_equal(pnp.nanmedian(nothing, 0), [np.nan, np.nan])
+    np.testing.assert_array_equal(pnp.nanquantile(x, np.nan, method="lower"), np.nan)
+
+
+def test_the_trapezoidal_rule_of_nothing_is_zero():
+    np.testing.assert_array_equal(pnp.trapezoid(np.zeros((3, 0), np.float32)), np.zeros(3))
+    np.testing.assert_array_equal(pnp.trapezoid(np.zeros(0, np.float32), np.zeros(0, np.float32)), 0.0)
