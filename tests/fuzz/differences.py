@@ -202,7 +202,34 @@ WEAK: tuple[Meant, ...] = (
     ),
 )
 
-MEANT = WEAK + JAX_LACKS + CHECKED + OTHER_TYPES
+THE_STANDARD: tuple[Meant, ...] = (
+    Meant(
+        r"numpy\.(floor_divide|divmod)|Array\.__r?(floordiv|divmod)__",
+        "value",
+        "Infinity divided by a number is infinity, as the array API standard has it; in jax and NumPy it is NaN.",
+        message=r"primax: \S*inf\b.*jax: \S*nan",
+    ),
+    Meant(
+        r"numpy\.expm1",
+        "value",
+        "Complex numbers that are not finite have the values of the array API standard; in jax and NumPy they are NaN.",
+        message=r"jax: .*nan",
+    ),
+    Meant(
+        r"(numpy|dtypes)\.finfo",
+        "type",
+        "Limits are numbers of Python, as the array API standard has them.",
+        message=r"primax: float\b",
+    ),
+    Meant(
+        r"numpy\.asarray",
+        "primax raises",
+        "A copy of a NumPy array is refused where the caller refuses it; jax makes one.",
+        message=r"copy is False",
+    ),
+)
+
+MEANT = WEAK + JAX_LACKS + CHECKED + OTHER_TYPES + THE_STANDARD
 
 
 def is_meant(path: str, text: str, difference: Difference) -> bool:
