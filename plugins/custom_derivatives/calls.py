@@ -15,6 +15,7 @@ from primax.extend.interpreters.partial_eval import close_over
 
 __all__ = [
     "Batch",
+    "is_handed_on",
     "call_abstract_eval",
     "call_check",
     "call_impl",
@@ -35,13 +36,17 @@ def evaluate(call: Any, args: Sequence[Any]) -> list[Any]:
     return call(*args)  # type: ignore[no-any-return]
 
 
-def call_impl(*args: Any, call_jaxpr: Any, name: str, **params: Any) -> Any:
+def call_impl(*args: Any, call_jaxpr: Any, **params: Any) -> Any:
     """The impl rule: run the function. Its custom derivatives play no role."""
-    outs = evaluate(call_jaxpr, args)
-    for x in outs:
-        if isinstance(x, core.Tracer):
-            raise closed_over(name, x)
-    return outs
+    return evaluate(call_jaxpr, args)
+
+
+def is_handed_on(x: Any) -> bool:
+    """Whether a result is a value of a transformation further in, which the function closed over and returned as it is.
+
+    Its derivative is its own, and no affair of the rule.
+    """
+    return isinstance(x, core.Tracer) and x._trace.alive and not core.encloses(x._trace, core.thread.trace)
 
 
 def closed_over(name: str, x: Any) -> Exception:
@@ -63,10 +68,21 @@ def refuse_closed_over(name: str, consts: Sequence[Any], tangents: Sequence[Any]
             )
 
 
-def stage_call(trace: Any, primitive: core.Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The staging rule: the function becomes a program, which takes what it closes over as arguments."""
+def stage_call(
+    trace: Any, primitive: core.Primitive, args: Sequence[Any], params: dict[str, Any], narrowed: Any
+) -> Any:
+    """The staging rule: the function becomes a program, which takes what it closes over as arguments.
+
+    Args:
+      trace: records the program around.
+      primitive: the call.
+      args: its operands.
+      params: its parameters.
+      narrowed: `(params, kept, out_avals) -> params`, with rules for the results that are kept.
+    """
     call, name = params["call_jaxpr"], params["name"]
     consts: list[Any] = []
+    handed_on: dict[int, Any] = {}
     if not isinstance(call, core.ClosedJaxpr):
         closed = core.trace_to_jaxpr(call, [core.get_aval(x) for x in args], name, "the tracing")
         for effect in closed.effects:
@@ -75,13 +91,36 @@ def stage_call(trace: Any, primitive: core.Primitive, args: Sequence[Any], param
                     f"{name} has custom derivatives, and must not have the effect {effect!r}; "
                     f"register_effect({type(effect).__name__}, custom_derivatives=True) allows it"
                 )
+        closed, handed_on = _without_handed_on(closed)
+        if handed_on:
+            count = len(handed_on) + len(closed.jaxpr.outvars)
+            aval_of = iter(closed.out_avals)
+            kept = [i not in handed_on for i in range(count)]
+            avals = [next(aval_of) if k else core.get_aval(handed_on[i]) for i, k in enumerate(kept)]
+            params = narrowed(params, kept, avals)
         consts = closed.consts
         for x in consts:
             if isinstance(x, core.Tracer) and not core.encloses(x._trace, trace):
                 raise closed_over(name, x)
         call = core.ClosedJaxpr(close_over(closed.jaxpr))
     params = {**params, "call_jaxpr": call, "num_consts": params["num_consts"] + len(consts)}
-    return trace.add_eqn(primitive, [*consts, *args], call.out_avals, params, call.effects)
+    outs = iter(trace.add_eqn(primitive, [*consts, *args], call.out_avals, params, call.effects))
+    return [handed_on[i] if i in handed_on else next(outs) for i in range(len(handed_on) + len(call.out_avals))]
+
+
+def _without_handed_on(closed: core.ClosedJaxpr) -> tuple[core.ClosedJaxpr, dict[int, Any]]:
+    """A program without the results that are tracers which it closes over, and these by position."""
+    jaxpr = closed.jaxpr
+    tracers = {v: x for v, x in zip(jaxpr.constvars, closed.consts, strict=True) if isinstance(x, core.Tracer)}
+    handed_on = {i: tracers[v] for i, v in enumerate(jaxpr.outvars) if not isinstance(v, core.Literal) and v in tracers}
+    if not handed_on:
+        return closed, handed_on
+    outvars = [v for i, v in enumerate(jaxpr.outvars) if i not in handed_on]
+    needed = {v for eqn in jaxpr.eqns for v in eqn.invars if not isinstance(v, core.Literal)}
+    needed.update(v for v in outvars if not isinstance(v, core.Literal))
+    pairs = [(v, x) for v, x in zip(jaxpr.constvars, closed.consts, strict=True) if v in needed]
+    narrow = jaxpr.replace(constvars=[v for v, _ in pairs], outvars=outvars)
+    return core.ClosedJaxpr(narrow, [x for _, x in pairs]), handed_on
 
 
 def call_abstract_eval(*avals: Any, call_jaxpr: Any, name: str, **params: Any) -> Any:
@@ -122,7 +161,7 @@ class Batch:
     """How a call is mapped: over which axis, where its operands have it, and whether its results do.
 
     Results are batched at axis 0, all or none. They are if an operand is; and else, since a Python function may close
-    over mapped values, if the first evaluation of the function or its rule finds it.
+    over mapped values, if the first evaluation of the function or its rule finds it. What is handed on never is.
     """
 
     def __init__(self, axis: batching.AxisData, call: Any, dims: Sequence[Any]) -> None:
@@ -130,6 +169,7 @@ class Batch:
         self.call = call
         self.dims = list(dims)
         self.batched: bool | None = True if any(d is not None for d in dims) else None
+        self.handed_on: list[bool] = []
 
     @property
     def is_needed(self) -> bool:
@@ -142,9 +182,18 @@ class Batch:
     def out_dim(self) -> int | None:
         return 0 if self.batched else None
 
+    def out_dims(self, outs: Sequence[Any]) -> list[int | None]:
+        """Where the results of the whole batch have their batch axis."""
+        return [None if is_handed_on(x) else self.out_dim for x in outs]
+
+    def ct_dims(self, cts: Sequence[Any]) -> list[int | None]:
+        """Where the cotangents of these results have it."""
+        return [None if handed_on else self.out_dim for handed_on in self.handed_on or [False] * len(cts)]
+
     def function(self, *values: Any) -> list[Any]:
         """The call for the whole batch."""
         outs, dims = self.run(lambda *xs: evaluate(self.call, xs), values, self.dims)
+        self.handed_on = list(map(is_handed_on, outs))
         return self.placed(outs, dims)
 
     def run(self, fun: Any, values: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -161,7 +210,8 @@ class Batch:
                 "a rule of a function with custom derivatives closes over a mapped value (vmap), but the function "
                 "itself does not depend on it, so its result is one for all elements; pass the value as an argument"
             )
-        return [batching.to_dim(x, self.axis.size, d, self.out_dim) for x, d in zip(values, dims, strict=True)]
+        pairs = zip(values, dims, strict=True)
+        return [x if is_handed_on(x) else batching.to_dim(x, self.axis.size, d, self.out_dim) for x, d in pairs]
 
 
 def interpret_call(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:

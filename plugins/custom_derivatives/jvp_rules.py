@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from primax.extend import core
@@ -16,6 +17,7 @@ from primax.plugins.custom_derivatives.calls import (
     call_transpose,
     in_place,
     interpret_call,
+    is_handed_on,
     refuse_closed_over,
     stage_call,
 )
@@ -27,7 +29,9 @@ custom_jvp_call_p = core.Primitive("custom_jvp_call", multiple_results=True)
 
 def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, **params: Any) -> Any:
     refuse_closed_over(name, primals[:num_consts], tangents[:num_consts])
-    return jvp(primals[num_consts:], tangents[num_consts:])
+    outs, out_tangents = jvp(primals[num_consts:], tangents[num_consts:])
+    pairs = zip(outs, out_tangents, strict=True)
+    return outs, [ad.Zero.from_primal_value(x) if is_handed_on(x) else t for x, t in pairs]
 
 
 def _batch(
@@ -43,7 +47,7 @@ def _batch(
         return batched_rule(batch, jvp, own, primals, tangents)
 
     outs = custom_jvp_call_p.bind(*args, call_jaxpr=batch.function, jvp=rule, num_consts=num_consts, **params)
-    return outs, [batch.out_dim] * len(outs)
+    return outs, batch.out_dims(outs)
 
 
 def batched_rule(
@@ -69,7 +73,18 @@ def batched_rule(
 
 
 def _staging(trace: Any, args: Any, params: Any) -> Any:
-    return stage_call(trace, custom_jvp_call_p, args, params)
+    return stage_call(trace, custom_jvp_call_p, args, params, _narrowed)
+
+
+def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[Any]) -> dict[str, Any]:
+    """The parameters of a call of which only some results are kept."""
+    jvp = params["jvp"]
+
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        outs, out_tangents = jvp(primals, tangents)
+        return list(compress(outs, kept)), list(compress(out_tangents, kept))
+
+    return {**params, "jvp": rule}
 
 
 rules = {

@@ -7,6 +7,7 @@ stands for the derivative, which nobody knows; when that is transposed, the back
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from primax.extend import core
@@ -21,6 +22,7 @@ from primax.plugins.custom_derivatives.calls import (
     call_transpose,
     in_place,
     interpret_call,
+    is_handed_on,
     refuse_closed_over,
     stage_call,
 )
@@ -44,7 +46,8 @@ def _jvp(primals: Any, tangents: Any, *, fwd: Any, bwd: Any, name: str, num_cons
             *residuals, *given, name=name, num_residuals=len(residuals), nonzero=nonzero, bwd=bwd, out_avals=out_avals
         )
     )
-    return outs, [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(found) for aval in out_avals]
+    out_tangents = [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(found) for aval in out_avals]
+    return outs, [ad.Zero(t.aval) if is_handed_on(x) else t for x, t in zip(outs, out_tangents, strict=True)]
 
 
 def _batch(
@@ -76,6 +79,7 @@ def _batch(
         found, found_dims = batch.run(run, primals, own)
         count = counts[0]
         residual_dims[:] = found_dims[count:]
+        batch.handed_on = list(map(is_handed_on, found[:count]))
         return batch.placed(found[:count], found_dims[:count], residual_dims), found[count:]
 
     outs = custom_vjp_call_p.bind(
@@ -86,7 +90,7 @@ def _batch(
         num_consts=num_consts,
         **params,
     )
-    return outs, [batch.out_dim] * len(outs)
+    return outs, batch.out_dims(outs)
 
 
 def batched_bwd(batch: Batch, bwd: Any, residual_dims: list[Any], dims: Sequence[Any]) -> Any:
@@ -98,22 +102,22 @@ def batched_bwd(batch: Batch, bwd: Any, residual_dims: list[Any], dims: Sequence
 
     def run(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         nonzero = [type(ct) is not ad.Zero for ct in cts]
+        ct_dims = batch.ct_dims(cts)
         kept: list[bool] = []
         n = len(residuals)
 
         def one(*xs: Any) -> list[Any]:
             given = iter(xs[n:])
             own = [
-                next(given) if nz else ad.Zero(ct.aval.mapped(axis.size, 0) if batch.batched else ct.aval)
-                for ct, nz in zip(cts, nonzero, strict=True)
+                next(given) if nz else ad.Zero(ct.aval if d is None else ct.aval.mapped(axis.size, d))
+                for ct, d, nz in zip(cts, ct_dims, nonzero, strict=True)
             ]
             found = bwd(xs[:n], own)
             kept.extend(type(ct) is not ad.Zero for ct in found)
             return [ct for ct in found if type(ct) is not ad.Zero]
 
         values = [*residuals, *(ct for ct in cts if type(ct) is not ad.Zero)]
-        ct_dims = [batch.out_dim for nz in nonzero if nz]
-        found, found_dims = batch.run(one, values, [*residual_dims, *ct_dims])
+        found, found_dims = batch.run(one, values, [*residual_dims, *compress(ct_dims, nonzero)])
         if not batch.batched:
             shared = iter(batch.placed(found, found_dims))
             return [next(shared) if keep else ad.Zero(None) for keep in kept]
@@ -132,7 +136,23 @@ def _at(axis: batching.AxisData, ct: Any, dim: Any, wanted: Any) -> Any:
 
 
 def _staging(trace: Any, args: Any, params: Any) -> Any:
-    return stage_call(trace, custom_vjp_call_p, args, params)
+    return stage_call(trace, custom_vjp_call_p, args, params, _narrowed)
+
+
+def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[Any]) -> dict[str, Any]:
+    """The parameters of a call of which only some results are kept; cotangents of the others are zero."""
+    fwd, bwd = params["fwd"], params["bwd"]
+
+    def forward(primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any]]:
+        outs, residuals = fwd(primals, nonzero)
+        return list(compress(outs, kept)), residuals
+
+    def backward(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        given = iter(cts)
+        pairs = zip(kept, out_avals, strict=True)
+        return bwd(residuals, [next(given) if k else ad.Zero(aval.to_tangent_aval()) for k, aval in pairs])  # type: ignore[no-any-return]
+
+    return {**params, "fwd": forward, "bwd": backward}
 
 
 def _refuse(name: str) -> TypeError:

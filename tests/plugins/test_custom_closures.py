@@ -164,6 +164,28 @@ def test_what_is_closed_over_must_not_be_differentiated(scaled):
             wrong()
 
 
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_what_is_closed_over_and_returned_as_it_is_keeps_its_own_derivative(kind):
+    def call(b, x):
+        def function(x):
+            return {"own": b, "scaled": 3 * x}
+
+        if kind == "jvp":
+            f = px.custom_jvp(function)
+            f.defjvp(lambda primals, tangents: (f(*primals), {"own": tangents[0] * 7, "scaled": tangents[0] * 5}))
+        else:
+            f = px.custom_vjp(function)
+            f.defvjp(lambda x: (f(x), None), lambda _, ct: (5 * ct["scaled"],))
+        return f(x)
+
+    for use in (lambda f: f, px.jit):
+        assert float(px.grad(use(lambda b: call(b, 2.0)["scaled"]))(3.0)) == 0
+        assert float(px.grad(use(lambda b: call(b, 2.0)["own"] ** 2))(3.0)) == 6
+        assert float(px.grad(use(lambda b: call(b, b)["own"] ** 2 + call(b, b)["scaled"]))(3.0)) == 11
+    np.testing.assert_allclose(px.vmap(px.grad(lambda b: call(b, b)["own"] * b))(XS), 2 * XS)
+    assert float(px.jit(px.grad(lambda b: call(b, b)["own"] ** 2))(3.0)) == 6
+
+
 def test_arguments_that_are_not_differentiated_may_be_tracers():
     for scaled in (by_argument, by_argument_in_reverse):
         assert float(px.jit(lambda a, x, scaled=scaled: scaled(a)(x))(2.0, 3.0)) == 6
