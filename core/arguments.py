@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.core.errors import ConcretizationTypeError
 
-__all__ = ["check_function", "check_hashable", "integer", "numpy_dtype", "real_number", "sequence"]
+__all__ = ["check_function", "check_hashable", "integer", "naming", "numpy_dtype", "real_number", "sequence"]
 
 
 def check_function(function: str, argument: str, value: Any) -> None:
@@ -101,3 +101,22 @@ def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
         return np.dtype(value)
     except (TypeError, ValueError):
         raise TypeError(f"{function}: {argument} must be a dtype, got {value!r}") from None
+
+
+class naming:
+    """A block whose errors are those of NumPy and Python for arguments of a function, which they do not name."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: str) -> None:
+        self.function = function
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        for known in (TypeError, OverflowError, ValueError):
+            if isinstance(error, known) and not isinstance(error, ConcretizationTypeError):
+                if not str(error).startswith(self.function):
+                    raise known(f"{self.function}: {error}") from None
+                return

@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.core import dtypes, fork, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
+from primax.core.arguments import numpy_dtype
 from primax.core.avals import ShapedArray, register_aval
 from primax.core.dlpack import capsule_address, capsule_view
 from primax.core.errors import DeletedArrayError, XlaError
@@ -189,7 +190,7 @@ class Array(Operand, metaclass=_ArrayType):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         host = self._host()
-        if dtype is not None and host.dtype != dtype:
+        if dtype is not None and host.dtype != (dtype := numpy_dtype("__array__", "dtype", dtype)):
             if copy is False:
                 raise ValueError(f"an array of dtype {host.dtype} must be copied to become {np.dtype(dtype)}")
             return host.astype(dtype)
@@ -248,7 +249,10 @@ class Array(Operand, metaclass=_ArrayType):
 
     def item(self, *args: int) -> Any:
         """The value as a Python scalar; with arguments, that of one element."""
-        return self._host().item(*args)
+        try:
+            return self._host().item(*args)
+        except TypeError:
+            raise TypeError(f"item: args must be integers or one tuple of them, got {args!r}") from None
 
     def tolist(self) -> Any:
         """The value as nested Python lists."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes
+from primax.core.arguments import numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
 from primax.core.rules import load_plugins
 
@@ -301,8 +302,9 @@ class ShapeDtypeStruct:
     def __init__(self, shape: Any, dtype: Any, *, weak_type: bool = False) -> None:
         if dtype is None:
             raise TypeError("ShapeDtypeStruct: dtype must be given")
-        self.shape = ShapedArray(shape, np.bool_).shape
-        self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else np.dtype(dtype)
+        self.shape = ShapedArray(sequence("ShapeDtypeStruct", "shape", shape), np.bool_).shape
+        extended = isinstance(dtype, dtypes.ExtendedDType)
+        self.dtype = dtype if extended else numpy_dtype("ShapeDtypeStruct", "dtype", dtype)
         self.weak_type = weak_type
 
     @property

@@ -379,7 +379,7 @@ class Config:
         return {option.short_name: option.value for option in self}
 
     def _find(self, name: str) -> Option:
-        option = self._options.get(name.removeprefix(_PREFIX))
+        option = self._options.get(name.removeprefix(_PREFIX)) if isinstance(name, str) else None
         if option is None:
             known = ", ".join(sorted(self._options))
             raise AttributeError(f"config: name must be one of {known}, got {name!r}")

@@ -20,6 +20,7 @@ import numpy as np
 
 from primax.core.arguments import numpy_dtype
 from primax.core.config import enable_x64, numpy_dtype_promotion
+from primax.core.diagnostics import of_call
 
 __all__ = [
     "DType",
@@ -262,7 +263,7 @@ def check_user_dtype(dtype: Any, argument: str, function: str, *, stacklevel: in
         return python_scalar_dtypes[dtype]
     wanted = None
     if dtype is not None and not hasattr(dtype, "aval") and not isinstance(dtype, np.ndarray):
-        with contextlib.suppress(TypeError):
+        with contextlib.suppress(TypeError, ValueError, SyntaxError, KeyError, AttributeError):
             wanted = np.dtype(dtype)
     if wanted is None or wanted not in _VALID:
         raise TypeError(f"{function}: {argument} must be a bool, number or extended dtype, got {dtype!r}")
@@ -467,7 +468,7 @@ def to_numeric_dtype(dtype: Any) -> np.dtype[Any]:
 def to_inexact_dtype(dtype: Any) -> np.dtype[Any]:
     """Return float64 for 64-bit integers, float32 for other integers and bool, and any other unchanged."""
     if isinstance(dtype, ExtendedDType):
-        raise TypeError(f"arithmetic is not defined for values of dtype {dtype}")
+        raise TypeError(f"arithmetic is not defined for values of dtype {dtype}{of_call()}")
     d: np.dtype[Any] = np.dtype(dtype)
     if d == _BOOL or is_integer(d):
         return np.dtype(np.float64 if d.itemsize == 8 else np.float32)

@@ -7,6 +7,7 @@ from typing import Any
 from primax.core import tree
 from primax.core.array import array_classes
 from primax.core.avals import ShapedArray, register_aval
+from primax.core.diagnostics import of_call
 from primax.core.dtypes import ExtendedDType
 from primax.core.operand import Operand
 
@@ -113,10 +114,12 @@ class ExtendedArray(Operand):
         return self.base.is_deleted()  # type: ignore[no-any-return]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise TypeError(f"an array of dtype {self.dtype} has no value as a NumPy array; {self.dtype.how_to_read}")
+        raise TypeError(
+            f"an array of dtype {self.dtype} has no value as a NumPy array; {self.dtype.how_to_read}{of_call()}"
+        )
 
     def __bool__(self) -> bool:
-        raise TypeError(f"an array of dtype {self.dtype} is neither true nor false")
+        raise TypeError(f"an array of dtype {self.dtype} is neither true nor false{of_call()}")
 
     def __repr__(self) -> str:
         if self.is_deleted():

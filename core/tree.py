@@ -123,6 +123,8 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     >>> tree.flatten([1, None], is_leaf=lambda x: x is None)[0]
     [1, None]
     """
+    if is_leaf is not None:
+        check_function("tree.flatten", "is_leaf", is_leaf)
     return flatten(tree, is_leaf)  # type: ignore[no-any-return]
 
 
@@ -140,6 +142,8 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     >>> tree.leaves({"b": [1, None], "a": (2, 3)})
     [2, 3, 1]
     """
+    if is_leaf is not None:
+        check_function("tree.leaves", "is_leaf", is_leaf)
     return flatten(tree, is_leaf)[0]  # type: ignore[no-any-return]
 
 
@@ -157,6 +161,8 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     >>> tree.structure([1, (2, None)])
     PyTreeDef([*, (*, None)])
     """
+    if is_leaf is not None:
+        check_function("tree.structure", "is_leaf", is_leaf)
     return flatten(tree, is_leaf)[1]
 
 
@@ -510,6 +516,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """
     if is_leaf is None:
         return pytree.all_leaves(registry, sequence("all_leaves", "iterable", iterable))  # type: ignore[no-any-return]
+    check_function("all_leaves", "is_leaf", is_leaf)
     return all(is_leaf(item) or not registry.is_node(type(item)) for item in iterable)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import tree
-from primax.core.arguments import check_function, check_hashable, integer, numpy_dtype, real_number, sequence
+from primax.core.arguments import check_function, check_hashable, integer, naming, numpy_dtype, real_number, sequence
 from primax.core.avals import AbstractValue, ShapeDtypeStruct, get_aval
 from primax.core.tree import flatten_axes, keystr
 from primax.extend.linear_util import DebugInfo, transformation_with_aux2
@@ -25,6 +25,7 @@ __all__ = [
     "flatten_fun_nokwargs",
     "integer",
     "keystr",
+    "naming",
     "numpy_dtype",
     "positions_and_names",
     "real_number",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import sub_p
 from primax.plugins.bitwise import and_p
@@ -36,7 +37,7 @@ class RaggedDotDimensionNumbers:
 
     def __post_init__(self) -> None:
         for name in ("lhs_ragged_dimensions", "rhs_group_dimensions"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            object.__setattr__(self, name, tuple(sequence("RaggedDotDimensionNumbers", name, getattr(self, name))))
 
 
 _MATRICES = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
@@ -114,6 +115,10 @@ def ragged_dot_general(
     if group_offset is not None:
         raise NotImplementedError(f"{name}: group_offset must be None, got {group_offset!r}")
     numbers = ragged_dot_dimension_numbers
+    if not isinstance(numbers, RaggedDotDimensionNumbers):
+        raise TypeError(
+            f"{name}: ragged_dot_dimension_numbers must be RaggedDotDimensionNumbers, got {type(numbers).__name__}"
+        )
     (contract, rhs_contract), (batch, rhs_batch) = (
         tuple(integers(dims, name, "dot_dimension_numbers") for dims in pair) for pair in numbers.dot_dimension_numbers
     )

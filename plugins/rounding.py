@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.api_util import integer
+from primax.extend.api_util import integer, naming
 from primax.extend.interpreters import ad, mlir
 from primax.plugins.elementwise import FLOATING, row
 
@@ -71,7 +71,9 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     >>> px.lax.round(x, px.lax.RoundingMethod.TO_NEAREST_EVEN)
     Array([0., 2., 2.], dtype=float32)
     """
-    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+    with naming("round"):
+        method = RoundingMethod(rounding_method)
+    return round_p.bind(x, rounding_method=method)
 
 
 def is_finite(x: Any) -> Any:

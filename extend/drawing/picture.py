@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
-from primax.extend.api_util import debug_info
+from primax.extend.api_util import debug_info, integer
 from primax.extend.drawing.dot import to_dot
 from primax.extend.drawing.graph import build
 from primax.extend.drawing.graphviz import FORMATS, installed, render
@@ -93,6 +93,8 @@ def visualize(fun: Any, *args: Any, depth: int | None = None, limit: int = 250, 
     >>> picture.dot.startswith('digraph "wave" {')
     True
     """
+    depth = None if depth is None else integer("visualize", "depth", depth)
+    limit = integer("visualize", "limit", limit)
     if depth is not None and depth < 0:
         raise ValueError(f"visualize: depth must be 0 or more, got {depth}")
     if limit < 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import backend, core
+from primax.extend.api_util import avals_of
 from primax.extend.core import tree
 from primax.plugins.calls.primitive import check_results
 
@@ -37,8 +38,7 @@ def flat_arguments(
     if given_tree != in_tree:
         problem = f"{name}: the arguments differ in structure from those it was {purpose}"
         raise TypeError(tree.mismatch_message(problem, in_tree, given_tree, purpose, "called with"))
-    for i, (x, aval) in enumerate(zip(leaves, in_avals, strict=True)):
-        have = core.get_aval(x)
+    for i, (have, aval) in enumerate(zip(avals_of(leaves, (args, kwargs), name, call=True), in_avals, strict=True)):
         if have.shape != aval.shape or have.dtype != aval.dtype:
             path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0][1:])
             raise TypeError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from primax.plugins.structural.arguments import integers
+
 __all__ = ["ConvDimensionNumbers", "conv_dimension_numbers", "conv_general_permutations"]
 
 
@@ -45,6 +47,8 @@ def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: An
     >>> px.lax.conv_dimension_numbers((1, 200, 198, 3), (3, 3, 3, 3), ("NHWC", "HWIO", "NHWC"))
     ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
     """
+    lhs_shape = integers(lhs_shape, "conv_general_dilated", "lhs_shape")
+    rhs_shape = integers(rhs_shape, "conv_general_dilated", "rhs_shape")
     rank = len(lhs_shape)
     if rank != len(rhs_shape):
         raise TypeError(

@@ -70,7 +70,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
     Raises:
       ValueError: it is no named tuple, or the class or the name is registered already.
     """
-    if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
+    if not (isinstance(nodetype, type) and issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
         raise ValueError(f"register_namedtuple_serialization: nodetype must be a named tuple, got {nodetype!r}")
     return register_pytree_node_serialization(
         nodetype,

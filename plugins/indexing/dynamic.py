@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import integer
+from primax.extend.api_util import integer, sequence
 from primax.extend.core import ShapedArray, Tracer, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -180,7 +180,7 @@ def _starts(function: str, indices: Any, shape: tuple[int, ...], negative: bool 
         if len(count) != 1:
             raise TypeError(f"{function}: start_indices must be of rank 1, got {get_aval(indices).str_short()}")
         indices = [_element(indices, i) for i in range(count[0])]
-    given = list(indices)
+    given = sequence(function, "start_indices", indices)
     if len(given) != len(shape):
         raise TypeError(
             f"{function}: start_indices must have one entry per axis of operand, got {len(given)} for shape {shape}"

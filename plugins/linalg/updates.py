@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import real_number
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins import arithmetic, comparison, exponential, structural
@@ -72,6 +73,7 @@ def symmetric_product(
       TypeError: dtypes differ or are not floating; shapes do not fit.
       ValueError: `c_matrix` is not square.
     """
+    alpha, beta = (real_number("symmetric_product", name, x) for name, x in (("alpha", alpha), ("beta", beta)))
     out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))
     if not symmetrize_output:
         return out

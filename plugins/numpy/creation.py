@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.api_util import naming
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.structural import (
@@ -349,7 +350,8 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     Raises:
       ValueError: the size of the buffer is not a multiple of that of an element, or too small.
     """
-    return asarray(np.frombuffer(buffer, np.dtype(read_dtype(dtype, "frombuffer")), count, offset))
+    with naming("frombuffer"):
+        return asarray(np.frombuffer(buffer, np.dtype(read_dtype(dtype, "frombuffer")), count, offset))
 
 
 def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import sequence
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.indexing import unstack
@@ -196,7 +197,7 @@ def _split(function: str, ary: Any, indices_or_sections: Any, axis: int, uneven:
     axis = canonical_axis(axis, len(shape), function)
     size = shape[axis]
     if hasattr(indices_or_sections, "__len__") or np.ndim(indices_or_sections):
-        cuts = integers(list(indices_or_sections), function, "indices_or_sections")
+        cuts = integers(sequence(function, "indices_or_sections", indices_or_sections), function, "indices_or_sections")
         bounds = [0, *[slice(cut).indices(size)[1] for cut in cuts], size]
         sizes = [max(0, high - low) for low, high in pairwise(bounds)]
         if sum(sizes) != size or bounds != sorted(bounds):

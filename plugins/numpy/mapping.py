@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
+from primax.extend.api_util import check_function, sequence
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import batching
 from primax.plugins.numpy.creation import asarray
@@ -26,6 +27,8 @@ Dimensions = list[tuple[str, ...]]
 
 def _parse(signature: str) -> tuple[Dimensions, Dimensions]:
     """The names of the core axes of each argument and of each result."""
+    if not isinstance(signature, str):
+        raise TypeError(f"vectorize: signature must be a string, got {signature!r}")
     text = signature.replace(" ", "")
     if not _SIGNATURE.fullmatch(text):
         raise ValueError(f"vectorize: signature must be like '(m,n),(n)->(m)', got {signature!r}")
@@ -73,6 +76,8 @@ def vectorize(
     >>> dot(px.numpy.ones((2, 3)), px.numpy.ones(3))
     Array([3., 3.], dtype=float32)
     """
+    check_function("vectorize", "pyfunc", pyfunc)
+    excluded = frozenset(sequence("vectorize", "excluded", excluded))
     if any(not isinstance(x, int | str) for x in excluded):
         raise TypeError(f"vectorize: excluded must consist of positions and names, got {excluded!r}")
     cores = None if signature is None else _parse(signature)
@@ -162,6 +167,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     Raises:
       ValueError: the axis is out of range.
     """
+    check_function("apply_along_axis", "func1d", func1d)
     rank = len(aval_of("apply_along_axis", arr, "arr").shape)
     axis = canonical_axis(axis, rank, "apply_along_axis")
 

@@ -57,7 +57,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         raise ValueError(f"pad: pad_width must not be negative, got {pad_width}")
     if callable(mode):
         return _by_function(array, widths, mode, kwargs)
-    if mode not in _OPTIONS:
+    if not isinstance(mode, str) or mode not in _OPTIONS:
         raise ValueError(f"pad: mode must be one of {', '.join(_OPTIONS)}, got {mode!r}")
     unknown = sorted(kwargs.keys() - _OPTIONS[mode])
     if unknown:

@@ -165,6 +165,8 @@ def boolean(x: Any) -> Any:
     aval = get_aval(x)
     if aval.dtype == _BOOL:
         return x
+    if not isinstance(aval.dtype, np.dtype):
+        raise TypeError(f"an array of dtype {aval.dtype} is neither true nor false")
     if type(x) in _PYTHON_SCALARS or isinstance(x, np.ndarray | np.generic):
         return np.asarray(x).astype(bool)
     return ne_p.bind(x, aval.dtype.type(0))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.api_util import sequence
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins import arithmetic, rounding
 from primax.plugins.calls import jit
@@ -300,7 +301,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     Returns:
       An array with one axis more in front, for the axes of the shape; a tuple of arrays if `sparse`.
     """
-    shape = read_shape(tuple(dimensions), "indices")
+    shape = read_shape(tuple(sequence("indices", "dimensions", dimensions)), "indices")
     dtype = dtypes.default_int_dtype() if dtype is None else read_dtype(dtype, "indices")
     positions = [counted(size, 0, 1, dtype) for size in shape]
     found = meshgrid(*positions, sparse=sparse, indexing="ij")

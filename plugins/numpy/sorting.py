@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison
 from primax.plugins import sorting as primitives
@@ -135,7 +135,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
       TypeError: there are no keys.
       ValueError: their shapes differ, or the axis is out of range.
     """
-    arrays = list(keys)
+    arrays = sequence("lexsort", "keys", keys)
     if not arrays:
         raise TypeError("lexsort: keys must be one array or more, got none")
     shapes = {aval_of("lexsort", x, i).shape for i, x in enumerate(arrays)}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import naming
 from primax.extend.core import Array
 from primax.plugins.numpy.creation import asarray
 
@@ -45,15 +46,18 @@ def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppres
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """The array, or the arrays by name, that `save` or `savez` wrote. The arguments are those of `numpy.load`."""
-    found = np.load(file, *args, **kwargs)
+    with naming("load"):
+        found = np.load(file, *args, **kwargs)
     return asarray(found) if isinstance(found, np.ndarray) else found
 
 
 def fromfile(file: Any, *args: Any, **kwargs: Any) -> Any:
     """An array of the bytes in a file. The arguments are those of `numpy.fromfile`."""
-    return asarray(np.fromfile(file, *args, **kwargs))
+    with naming("fromfile"):
+        return asarray(np.fromfile(file, *args, **kwargs))
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
     """An array of the numbers in a text. The arguments are those of `numpy.fromstring`."""
-    return asarray(np.fromstring(string, dtype, count, sep=sep))
+    with naming("fromstring"):
+        return asarray(np.fromstring(string, dtype, count, sep=sep))

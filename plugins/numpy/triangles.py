@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.api_util import naming
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, comparison
 from primax.plugins.numpy import reductions
@@ -240,7 +241,9 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
       k: which diagonal, counted to the right of the main one.
       m: the number of columns, `n` if None.
     """
-    return _indices("tril_indices", np.tril_indices(n, k, m))  # type: ignore[return-value]
+    with naming("tril_indices"):
+        found = np.tril_indices(n, k, m)
+    return _indices("tril_indices", found)  # type: ignore[return-value]
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
@@ -248,16 +251,25 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
 
     The arguments are those of `tril_indices`.
     """
-    return _indices("triu_indices", np.triu_indices(n, k, m))  # type: ignore[return-value]
+    with naming("triu_indices"):
+        found = np.triu_indices(n, k, m)
+    return _indices("triu_indices", found)  # type: ignore[return-value]
+
+
+def _sides(function: str, arr: Any) -> tuple[int, int]:
+    shape = aval_of(function, arr, "arr").shape
+    if len(shape) != 2:
+        raise ValueError(f"{function}: arr must be of rank 2, got shape {shape}")
+    return shape[0], shape[1]
 
 
 def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
     """`tril_indices` for the shape of a matrix."""
-    rows, columns = np.shape(arr)
+    rows, columns = _sides("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
     """`triu_indices` for the shape of a matrix."""
-    rows, columns = np.shape(arr)
+    rows, columns = _sides("triu_indices_from", arr)
     return triu_indices(rows, k, columns)

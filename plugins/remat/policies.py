@@ -74,6 +74,13 @@ class _ByName:
         return self.others is not (params["name"] in self.names)
 
 
+def _checked(function: str, names: tuple[Any, ...]) -> frozenset[str]:
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{function}: names must be strings, got {name!r}")
+    return frozenset(names)
+
+
 def save_only_these_names(*names: str) -> Policy:
     """Values with one of these names are saved; see `primax.ad_checkpoint.checkpoint_name`.
 
@@ -85,12 +92,12 @@ def save_only_these_names(*names: str) -> Policy:
     f32[] from the argument x
     f32[] named 'hidden' from ...
     """
-    return _ByName(frozenset(names), others=False, unnamed=False)
+    return _ByName(_checked("save_only_these_names", names), others=False, unnamed=False)
 
 
 def save_any_names_but_these(*names: str) -> Policy:
     """Values with names are saved, except for these names."""
-    return _ByName(frozenset(names), others=True, unnamed=False)
+    return _ByName(_checked("save_any_names_but_these", names), others=True, unnamed=False)
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
@@ -98,7 +105,7 @@ def save_anything_except_these_names(*names: str) -> Policy:
 
     What is named is the result of another operation, which has no name: that one may be saved.
     """
-    return _ByName(frozenset(names), others=True, unnamed=True)
+    return _ByName(_checked("save_anything_except_these_names", names), others=True, unnamed=True)
 
 
 @dataclass(frozen=True, slots=True)

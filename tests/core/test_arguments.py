@@ -107,3 +107,36 @@ def test_an_object_that_stands_for_itself_is_no_array():
 
     with pytest.raises(TypeError, match="__jax_array__ of a Itself must return an array"):
         px.lax.sin(Itself())
+
+
+def test_errors_of_numpy_are_given_the_name_of_the_function():
+    with pytest.raises(TypeError, match=r"^f: 'int' object is not iterable"), arguments.naming("f"):
+        list(3)  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="^f: a fault"), arguments.naming("f"):
+        raise UnicodeError("a fault")
+    with pytest.raises(ValueError, match=r"^f: x must be positive"), arguments.naming("f"):
+        raise ValueError("f: x must be positive")
+    with pytest.raises(KeyError), arguments.naming("f"):
+        raise KeyError("x")
+
+
+@pytest.mark.parametrize(
+    "call,said",
+    [
+        (lambda x: pnp.fromstring(x, sep=","), "^fromstring: "),
+        (lambda x: pnp.tril_indices(x), "^tril_indices: "),
+        (lambda x: pnp.lexsort(x), "^lexsort: keys must be a sequence"),
+        (lambda x: pnp.ones(3).item(x), "^item: args must be integers"),
+        (lambda x: px.ShapeDtypeStruct(x, "float32"), "^ShapeDtypeStruct: shape must be a sequence"),
+        (lambda x: px.ShapeDtypeStruct((2,), x), "^ShapeDtypeStruct: dtype must be a dtype"),
+        (lambda x: px.tree.flatten([1], is_leaf=x), "^tree.flatten: is_leaf must be callable"),
+        (lambda x: px.tree_util.Partial(x), "^Partial: func must be callable"),
+        (lambda x: px.scipy.linalg.hilbert(x), "^hilbert: n must be an integer"),
+        (lambda x: px.lax.concatenate(x, 0), "^concatenate: operands must be a sequence"),
+        (lambda x: px.checkpoint_policies.save_only_these_names(x), "^save_only_these_names: names must be strings"),
+        (lambda x: pnp.ones(3, device=x), "device must be one of"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(call, said):
+    with pytest.raises(TypeError, match=said):
+        call(object())

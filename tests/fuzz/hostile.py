@@ -22,7 +22,7 @@ import primax as px
 from fuzz.canary import Canary
 from fuzz.frame import Case, Finding, Kind
 from fuzz.objects import CALLABLE, NESTS, OBJECTS, Hostile
-from fuzz.targets import HEADER, REGISTERS, Target, targets
+from fuzz.targets import HEADER, INSTANCES, REGISTERS, Target, targets
 
 MEMORY = 6 * 2**30  # bytes of addresses: arrays of terabytes are refused, and the machine lives
 CASES_A_TARGET = 4
@@ -149,6 +149,12 @@ def _settle(value: Any) -> None:
     repr(value)
 
 
+def _for_authors(target: Target) -> bool:
+    """Whether those who call it write rules or transformations, and hand on what they were given."""
+    inner = [INSTANCES[name] for name in ("ClosedJaxpr", "ShapedArray", "KeyDType")]
+    return target.path.startswith(("primax.extend.", *inner))
+
+
 def judge(error: BaseException, target: Target, objects: tuple[Hostile, ...]) -> str | None:
     """What is wrong with an error, in a word; None if it is as errors should be."""
     if type(error).__name__ == "Boom":
@@ -164,13 +170,13 @@ def judge(error: BaseException, target: Target, objects: tuple[Hostile, ...]) ->
     if isinstance(error, RecursionError):
         return None if any("calls itself" in thing.name for thing in objects) else "internal"
     if not isinstance(error, _DOCUMENTED):
-        if isinstance(error, AttributeError) and (foreign or target.path.startswith("primax.extend.")):
+        if isinstance(error, AttributeError) and (foreign or _for_authors(target)):
             return None  # authors give programs, contexts and rules, which are known by their attributes
         if not (isinstance(error, _NAMED) and _FORM.match(message)):
             return "internal"
     if _RAW.search(message) and not isinstance(error, px.XlaError):
         return "raw"
-    if foreign or isinstance(error, _OURS) or _FORM.match(message) or target.path.startswith("primax.extend."):
+    if foreign or isinstance(error, _OURS) or _FORM.match(message) or _for_authors(target):
         return None
     return None if target.words & set(re.findall(r"\w+", message)) else "unnamed"
 

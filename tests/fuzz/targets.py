@@ -21,6 +21,7 @@ EXCLUDED = {
     r"primax\.extend\.core\.(set|take)_current_trace": "changes the current trace, as it is asked to",
     r"primax\.extend\.core\.primitives\..*": "parameters of primitives are checked by the functions that bind them",
     r"primax\.(Array|export\.Exported|stages\.\w+)": "their objects are made by functions, as docs say",
+    r"primax\.custom_derivatives\.(SymbolicZero|CustomVJPPrimal)": "rules are given these, and nobody makes them",
     r"primax\.errors\..*|primax\.XlaError|.*Warning": "exceptions take anything",
 }
 
@@ -373,4 +374,6 @@ def _target(path: str, value: Callable[..., Any]) -> Target | None:
         getattr(value, "__name__", name),
         *(parameter.name for parameter in parameters),
     }
+    if name == "getitem":
+        words.add("index")
     return Target(path, path, tuple(required), tuple(optional), frozenset(keywords), frozenset(words))

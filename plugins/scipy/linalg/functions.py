@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import check_function
+from primax.extend.api_util import check_function, integer
 from primax.extend.core import dtypes, get_aval
 from primax.extend.transformations import jvp
 from primax.plugins.control_flow import cond, fori_loop
@@ -58,7 +58,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     Array([[1., 1.],
            [0., 1.]], dtype=float32)
     """
-    return _expm(A, bool(upper_triangular), int(max_squarings))
+    return _expm(A, bool(upper_triangular), integer("expm", "max_squarings", max_squarings))
 
 
 @one_program(static=1)
@@ -221,6 +221,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
       NotImplementedError: `blocksize` is not 1.
       ValueError: the matrices are not square.
     """
+    blocksize = integer("sqrtm", "blocksize", blocksize)
     if blocksize > 1:
         raise NotImplementedError(f"sqrtm: blocksize must be 1, got {blocksize}")
     t, z = schur(square("sqrtm", A, "A"), "complex")
