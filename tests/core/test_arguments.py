@@ -112,7 +112,7 @@ def test_an_object_that_stands_for_itself_is_no_array():
 def test_errors_of_numpy_are_given_the_name_of_the_function():
     with pytest.raises(TypeError, match=r"^f: 'int' object is not iterable"), arguments.naming("f"):
         list(3)  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match="^f: a fault"), arguments.naming("f"):
+    with pytest.raises(ValueError, match=r"^f: a fault"), arguments.naming("f"):
         raise UnicodeError("a fault")
     with pytest.raises(ValueError, match=r"^f: x must be positive"), arguments.naming("f"):
         raise ValueError("f: x must be positive")
