@@ -38,7 +38,7 @@ def _basis(avals: Sequence[Any]) -> list[Any]:
         np.eye(total, dtype=bool)[:, start : start + size].reshape(total, *aval.shape).astype(aval.dtype)
         for start, size, aval in zip(starts, sizes, avals, strict=False)
     ]
-    return [put_value(x, True) if aval.weak_type else x for x, aval in zip(basis, avals, strict=True)]
+    return [put_value(x, aval.weak_type) for x, aval in zip(basis, avals, strict=True)]
 
 
 def jacfwd(

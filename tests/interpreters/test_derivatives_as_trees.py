@@ -89,3 +89,8 @@ def test_jacobians_of_python_scalars_are_of_weak_type_as_the_results_are():
     assert px.hessian(pnp.sin)(0.5).weak_type
     assert not px.jacfwd(lambda x: x * pnp.ones(2))(0.5).weak_type
     assert not px.jacfwd(pnp.sin)(np.float32(0.5)).weak_type
+
+
+@pytest.mark.parametrize("transform", [px.jacfwd, px.jacrev])
+def test_the_jacobian_of_the_identity_is_an_array(transform):
+    assert isinstance(transform(lambda x: x)(pnp.asarray(X)), px.Array)

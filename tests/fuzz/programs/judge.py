@@ -59,13 +59,18 @@ def plain(leaf: Any, lib: Any) -> np.ndarray:
 
 
 def kind_of(leaf: Any, lib: Any) -> tuple[Any, ...]:
-    """What is to be equal apart from the numbers. jax may give NumPy's arrays, or floats with a dtype, for arrays."""
+    """What is to be equal apart from the numbers.
+
+    jax may give NumPy's arrays, or floats with a dtype, for arrays. What jax gives for a comparison of weak types is a
+    bool of weak type, which means nothing: bools have the lowest type anyway. In primax bools are never weak.
+    """
     if not hasattr(leaf, "dtype"):
         return ("bool", (), False) if isinstance(leaf, bool) else (type(leaf).__name__,)
     if isinstance(leaf, np.ndarray | np.generic) and not type(leaf).__module__.startswith("jax"):
         return str(leaf.dtype), tuple(leaf.shape), "NumPy" if lib is px else False
     scalar = isinstance(leaf, bool | int | float | complex)
-    return str(leaf.dtype), () if scalar else tuple(leaf.shape), bool(getattr(leaf, "weak_type", scalar))
+    weak = bool(getattr(leaf, "weak_type", scalar)) and str(leaf.dtype) != "bool"
+    return str(leaf.dtype), () if scalar else tuple(leaf.shape), weak
 
 
 def came_in(block: Block, kind: tuple[Any, ...]) -> bool:
