@@ -10,7 +10,16 @@ from numpy.exceptions import AxisError
 
 from primax.extend import core
 
-__all__ = ["canonical_axes", "canonical_axis", "canonical_shape", "inserted", "integers", "is_value", "listed"]
+__all__ = [
+    "canonical_axes",
+    "canonical_axis",
+    "canonical_shape",
+    "inserted",
+    "integers",
+    "is_value",
+    "listed",
+    "shape_or_size",
+]
 
 _VALUES = (core.Array, core.Tracer)
 
@@ -41,6 +50,11 @@ def integers(values: Iterable[Any], function: str, argument: str) -> tuple[int, 
 def listed(values: Any) -> Iterable[Any]:
     """One value, or several of them; arrays of rank 0 have `__iter__` too."""
     return values if hasattr(values, "__iter__") and getattr(values, "ndim", 1) else (values,)
+
+
+def shape_or_size(shape: Any, function: str, argument: str = "shape") -> tuple[int, ...]:
+    """A tuple of sizes, of which one may be given without a tuple; see `canonical_shape`."""
+    return canonical_shape((shape,) if isinstance(shape, int) else shape, function, argument)
 
 
 def canonical_shape(shape: Iterable[Any], function: str, argument: str = "shape") -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from primax.extend import backend, core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.plugins.sampling import samples
-from primax.plugins.structural.arguments import canonical_axis, canonical_shape
+from primax.plugins.structural.arguments import canonical_axis, canonical_shape, shape_or_size
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 
@@ -32,11 +32,11 @@ __all__ = [
 iota_p = core.Primitive("iota")
 
 
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None) -> Any:
     """An array of one value.
 
     Args:
-      shape: its shape.
+      shape: its shape; an int for one axis.
       fill_value: a scalar.
       dtype: its dtype; that of `fill_value` if None.
 
@@ -47,24 +47,24 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     >>> px.lax.full((2,), 7, "float32")
     Array([7., 7.], dtype=float32)
     """
-    shape = canonical_shape(shape, "full")
+    shape = shape_or_size(shape, "full")
     if dtype is not None:
         dtype = dtype_of(dtype, "full")
     return _full("full", shape, fill_value, dtype, False)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None) -> Any:
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | int | None = None) -> Any:
     """An array of one value, of the shape and dtype of another array.
 
     Args:
       x: an array, or what has a shape and a dtype.
       fill_value: a scalar.
       dtype: the dtype of the result, if not that of `x`.
-      shape: the shape of the result, if not that of `x`.
+      shape: the shape of the result, if not that of `x`; an int for one axis.
     """
     aval = get_aval(x)
     weak = dtype is None and aval.weak_type
-    shape = aval.shape if shape is None else canonical_shape(shape, "full_like")
+    shape = aval.shape if shape is None else shape_or_size(shape, "full_like")
     dtype = aval.dtype if dtype is None else dtype_of(dtype, "full_like")
     return _full("full_like", shape, fill_value, dtype, weak)
 
@@ -156,14 +156,14 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
 
     Args:
       dtype: an integer, floating or complex dtype.
-      shape: the shape of the result.
+      shape: the shape of the result; an int for one axis.
       dimension: the axis along which it counts.
 
     Raises:
       TypeError: the dtype is boolean, or the shape has a negative size.
       ValueError: `dimension` is out of range.
     """
-    shape = canonical_shape(shape, "broadcasted_iota")
+    shape = shape_or_size(shape, "broadcasted_iota")
     axis = canonical_axis(dimension, len(shape), "broadcasted_iota", "dimension")
     return iota_p.bind(dtype=dtype_of(dtype, "broadcasted_iota"), shape=shape, dimension=axis)
 

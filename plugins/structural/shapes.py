@@ -21,6 +21,7 @@ from primax.plugins.structural.arguments import (
     integers,
     is_value,
     listed,
+    shape_or_size,
 )
 
 __all__ = [
@@ -178,12 +179,12 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim_p.bind(array, shape=tuple(sizes), broadcast_dimensions=kept)
 
 
-def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Any:
+def reshape(operand: Any, new_sizes: Sequence[int] | int, dimensions: Sequence[int] | None = None) -> Any:
     """Returns the elements of an array, in order, under another shape.
 
     Args:
       operand: an array.
-      new_sizes: the shape of the result.
+      new_sizes: the shape of the result; an int for one axis.
       dimensions: the order in which the axes of `operand` are read; from the first to the last if None.
 
     Raises:
@@ -195,7 +196,7 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
-    shape = canonical_shape(new_sizes, "reshape", "new_sizes")
+    shape = shape_or_size(new_sizes, "reshape", "new_sizes")
     if dimensions is not None:
         rank = len(get_aval(operand).shape)
         order = canonical_axes(dimensions, rank, "reshape", "dimensions")

@@ -78,7 +78,10 @@ JAX_LACKS: tuple[Meant, ...] = (
         message=r"out of bounds: dimension -|dimension must be between 0 and|got dimension=-|negative",
     ),
     Meant(
-        r"lax\.reduce_window_shape_tuple", "jax raises", "Dilations are 1 where they are not given.", message="length"
+        r"lax\.reduce_window(_shape_tuple)?",
+        "jax raises",
+        "Dilations are 1 where they are not given.",
+        message=r"length|could not be broadcast together with shapes \(\d+,\) \(0,\)",
     ),
     Meant(
         r"numpy\.(kaiser|hamming|hanning|blackman|bartlett)",

@@ -396,6 +396,16 @@ def _vary_predicate(x: Any, k: int) -> Any:
     return x * (k % 2) if x.dtype == np.int32 else x + k
 
 
+def test_a_shape_of_one_axis_may_be_an_int() -> None:
+    x = np.ones((2, 3), np.float32)
+    assert px.lax.full(2, 1.5).tolist() == [1.5, 1.5]
+    assert px.lax.full_like(x, 3, shape=2).tolist() == [3, 3]
+    assert px.lax.broadcasted_iota("int32", 3, 0).tolist() == [0, 1, 2]
+    assert px.lax.reshape(x, 6).shape == (6,)
+    with pytest.raises(TypeError, match=r"full: shape must consist of non-negative integers, got \(-1,\)"):
+        px.lax.full(-1, 1.5)
+
+
 @pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**40 + 300, 2**63, 2**70])
 def test_python_ints_of_any_size_are_converted_as_in_jax(number) -> None:
     jax = pytest.importorskip("jax")
@@ -509,7 +519,7 @@ ERRORS = [
     (TypeError, r"select_n: which must be boolean or int32, got i8\[\]",
      lambda: S.select_n(np.int8(1), F32, F32)),
     (TypeError, r"full: fill_value must be a scalar, got f32\[2,3\]", lambda: S.full((2,), F32)),
-    (TypeError, r"full: shape must be a sequence of integers, got 2", lambda: S.full(2, 0)),
+    (TypeError, r"full: shape must be a sequence of integers, got 2.0", lambda: S.full(2.0, 0)),
     (TypeError, r"iota: dtype must be a number, got bool", lambda: S.iota(bool, 3)),
     (ValueError, r"broadcasted_iota: dimension must be in \[-1, 1\), got 1",
      lambda: S.broadcasted_iota(np.int32, (3,), 1)),
