@@ -214,7 +214,7 @@ THE_STANDARD: tuple[Meant, ...] = (
     ),
     Meant(
         r"numpy\.expm1",
-        "value",
+        "nan",
         "Complex numbers that are not finite have the values of the array API standard; in jax and NumPy they are NaN.",
         message=r"jax: .*nan",
     ),
