@@ -91,6 +91,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     if trim_leading_zeros:
         raise NotImplementedError("polymul: trim_leading_zeros must be False: it would make the shape depend on values")
     a1, a2 = promote("polymul", *_coefficients("polymul", a1, a2), to=to_inexact)
+    a1, a2 = (x if get_aval(x).size else np.zeros(1, get_aval(x).dtype) for x in (a1, a2))  # no coefficients: 0
     m, n = get_aval(a1).shape[0], get_aval(a2).shape[0]
     table = multiply(reshaped(a1, (m, 1)), reshaped(a2, (1, n)))
     # Rows of m zeros more, read as rows one shorter, are shifted against each other by one each.

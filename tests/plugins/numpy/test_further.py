@@ -286,3 +286,9 @@ def test_windows_take_numbers_of_points_that_are_floats() -> None:
 def test_shapes_may_be_single_numbers() -> None:
     assert pnp.broadcast_shapes(2) == (2,)
     assert pnp.broadcast_shapes(2, (3, 1)) == (3, 2)
+
+
+def test_products_of_polynomials_without_coefficients_are_zero() -> None:
+    none, some = np.float32([]), np.float32([1, 2])
+    for x, y in ((none, none), (none, some), (some, none)):
+        compare({"polymul": lambda m, x, y: m.polymul(x, y)}, x, y)
