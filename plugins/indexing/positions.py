@@ -13,7 +13,7 @@ from primax.plugins.arithmetic import add_p
 from primax.plugins.comparison import lt_p
 from primax.plugins.structural import convert_element_type_p, select_n_p
 
-__all__ = ["bounds", "cast_indices", "from_the_end", "in_words", "index_dtype"]
+__all__ = ["bounds", "cast_indices", "clipped", "from_the_end", "in_words", "index_dtype"]
 
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
@@ -33,6 +33,13 @@ def cast_indices(function: str, argument: str, indices: Any) -> Any:
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"{function}: {argument} must be integers, got {aval.str_short()}")
     return indices
+
+
+def clipped(index: Any, first: int, last: int) -> Any:
+    """Positions that are known, between two others, which their dtype may not be able to hold."""
+    index = np.asarray(index)
+    limits = np.iinfo(index.dtype)
+    return np.clip(index, max(first, int(limits.min)), min(last, int(limits.max)))
 
 
 def from_the_end(index: Any, size: int) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.core import Array, ShapedArray, Tracer, get_aval
 from primax.plugins.indexing import GatherScatterMode, dynamic_slice_p, gather_p
-from primax.plugins.indexing.positions import from_the_end
+from primax.plugins.indexing.positions import clipped, from_the_end
 from primax.plugins.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
 from primax.plugins.numpy.vectors import common_dtype, windows_of
 from primax.plugins.structural import (
@@ -70,7 +70,7 @@ def _of_host(x: Array, index: Any) -> Any:
                 size = host.shape[axis]
                 if kind is int or entry.size:
                     _require_elements(size, axis, host.shape)
-                    within[i] = min(max(entry, -size), size - 1) if kind is int else np.clip(entry, -size, size - 1)
+                    within[i] = min(max(entry, -size), size - 1) if kind is int else clipped(entry, -size, size - 1)
             axis += 1
     return backend.put_value(np.asarray(host[tuple(within)]), weak)
 

@@ -15,7 +15,7 @@ from primax.plugins.indexing import (
     gather_p,
     scatter_p,
 )
-from primax.plugins.indexing.positions import from_the_end
+from primax.plugins.indexing.positions import clipped, from_the_end
 from primax.plugins.indexing.taking import along
 from primax.plugins.numpy.at import Reference, converted
 from primax.plugins.numpy.brackets import read_entries, resolve
@@ -118,7 +118,7 @@ def _taken_on_host(a: Any, position: Any, axis: int, mode: GatherScatterMode) ->
     host = a._host()
     size = host.shape[axis]
     if mode is _CLIP:
-        position = np.clip(position, 0, size - 1)
+        position = clipped(position, 0, size - 1)
     elif not _is_inside(position, -size, size):
         return None
     return backend.put_value(host.take(position, axis), a.weak_type)

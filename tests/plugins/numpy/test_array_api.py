@@ -338,7 +338,8 @@ def test_arrays_pass_through_dlpack() -> None:
     x = pnp.from_dlpack(host, device=None, copy=True)
     assert x.tolist() == host.tolist()
     assert np.from_dlpack(x).tolist() == host.tolist()
-    assert pnp.from_dlpack(strict.asarray(host)).tolist() == host.tolist()
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # array_api_strict lends no arrays with an older one
+        assert pnp.from_dlpack(strict.asarray(host)).tolist() == host.tolist()
     assert x.__dlpack_device__() == (1, 0)
     for options in ({}, {"max_version": (1, 0)}, {"dl_device": (1, 0), "copy": False}, {"copy": True}):
         assert type(x.__dlpack__(**options)).__name__ == "PyCapsule"
