@@ -15,7 +15,6 @@ from primax.extend.interpreters.partial_eval import close_over
 
 __all__ = [
     "Batch",
-    "is_handed_on",
     "call_abstract_eval",
     "call_check",
     "call_impl",
@@ -24,6 +23,7 @@ __all__ = [
     "evaluate",
     "in_place",
     "interpret_call",
+    "is_handed_on",
     "refuse_closed_over",
     "stage_call",
 ]
