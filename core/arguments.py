@@ -98,9 +98,10 @@ def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
       TypeError: `value` stands for none.
     """
     try:
-        return np.dtype(value)
+        found: np.dtype[Any] = np.dtype(value)
     except (TypeError, ValueError):
         raise TypeError(f"{function}: {argument} must be a dtype, got {value!r}") from None
+    return found
 
 
 class naming:
