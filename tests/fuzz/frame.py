@@ -50,7 +50,7 @@ class Kind:
 
     name: ClassVar[str]
     word_sizes: ClassVar[tuple[int, ...]] = (32, 64)
-    seconds_per_case: ClassVar[float] = 60.0  # a case that takes longer hangs
+    seconds_per_case: ClassVar[float] = 120.0  # a case that takes longer hangs
     lifetime: ClassVar[int] = 3000
 
     def __init__(self) -> None:

@@ -36,6 +36,16 @@ def told(outcome):
     )
 
 
+@pytest.mark.parametrize("word_size", [32, 64])
+@pytest.mark.parametrize("seed", ["short a", "short b"])
+def test_random_calls_do_not_differ(seed, word_size):
+    place = "fuzz.functions:SteadyFunctions"
+    outcome = run([Job(place, word_size, seed, cases=110)])
+    assert outcome.cases[place] == 110
+    assert outcome.reached[place].total() > 40
+    assert not outcome.findings, told(outcome)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("word_size", [32, 64])
 @pytest.mark.parametrize("part", PARTS)
