@@ -77,6 +77,7 @@ JAX_LACKS: tuple[Meant, ...] = (
         "Negative axes count from the end in lax too.",
         message=r"out of bounds: dimension -|dimension must be between 0 and|got dimension=-|negative",
     ),
+    Meant(r"local_devices", "jax raises", "The first argument is a platform, that of jax the number of a process."),
     Meant(
         r"lax\.reduce_window(_shape_tuple)?",
         "jax raises",
@@ -101,6 +102,16 @@ JAX_LACKS: tuple[Meant, ...] = (
         "Narrow floats are computed as float32.",
         message=r"bfloat16 is not supported|float16 is not supported",
     ),
+)
+
+VALUES: tuple[Meant, ...] = tuple(
+    Meant(
+        r"(nn|scipy\.special)\.(log_)?softmax",
+        sort,
+        "Unsigned integers are converted to floats before the largest is subtracted, not after.",
+        text=r"'uint",
+    )
+    for sort in ("nan", "value")
 )
 
 CHECKED: tuple[Meant, ...] = (
@@ -133,6 +144,13 @@ OTHER_TYPES: tuple[Meant, ...] = (
         "type",
         "Several results are a tuple, as the annotations of jax and SciPy promise; jax returns a list.",
         message=r"primax: tuple .*jax: list|^primax: tuple",
+    ),
+    Meant(
+        r"lax\.stop_gradient|lax\.optimization_barrier|ad_checkpoint\.checkpoint_name|lax\.p?copy",
+        "type",
+        "NumPy arrays come back as arrays of the library.",
+        message=r"primax: Array (.|\n)*jax: (Typed)?(Nd|nd)[aA]rray",
+        text=r"array\(",
     ),
     Meant(r"Array\.at", "type", "What indexes stands for has a name of its own.", message="primax: At "),
     Meant(r"Array\.__iter__", "type", "Iterators are of no promised type."),
@@ -232,7 +250,7 @@ THE_STANDARD: tuple[Meant, ...] = (
     ),
 )
 
-MEANT = WEAK + JAX_LACKS + CHECKED + OTHER_TYPES + THE_STANDARD
+MEANT = VALUES + WEAK + JAX_LACKS + CHECKED + OTHER_TYPES + THE_STANDARD
 
 
 def is_meant(path: str, text: str, difference: Difference) -> bool:
