@@ -30,12 +30,10 @@ def test_programs_give_what_they_give_in_jax(x64, part):
         stack.enter_context(jax.enable_x64(x64))
         for seed in range(PROGRAMS * part, PROGRAMS * (part + 1)):
             program = random_program(seed, x64)
-            if program.name.startswith("closing"):
-                continue
             how, difference = judge(program.block)
             assert difference is None, f"{difference}\n{repeated(program.block)}"
             counts[how] += 1
-    assert counts["compared"] >= 0.5 * PROGRAMS
+    assert counts["compared"] >= 0.7 * PROGRAMS
 
 
 def test_most_kinds_of_transformations_and_control_flow_are_in_programs():
