@@ -216,6 +216,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     """
     if not callable(f):
         raise TypeError(f"tree.map: f must be callable, got {f!r}; the function comes before the trees")
+    if is_leaf is not None:
+        check_function("tree.map", "is_leaf", is_leaf)
     leaves, treedef = flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in leaves])
@@ -497,6 +499,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     >>> tree_util.treedef_is_leaf(tree.structure(1)), tree_util.treedef_is_leaf(tree.structure(None))
     (True, False)
     """
+    _check_treedef("treedef_is_leaf", "treedef", treedef)
     return treedef.node_data() is None
 
 
