@@ -96,7 +96,7 @@ def from_bytes(data: Any) -> tuple[dict[str, Any], Artifact]:
         raise ValueError(f"deserialize: data (of format {version}) is damaged; its checksum does not match")
     size = int.from_bytes(data[start + 4 : start + 12], "little")
     try:
-        header = json.loads(body[start + 12 : start + 12 + size])
+        header = json.loads(body[start + 12 : start + 12 + size].decode())
     except (ValueError, RecursionError) as error:
         raise _malformed(f"is not JSON ({error})") from None
     written, newest = _numbers(_entry(header, "stablehlo", str)), backend.newest_version()
