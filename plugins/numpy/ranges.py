@@ -28,9 +28,14 @@ def _known(function: str, argument: str, x: Any) -> Any:
     aval = aval_of(function, x, argument)
     if aval.shape:
         raise TypeError(f"{function}: {argument} must be a number, got {aval.str_short()}")
+    if dtypes.is_complex(aval.dtype):
+        raise ValueError(f"{function}: {argument} must be a real number, got {x!r}; dtype= makes the result complex")
     if isinstance(x, Tracer):
         return int(x) if dtypes.is_integer(aval.dtype) else float(x)
-    return x.item() if isinstance(x, Array | np.ndarray | np.generic) else x
+    value = x.item() if isinstance(x, Array | np.ndarray | np.generic) else x
+    if not math.isfinite(value):
+        raise ValueError(f"{function}: {argument} must be finite, since it decides a shape, got {value!r}")
+    return value
 
 
 def counted(count: int, start: Any, step: Any, dtype: Any) -> Any:
@@ -66,7 +71,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
 
     Raises:
       TypeError: an argument is no number, or its value is not known while a program is built.
-      ValueError: step is 0.
+      ValueError: step is 0, or an argument is complex, infinite or NaN.
 
     >>> import primax as px
     >>> px.numpy.arange(2, 8, 2)

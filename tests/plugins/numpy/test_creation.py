@@ -275,3 +275,16 @@ def test_missing_functions_say_whether_numpy_has_them() -> None:
         pnp.busday_count  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         pnp.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("args, name", [((1j,), "start"), ((0, 3 + 0j), "stop"), ((0, 3, np.complex64(1)), "step")])
+def test_arange_refuses_complex_numbers_and_names_the_argument(args, name):
+    with pytest.raises(ValueError, match=f"arange: {name} must be a real number"):
+        pnp.arange(*args)
+    assert pnp.arange(3, dtype="complex64").tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("args", [(np.inf,), (np.nan,), (0, -np.inf), (0, 3, np.nan), (0, 3.0, np.inf)])
+def test_arange_refuses_what_gives_no_length(args):
+    with pytest.raises(ValueError, match=r"arange: (start|stop|step) must be finite"):
+        pnp.arange(*args)
