@@ -32,10 +32,7 @@ def _known(function: str, argument: str, x: Any) -> Any:
         raise ValueError(f"{function}: {argument} must be a real number, got {x!r}; dtype= makes the result complex")
     if isinstance(x, Tracer):
         return int(x) if dtypes.is_integer(aval.dtype) else float(x)
-    value = x.item() if isinstance(x, Array | np.ndarray | np.generic) else x
-    if not math.isfinite(value):
-        raise ValueError(f"{function}: {argument} must be finite, since it decides a shape, got {value!r}")
-    return value
+    return x.item() if isinstance(x, Array | np.ndarray | np.generic) else x
 
 
 def counted(count: int, start: Any, step: Any, dtype: Any) -> Any:
@@ -71,7 +68,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
 
     Raises:
       TypeError: an argument is no number, or its value is not known while a program is built.
-      ValueError: step is 0, or an argument is complex, infinite or NaN.
+      ValueError: step is 0, an argument is complex, or the result has no finite length.
 
     >>> import primax as px
     >>> px.numpy.arange(2, 8, 2)
@@ -92,7 +89,10 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if all(isinstance(x, int) for x in (low, high, gap)):
         count = len(range(low, high, gap))
     else:
-        count = max(0, math.ceil((high - low) / gap))
+        length = (high - low) / gap
+        if not math.isfinite(length):
+            raise ValueError(f"arange: the numbers must be finitely many, got start={low}, stop={high}, step={gap}")
+        count = max(0, math.ceil(length))
     if dtypes.is_bool(dtype):
         if count > 2:
             raise TypeError(f"arange: there must be at most 2 numbers of dtype bool, got {count}")

@@ -284,7 +284,7 @@ def test_arange_refuses_complex_numbers_and_names_the_argument(args, name):
     assert pnp.arange(3, dtype="complex64").tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("args", [(np.inf,), (np.nan,), (0, -np.inf), (0, 3, np.nan), (0, 3.0, np.inf)])
+@pytest.mark.parametrize("args", [(np.inf,), (np.nan,), (0, -np.inf), (0, 3, np.nan)])
 def test_arange_refuses_what_gives_no_length(args):
-    with pytest.raises(ValueError, match=r"arange: (start|stop|step) must be finite"):
+    with pytest.raises(ValueError, match="arange: the numbers must be finitely many"):
         pnp.arange(*args)
