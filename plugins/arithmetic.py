@@ -492,6 +492,21 @@ def _extremum_lowering(name: str, wins: core.Primitive) -> Any:
     return lowering
 
 
+def _bounded(lower: Any, x: Any, upper: Any) -> Any:
+    return min_p.bind(upper, max_p.bind(lower, x))
+
+
+_clamp_by_extrema = mlir.lower_fun(_bounded, multiple_results=False)
+_clamp_of_reals = mlir.nary("stablehlo.clamp")
+
+
+def _clamp_lowering(ctx: mlir.LoweringRuleContext, *xs: Any) -> Any:
+    """Compilers know clamp of real numbers; of booleans and of complex numbers only where they fold it away."""
+    dtype = ctx.avals_in[1].dtype
+    has_clamp = dtypes.is_integer(dtype) or dtypes.is_floating(dtype)
+    return (_clamp_of_reals if has_clamp else _clamp_by_extrema)(ctx, *xs)
+
+
 def _conj_transpose(ct: Any, x: Any) -> Any:
     return [(conj_p if dtypes.is_complex(x.aval.dtype) else real_p).bind(ct)]
 
@@ -557,7 +572,7 @@ TABLE = (
     row(
         clamp_p,
         (ANY, ANY, ANY),
-        "stablehlo.clamp",
+        _clamp_lowering,
         same_shape=True,
         jvp_rule=_clamp_jvp,
         at=((-0.5, -0.7, 0.6), (0.3, -1.2, 2.6), (1.1, 0.9, 1.3)),
