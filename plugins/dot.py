@@ -21,6 +21,7 @@ from primax.plugins.precision import (
 )
 from primax.plugins.sampling import numbers
 from primax.plugins.structural import convert_element_type_p, transpose_p
+from primax.plugins.structural.narrow import in_whole_bytes
 
 __all__ = ["DotAlgorithmPreset", "Precision", "batch_matmul", "dot", "dot_general", "dot_general_p"]
 
@@ -448,7 +449,7 @@ def primax_register(registry: Any) -> None:
         jvp=_dot_general_jvp,
         transpose=_dot_general_transpose,
         batch=_dot_general_batch,
-        lowering=_dot_general_lowering,
+        lowering=in_whole_bytes(_dot_general_lowering),
         print=_dot_general_print,
         samples=[_dot_general_samples],
     )

@@ -26,6 +26,7 @@ from primax.plugins.structural import (
     select_n_p,
 )
 from primax.plugins.structural.arguments import canonical_axis
+from primax.plugins.structural.narrow import in_whole_bytes
 
 __all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 
@@ -433,7 +434,7 @@ def primax_register(registry: Any) -> None:
         abstract_eval=_sort_abstract_eval,
         jvp=_sort_jvp,
         axis_batch=_sort_batch,
-        lowering={None: _sort_lowering, "cpu": _sort_cpu_lowering},
+        lowering={None: in_whole_bytes(_sort_lowering), "cpu": in_whole_bytes(_sort_cpu_lowering)},
         samples=[_sort_samples],
     )
     registry.define(
@@ -441,7 +442,7 @@ def primax_register(registry: Any) -> None:
         abstract_eval=_top_k_abstract_eval,
         jvp=_top_k_jvp,
         batch=_top_k_batch,
-        lowering=_top_k_lowering,
+        lowering=in_whole_bytes(_top_k_lowering, 4),
         samples=[
             array_samples(ORDERED, _greatest, {"k": 2, "axis": 0}, {"k": 1, "axis": 1}),
             samples([(3, 4)], {"k": 3, "axis": 1}, reference=_greatest),

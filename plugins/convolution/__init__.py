@@ -36,6 +36,7 @@ from primax.plugins.convolution.shapes import (
     conv_shape_tuple,
     conv_transpose_shape_tuple,
 )
+from primax.plugins.structural.narrow import in_whole_bytes
 
 __all__ = [
     "ConvDimensionNumbers",
@@ -65,6 +66,9 @@ def primax_register(registry: Any) -> None:
             conv_general_dilated_p, conv_general_dilated_transpose_lhs, conv_general_dilated_transpose_rhs
         ),
         batch=conv_general_dilated_batch,
-        lowering={None: conv_general_dilated_lowering, "cpu": conv_general_dilated_cpu_lowering},
+        lowering={
+            None: in_whole_bytes(conv_general_dilated_lowering),
+            "cpu": in_whole_bytes(conv_general_dilated_cpu_lowering),
+        },
         samples=[conv_general_dilated_samples],
     )

@@ -23,6 +23,7 @@ from primax.plugins.structural.arguments import (
 )
 from primax.plugins.structural.conversion import host_scalar
 from primax.plugins.structural.creation import zero_of, zeros_of
+from primax.plugins.structural.narrow import in_whole_bytes
 from primax.plugins.structural.selection import select_n_p
 from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum_p, squeeze_p
 
@@ -528,7 +529,7 @@ RULES = {
         "jvp": ad.linear_jvp(concatenate_p),
         "transpose": _concatenate_transpose,
         "batch": _concatenate_batch,
-        "lowering": _concatenate_lowering,
+        "lowering": in_whole_bytes(_concatenate_lowering),
         "samples": [
             samples([(2, 2), (2, 2)], {"dimension": 0}, {"dimension": 1}),
             samples([(2, 1), (2, 3), (2, 2)], {"dimension": 1}),

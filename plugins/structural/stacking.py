@@ -11,6 +11,7 @@ from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.sampling import samples
 from primax.plugins.structural.arguments import canonical_axis, inserted
+from primax.plugins.structural.narrow import in_whole_bytes
 
 __all__ = ["RULES", "stack", "stack_p", "unstack", "unstack_p"]
 
@@ -135,7 +136,7 @@ RULES = {
         "jvp": ad.linear_jvp(stack_p),
         "transpose": _stack_transpose,
         "batch": _stack_batch,
-        "lowering": _stack_lowering,
+        "lowering": in_whole_bytes(_stack_lowering),
         "samples": [samples([(3, 2), (3, 2)], {"axis": 0}, {"axis": 1}, {"axis": 2}), samples([(3,)], {"axis": 1})],
     },
     unstack_p: {
