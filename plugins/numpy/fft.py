@@ -174,7 +174,7 @@ def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) ->
 def _two(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Any:
     axes = sequence(function, "axes", axes)
     if len(axes) != 2:
-        raise ValueError(f"{function}: axes must be two axes, got {axes}")
+        raise ValueError(f"{function}: axes must be two axes, got {tuple(axes)}")
     return _many(function, kind, a, s, axes, norm)
 
 

@@ -317,7 +317,7 @@ def sign(x: Any, /) -> Any:
 @one_program(static=1)
 def _sign(x: Any) -> Any:
     out = arithmetic.sign_p.bind(x)
-    return choose(comparison.eq_p.bind(x, like(x, 0)), like(out, 0), out)  # of either zero the positive one
+    return choose(comparison.eq_p.bind(out, like(out, 0)), like(out, 0), out)  # of either zero the positive one
 
 
 def require_real(function: str, *args: Any) -> None:

@@ -236,7 +236,7 @@ def test_halleys_iteration_finds_the_polar_decomposition():
 def test_matrices_without_a_factorization_give_nan_and_the_others_in_the_stack_do_not():
     stack = np.float32([[[1, 2], [2, 1]], [[2, 1], [1, 2]]])
     found = np.asarray(linalg.cholesky(stack))
-    assert np.isnan(found[0]).all()
+    np.testing.assert_array_equal(np.isnan(found[0]), [[True, False], [True, True]])
     close(found[1], np.linalg.cholesky(stack[1]))
     nothing = np.full((3, 3), np.nan, np.float32)
     several = px.jit(lambda x: (linalg.lu(x)[:1], linalg.qr(x), linalg.eigh(x), linalg.eig(x), linalg.svd(x)))
