@@ -30,7 +30,11 @@ def lazily(f):
 
 
 def backwards(f):
-    return lambda x: px.vjp(f, x)[1](pnp.ones_like(x))[0]
+    def derivative(x):
+        y, pull_back = px.vjp(f, x)
+        return pull_back(pnp.ones_like(y))[0]
+
+    return derivative
 
 
 def mapped(f):
