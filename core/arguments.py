@@ -10,7 +10,16 @@ import numpy as np
 
 from primax.core.errors import ConcretizationTypeError
 
-__all__ = ["check_function", "check_hashable", "integer", "naming", "numpy_dtype", "real_number", "sequence"]
+__all__ = [
+    "among",
+    "check_function",
+    "check_hashable",
+    "integer",
+    "naming",
+    "numpy_dtype",
+    "real_number",
+    "sequence",
+]
 
 
 def check_function(function: str, argument: str, value: Any) -> None:
@@ -76,6 +85,14 @@ def real_number(function: str, argument: str, value: Any) -> float:
         raise
     except (TypeError, ValueError):
         raise TypeError(f"{function}: {argument} must be a real number, got {value!r}") from None
+
+
+def among(value: Any, choices: Any) -> bool:
+    """Whether a value is one of some names; no to what cannot be looked up or compared."""
+    try:
+        return value in choices
+    except (TypeError, ValueError):
+        return False
 
 
 def check_hashable(function: str, argument: str, value: Any) -> None:

@@ -245,10 +245,7 @@ _scalar_avals: dict[tuple[type, np.dtype[Any]], ShapedArray] = {}
 
 def _python_scalar(kind: type) -> Callable[[Any], ShapedArray]:
     def handler(x: Any) -> ShapedArray:
-        try:
-            dtype = dtypes.scalar_dtype(x, kind)
-        except OverflowError as error:
-            raise OverflowError(f"{error}{of_call()}") from None
+        dtype = dtypes.scalar_dtype(x, kind)
         aval = _scalar_avals.get((kind, dtype))
         if aval is None:
             aval = _scalar_avals[kind, dtype] = ShapedArray((), dtype, kind is not bool)

@@ -329,7 +329,7 @@ def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None
         limits = np.iinfo(found)
         if not limits.min <= value <= limits.max:  # type: ignore[operator]
             shown = value if -(2**128) < value < 2**128 else f"one of {value.bit_length()} bits"  # type: ignore[union-attr,operator]
-            raise OverflowError(f"Python int must fit {found.name} (set enable_x64 for int64), got {shown}")
+            raise OverflowError(f"Python int must fit {found.name} (set enable_x64 for int64), got {shown}{of_call()}")
     return found
 
 
@@ -420,10 +420,18 @@ def is_extended(dtype: Any) -> bool:
     return isinstance(dtype, ExtendedDType)
 
 
+def _of_numpy(dtype: Any) -> np.dtype[Any]:
+    """Return the dtype of numpy, which arithmetic is defined for."""
+    if isinstance(dtype, ExtendedDType):
+        raise TypeError(f"arithmetic is not defined for values of dtype {dtype}{of_call()}")
+    found: np.dtype[Any] = np.dtype(dtype)
+    return found
+
+
 @functools.lru_cache(maxsize=256)
 def itemsize_bits(dtype: Any) -> int:
     """Return the number of bits in an element; a bool takes 8."""
-    d = np.dtype(dtype)
+    d = _of_numpy(dtype)
     if d == _BOOL:
         return 8
     if is_integer(d):
@@ -461,15 +469,13 @@ def scalar_type_of(x: Any) -> type:
 
 def to_numeric_dtype(dtype: Any) -> np.dtype[Any]:
     """Return int32 for bool, and any other dtype unchanged."""
-    d = np.dtype(dtype)
+    d = _of_numpy(dtype)
     return np.dtype(np.int32) if d == _BOOL else d
 
 
 def to_inexact_dtype(dtype: Any) -> np.dtype[Any]:
     """Return float64 for 64-bit integers, float32 for other integers and bool, and any other unchanged."""
-    if isinstance(dtype, ExtendedDType):
-        raise TypeError(f"arithmetic is not defined for values of dtype {dtype}{of_call()}")
-    d: np.dtype[Any] = np.dtype(dtype)
+    d = _of_numpy(dtype)
     if d == _BOOL or is_integer(d):
         return np.dtype(np.float64 if d.itemsize == 8 else np.float32)
     return d
@@ -546,7 +552,10 @@ def weak_type_of(x: Any) -> tuple[Any, bool]:
 def _signature(x: Any) -> tuple[Any, bool]:
     aval = getattr(x, "aval", None)
     if aval is not None:
-        return aval.dtype, getattr(aval, "weak_type", False)
+        try:
+            return aval.dtype, getattr(aval, "weak_type", False)
+        except AttributeError:
+            raise TypeError(f"dtype: x must be an array, a number, or a dtype, got {x!r}") from None
     scalar = type(x)
     if scalar in _SCALARS_64:
         return (_SCALARS_64 if enable_x64.value else _SCALARS_32)[scalar], scalar is not bool
@@ -578,7 +587,7 @@ def _foreign_dtype(x: Any) -> Any:
             return np.dtype(x)
         if x is not None and not isinstance(x, type):
             return np.result_type(x)
-    except TypeError:
+    except (TypeError, ValueError):
         pass
     raise TypeError(f"dtype: x must be an array, a number, or a dtype, got {x!r} of type {type(x).__name__}")
 
@@ -745,7 +754,10 @@ def promote_types(a: Any, b: Any) -> Any:
     >>> promote_types("uint8", "int8"), promote_types("float16", float)
     (dtype('int16'), dtype('float16'))
     """
-    nodes = [x if x is int or x is float or x is complex else np.dtype(x) for x in (a, b)]
+    nodes = [
+        x if x is int or x is float or x is complex else numpy_dtype("promote_types", which, x)
+        for which, x in (("a", a), ("b", b))
+    ]
     return np.dtype(_least_upper_bound(numpy_dtype_promotion.value, enable_x64.value, frozenset(nodes)))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import config, rules
+from primax.core.arguments import integer
 from primax.core.avals import get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import Effects, no_effects
@@ -163,6 +164,7 @@ class Jaxpr:
 
     def pretty_print(self, *, source_info: bool = False, width: int = 80) -> str:
         """The program as text, in jax's notation; with each equation's source line if asked."""
+        width = integer("pretty_print", "width", width)
         return str(formatter.jaxpr(self, source_info=source_info, width=width))
 
     def __repr__(self) -> str:

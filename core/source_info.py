@@ -52,7 +52,12 @@ def register_exclusion(path: str) -> None:
 
     Args:
       path: as in `__file__`; a folder ends in a slash.
+
+    Raises:
+      TypeError: it is not a str.
     """
+    if not isinstance(path, str):
+        raise TypeError(f"register_exclusion: path must be a str, got {path!r}")
     _excluded.add(path)
 
 
@@ -104,7 +109,7 @@ def called() -> str:
         name = getattr(values.get("self"), "__name__", None) or getattr(values.get("self"), "name", None)
     else:
         name = code.co_name.strip("_")
-    return name if isinstance(name, str) else ""
+    return name.strip("_") if isinstance(name, str) else ""
 
 
 def account(frames: Iterable[Frame]) -> str:

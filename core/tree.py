@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from primax.core._jaxlib import pytree
-from primax.core.arguments import check_function, sequence
+from primax.core.arguments import check_function, naming, sequence
 from primax.core.tree_partial import Partial
 from primax.core.tree_paths import (
     TreeMismatch,
@@ -263,6 +263,7 @@ def tree_reduce(
     >>> tree.reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
     6
     """
+    check_function("tree.reduce", "function", function)
     leaves = tree_leaves(tree, is_leaf)
     if initializer is not _MISSING:
         return functools.reduce(function, leaves, initializer)
@@ -363,13 +364,18 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
     >>> tree.broadcast({"a": 0, "b": 1}, {"a": [5, 6], "b": 7})
     {'a': [0, 0], 'b': 1}
     """
+    if is_leaf is not None:
+        check_function("tree.broadcast", "is_leaf", is_leaf)
     leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
     return tree_structure(full_tree).unflatten(leaves)
 
 
 def _path_predicate(is_leaf: Callable[..., bool] | None, takes_path: bool) -> Callable[[KeyPath, Any], bool] | None:
     """C++ calls the predicate with path and node; the user's takes the path only on request."""
-    if is_leaf is None or takes_path:
+    if is_leaf is None:
+        return None
+    check_function("tree.flatten_with_path", "is_leaf", is_leaf)
+    if takes_path:
         return is_leaf
     return lambda path, node: is_leaf(node)
 
@@ -538,7 +544,8 @@ def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
     {'a': 1, 'b': (2, 3)}
     """
     _check_treedef("build_tree", "treedef", treedef)
-    return treedef.from_iterable_tree(xs)
+    with naming("build_tree"):
+        return treedef.from_iterable_tree(xs)
 
 
 def is_tree_node(cls: type) -> bool:

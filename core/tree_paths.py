@@ -149,18 +149,21 @@ def _remark(left: _Node, right: _Node) -> str | None:
 
 
 def _mismatches(
-    left: _Node, right: _Node, left_child: Callable[[Any], _Node], right_child: Callable[[Any], _Node],
-    prefix: bool, path: KeyPath = (),
+    left: _Node, right: _Node, left_child: Callable[[Any], _Node], right_child: Callable[[Any], _Node], prefix: bool
 ) -> Iterator[TreeMismatch]:  # fmt: skip
     """Every place, outermost only, where `left` is not equal to, or not a prefix of, `right`."""
-    if prefix and left.type is None:
-        return
-    remark = _remark(left, right)
-    if remark is not None:
-        yield TreeMismatch(path, left.text, right.text, remark)
-        return
-    for key, a, b in zip(right.keys, left.children, right.children, strict=True):
-        yield from _mismatches(left_child(a), right_child(b), left_child, right_child, prefix, (*path, key))
+    # A loop rather than recursion, which trees may be too deep for.
+    waiting: list[tuple[_Node, _Node, KeyPath]] = [(left, right, ())]
+    while waiting:
+        left, right, path = waiting.pop()
+        if prefix and left.type is None:
+            continue
+        remark = _remark(left, right)
+        if remark is not None:
+            yield TreeMismatch(path, left.text, right.text, remark)
+            continue
+        children = zip(right.keys, left.children, right.children, strict=True)
+        waiting += [(left_child(a), right_child(b), (*path, key)) for key, a, b in children][::-1]
 
 
 def equality_errors(tree1: Any, tree2: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[TreeMismatch]:

@@ -59,8 +59,10 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
 
 
 def _count_leaves_under(prefix: PyTreeDef, full: PyTreeDef, counts: list[int]) -> None:
-    if prefix.node_data() is None:
-        counts.append(full.num_leaves)
-        return
-    for a, b in zip(prefix.children(), full.children(), strict=True):
-        _count_leaves_under(a, b, counts)
+    waiting = [(prefix, full)]
+    while waiting:
+        prefix, full = waiting.pop()
+        if prefix.node_data() is None:
+            counts.append(full.num_leaves)
+        else:
+            waiting += reversed(list(zip(prefix.children(), full.children(), strict=True)))

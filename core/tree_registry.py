@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from primax.core._jaxlib import pytree
+from primax.core.arguments import sequence
 
 if TYPE_CHECKING:
     PyTreeDef: TypeAlias = Any
@@ -309,7 +310,9 @@ def register_dataclass(
     Layer(weight=3.0, name='dense')
     """
     _check_new("register_dataclass", nodetype)
-    data, meta = _dataclass_fields(nodetype, data_fields, meta_fields, tuple(drop_fields))
+    data, meta = _dataclass_fields(
+        nodetype, data_fields, meta_fields, tuple(sequence("register_dataclass", "drop_fields", drop_fields))
+    )
     with _lock:
         _check_new("register_dataclass", nodetype)
         for one in (registry, dispatch_registry):

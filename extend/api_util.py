@@ -7,15 +7,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import tree
-from primax.core.arguments import check_function, check_hashable, integer, naming, numpy_dtype, real_number, sequence
-from primax.core.avals import AbstractValue, ShapeDtypeStruct, get_aval
+from primax.core.arguments import (
+    among,
+    check_function,
+    check_hashable,
+    integer,
+    naming,
+    numpy_dtype,
+    real_number,
+    sequence,
+)
+from primax.core.avals import ShapeDtypeStruct
+from primax.core.diagnostics import of_call
 from primax.core.tree import flatten_axes, keystr
 from primax.extend.linear_util import DebugInfo, transformation_with_aux2
-from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names
+from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names, shaped_abstractify
 
 __all__ = [
     "ShapeDtypeStruct",
     "StaticArguments",
+    "among",
     "avals_of",
     "check_function",
     "check_hashable",
@@ -27,27 +38,12 @@ __all__ = [
     "keystr",
     "naming",
     "numpy_dtype",
+    "of_call",
     "positions_and_names",
     "real_number",
     "sequence",
     "shaped_abstractify",
 ]
-
-
-def shaped_abstractify(x: Any) -> AbstractValue:
-    """The type of a value, or of what has a shape and a dtype.
-
-    Raises:
-      TypeError: it is neither.
-    """
-    if isinstance(x, AbstractValue):
-        return x
-    try:
-        return get_aval(x)  # type: ignore[no-any-return]
-    except TypeError:
-        if not (hasattr(x, "shape") and hasattr(x, "dtype")):
-            raise
-        return get_aval(ShapeDtypeStruct(x.shape, x.dtype))  # type: ignore[no-any-return]
 
 
 @transformation_with_aux2

@@ -81,6 +81,9 @@ def _is_capsule(x: Any) -> bool:
 def pycapsule(funcptr: Any) -> Any:
     """A function of a library that `ctypes` has loaded, as a capsule.
 
+    Raises:
+      TypeError: it is none.
+
     >>> import ctypes
     >>> from primax.extend import ffi
     >>> ffi.pycapsule(ctypes.pythonapi.Py_GetVersion)  # doctest: +ELLIPSIS
@@ -89,7 +92,11 @@ def pycapsule(funcptr: Any) -> Any:
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
         ("PyCapsule_New", ctypes.pythonapi)
     )
-    return make(ctypes.cast(funcptr, ctypes.c_void_p), None, None)
+    try:
+        address = ctypes.cast(funcptr, ctypes.c_void_p)
+    except ctypes.ArgumentError:
+        raise TypeError(f"pycapsule: funcptr must be a function of ctypes, got {funcptr!r}") from None
+    return make(address, None, None)
 
 
 def include_dir() -> str:

@@ -123,7 +123,7 @@ def stage(
     out_trees: list[Any] = []
 
     def run(*flat: Any) -> Any:
-        leaves, out_tree = tree.flatten((call or fun)(*tree.unflatten(in_tree, flat)))
+        leaves, out_tree = tree.flatten((call or fun)(*tree.tree_unflatten(in_tree, flat)))
         out_trees.append(out_tree)
         check_outputs(leaves, out_tree, name)
         return leaves

@@ -78,9 +78,9 @@ def default_platform() -> str:
 
 def client(platform: str | None = None) -> Any:
     """The XLA client of a platform, made on first use."""
-    name = platform or default_platform()
-    if not isinstance(name, str):
+    if platform is not None and not isinstance(platform, str):
         raise TypeError(f"platform must be a name such as 'cpu', got {platform!r}")
+    name = platform or default_platform()
     found = _clients.get(name)
     if found is None:
         with _lock:
@@ -351,7 +351,7 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
         return put_value(array, weak_type, device)
     aval = get_aval(x)
     if aval.weak_type is not weak_type:
-        aval = ShapedArray(aval.shape, aval.dtype, weak_type)
+        aval = ShapedArray(aval.shape, aval.dtype, bool(weak_type))
     return Array(put_host(on_host(x), aval, device, device is not None))
 
 
@@ -427,7 +427,10 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Array:
     if type(x) is Array:
         made = _copy(x) if copy else x
     else:
-        kind, number = x.__dlpack_device__()
+        try:
+            kind, number = x.__dlpack_device__()
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"from_dlpack: x.__dlpack_device__() must give a pair of integers: {error}") from None
         made = _from_host(x, copy) if int(kind) == _DLPACK_HOST else _from_accelerator(x, int(kind), number)
     if device is None or made.devices() == {device}:
         return made

@@ -325,7 +325,7 @@ def _suspect(lowered: Lowered, message: str) -> str:
 def module_text(lowered: Lowered, debug_info: bool = False) -> str:
     """A module in StableHLO's notation."""
     with lowered.shared:
-        return str(lowered.module.operation.get_asm(enable_debug_info=debug_info))
+        return str(lowered.module.operation.get_asm(enable_debug_info=bool(debug_info)))
 
 
 def _hlo(lowered: Lowered) -> Any:

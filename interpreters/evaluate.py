@@ -79,6 +79,9 @@ def fast_function(
       key: what else distinguishes it.
     """
 
+    if not isinstance(name, str):
+        raise TypeError(f"fast_function: name must be a str, got {name!r}")
+
     def guarded(*args: Any, **kwargs: Any) -> Any:
         try:
             return miss(*args, **kwargs)

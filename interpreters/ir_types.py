@@ -11,6 +11,7 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core.avals import AbstractToken
+from primax.core.diagnostics import of_call
 from primax.core.dtypes import float0
 from primax.core.extended import physical, physical_aval
 from primax.interpreters.contexts import SharedContext
@@ -75,9 +76,8 @@ def aval_to_ir_type(aval: Any) -> Any:
         return _jaxlib.hlo_ext.TokenType.get()
     aval = physical_aval(aval)
     if max(aval.shape, default=0) >= _MOST_ELEMENTS or prod(aval.shape) >= _MOST_ELEMENTS:
-        raise ValueError(
-            f"arrays must have fewer than 2**{_MOST_ELEMENTS.bit_length() - 1} elements, got {aval.str_short()}"
-        )
+        most = f"2**{_MOST_ELEMENTS.bit_length() - 1}"
+        raise ValueError(f"arrays must have fewer than {most} elements, got {aval.str_short()}{of_call()}")
     return _jaxlib.ir.RankedTensorType.get(aval.shape, dtype_to_ir_type(aval.dtype))
 
 

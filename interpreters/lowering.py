@@ -451,6 +451,8 @@ def lower_to_module(
     with shared, shared.unknown:
         op = ir.Module.create()
         attributes = op.operation.attributes
+        if not isinstance(name, str):
+            raise TypeError(f"lower: name must be a str, got {name!r}")
         attributes["sym_name"] = ir.StringAttr.get(name)
         one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
         attributes["mhlo.num_partitions"] = one

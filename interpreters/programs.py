@@ -9,7 +9,7 @@ from typing import Any
 from primax.core import tree
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.jaxpr import ClosedJaxpr
-from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names
+from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names, shaped_abstractify
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["make_jaxpr"]
@@ -49,7 +49,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (), return_shape: 
             return outs
 
         name = getattr(fun, "__name__", type(fun).__name__)
-        avals = avals_of(leaves, (dynamic, keywords), "make_jaxpr", call=True)
+        avals = avals_of(leaves, (dynamic, keywords), "make_jaxpr", call=True, type_of=shaped_abstractify)
         closed: ClosedJaxpr = trace_to_jaxpr(flat, avals, name, "make_jaxpr")
         if not return_shape:
             return closed

@@ -6,10 +6,12 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from primax.core import tree
-from primax.core.avals import get_aval
+import numpy as np
 
-__all__ = ["StaticArguments", "avals_of", "check_outputs", "positions_and_names"]
+from primax.core import tree
+from primax.core.avals import AbstractValue, ShapeDtypeStruct, get_aval
+
+__all__ = ["StaticArguments", "avals_of", "check_outputs", "positions_and_names", "shaped_abstractify"]
 
 
 def _as_tuple(value: Any, kind: type, argument: str, function: str) -> tuple[Any, ...]:
@@ -130,7 +132,26 @@ class StaticArguments:
         return tuple(args), {**kwargs, **dict(static_kwargs)}
 
 
-def avals_of(leaves: Sequence[Any], args: Any, function: str, *, call: bool = False) -> list[Any]:
+def shaped_abstractify(x: Any) -> Any:
+    """The type of a value, or of what has a shape and a dtype.
+
+    Raises:
+      TypeError: it is neither.
+    """
+    if isinstance(x, AbstractValue):
+        return x
+    try:
+        return get_aval(x)
+    except TypeError:
+        if isinstance(x, type | np.ndarray) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            raise
+        weak_type = getattr(x, "weak_type", False)
+        return get_aval(ShapeDtypeStruct(x.shape, x.dtype, weak_type=weak_type is True))
+
+
+def avals_of(
+    leaves: Sequence[Any], args: Any, function: str, *, call: bool = False, type_of: Callable[[Any], Any] = get_aval
+) -> list[Any]:
     """The types of the leaves of a call.
 
     Args:
@@ -138,17 +159,18 @@ def avals_of(leaves: Sequence[Any], args: Any, function: str, *, call: bool = Fa
       args: what they are the leaves of, for messages.
       function: who asks, for messages.
       call: whether `args` is a pair of positional and keyword arguments, rather than a tuple of arguments.
+      type_of: how the type of a leaf is found.
 
     Raises:
       TypeError: a leaf has no type; the message names its path.
       ValueError: a leaf is an array with a mask.
     """
     try:
-        return [get_aval(x) for x in leaves]
+        return [type_of(x) for x in leaves]
     except (TypeError, ValueError):
         for path, leaf in tree.tree_leaves_with_path(args):
             try:
-                get_aval(leaf)
+                type_of(leaf)
             except (TypeError, ValueError) as error:
                 place = tree.keystr(path[1:] if call else path)
                 text = f"{function}: argument{place} must be an array, a number or a container of them: {error}"
@@ -164,6 +186,6 @@ def check_outputs(leaves: Sequence[Any], out_tree: Any, name: str) -> None:
         try:
             get_aval(x)
         except TypeError as error:
-            marked = tree.unflatten(out_tree, range(len(leaves)))
+            marked = tree.tree_unflatten(out_tree, range(len(leaves)))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
             raise TypeError(f"{name}: the result{path} must be an array or a number: {error}") from None

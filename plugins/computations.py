@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import check_function
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import batching
 from primax.plugins.structural import convert_element_type
@@ -77,6 +78,7 @@ def stage(function: str, computation: Any, operands: Sequence[Any], inits: Seque
         ]
     )
     key = (tree, scalars, core.config.enable_x64.value, core.rules_epoch.value)
+    check_function(function, "computation", computation)
     try:
         found = _staged.setdefault(computation, {})
     except TypeError:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import real_number
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.transformations import vjp
 from primax.plugins.control_flow import scan, while_loop
@@ -97,7 +98,7 @@ def odeint(
     if not callable(func):
         raise TypeError(f"odeint: func must be a function (y, t, *args), got {func!r}")
     for name, value in (("rtol", rtol), ("atol", atol), ("mxstep", mxstep), ("hmax", hmax)):
-        if not value > 0:
+        if not real_number("odeint", name, value) > 0:
             raise ValueError(f"odeint: {name} must be positive, got {value}")
     times = get_aval(t)
     if len(times.shape) != 1 or not times.shape[0]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend import backend, core
-from primax.extend.api_util import StaticArguments, avals_of, check_function, positions_and_names
+from primax.extend.api_util import StaticArguments, avals_of, check_function, positions_and_names, shaped_abstractify
 from primax.extend.core import tree
 from primax.extend.programs import Program, check_outputs, forget_programs, programs_of, scope
 from primax.plugins.calls.primitive import check_results, jit_p
@@ -50,11 +50,13 @@ class Jitted:
         found = programs_of(self.fun)
         return self.own_programs if found is None else found
 
-    def program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
+    def program(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], type_of: Callable[[Any], Any] = core.get_aval
+    ) -> tuple[Program, list[Any]]:
         """The traced program for a call, and the flat arguments of the call."""
         dynamic, keywords, record = self.static.split(args, kwargs, self.name)
         leaves, in_tree = tree.flatten((dynamic, keywords))
-        avals = avals_of(leaves, (dynamic, keywords), self.name, call=True)
+        avals = avals_of(leaves, (dynamic, keywords), self.name, call=True, type_of=type_of)
         programs = self.programs()
         key = (in_tree, tuple(avals), record, self.static.positions, scope())
         program = programs.get(key)
@@ -137,7 +139,7 @@ class Jitted:
 
     def staged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         """The first of the stages that a program can be looked at in."""
-        program, leaves = self.program(args, kwargs)
+        program, leaves = self.program(args, kwargs, shaped_abstractify)
         if program.tracers:
             raise core.UnexpectedTracerError(
                 f"{self.name} closes over values of an enclosing transformation; pass them as arguments to inspect it"
@@ -292,13 +294,6 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     check_function("eval_shape", "fun", fun)
-    args, kwargs = tree.tree_map(_as_struct, (args, kwargs))
     nothing = StaticArguments((), ())
-    program, _ = Jitted(fun, nothing, nothing, False, False, None).program(args, kwargs)
+    program, _ = Jitted(fun, nothing, nothing, False, False, None).program(args, kwargs, shaped_abstractify)
     return tree.unflatten(program.out_tree, map(struct_of, program.closed.out_avals))
-
-
-def _as_struct(x: Any) -> Any:
-    if core.valid_jaxtype(x) or not hasattr(x, "shape") or not hasattr(x, "dtype"):
-        return x
-    return core.ShapeDtypeStruct(x.shape, x.dtype, weak_type=getattr(x, "weak_type", False))

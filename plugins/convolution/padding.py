@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+from primax.extend.api_util import among
 from primax.extend.core import ConcretizationTypeError
 from primax.plugins.structural.arguments import integers
 
@@ -64,7 +65,7 @@ def named_padding(
     kind = padding.upper()
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
-    if kind not in ("SAME", "SAME_LOWER"):
+    if not among(kind, ("SAME", "SAME_LOWER")):
         raise ValueError(f"{function}: padding must be 'SAME', 'SAME_LOWER', 'VALID' or pairs, got {padding!r}")
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import check_function
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.computations import elementwise, interpreted
@@ -60,6 +61,7 @@ def scatter_apply(
     >>> px.lax.scatter_apply(px.numpy.array([2., 3.]), twice, lambda x: x * x, numbers, update_shape=(2,))
     Array([ 2., 81.], dtype=float32)
     """
+    check_function("scatter_apply", "func", func)
     aval = get_aval(operand)
     indices = cast_indices("scatter_apply", "scatter_indices", scatter_indices)
     params = {

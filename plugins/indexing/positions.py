@@ -29,7 +29,10 @@ def cast_indices(function: str, argument: str, indices: Any) -> Any:
     Raises:
       TypeError: they are not integers.
     """
-    aval = get_aval(indices)
+    try:
+        aval = get_aval(indices)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{function}: {argument} must be an array or a number: {error}") from None
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"{function}: {argument} must be integers, got {aval.str_short()}")
     return indices

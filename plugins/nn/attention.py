@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.nn.arguments import inexact
 from primax.plugins.nn.softmax import logsumexp, softmax
@@ -64,7 +65,7 @@ def dot_product_attention(
     Raises:
       ValueError: shapes disagree, or there is no such implementation.
     """
-    if implementation not in (None, "xla"):
+    if not among(implementation, (None, "xla")):
         raise ValueError(f"dot_product_attention: implementation must be None or 'xla', got {implementation!r}")
     arrays = [inexact("dot_product_attention", x) for x in (query, key, value)]
     single = arrays[0].ndim == 3

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import exponential
 from primax.plugins.arithmetic import complex_p
@@ -200,9 +201,9 @@ def variance_scaling(
     Raises:
       ValueError: there is no such mode or distribution; when called, there are fewer than two axes.
     """
-    if mode not in _MODES:
+    if not among(mode, _MODES):
         raise ValueError(f"variance_scaling: mode must be one of {', '.join(_MODES)}, got {mode!r}")
-    if distribution not in _DISTRIBUTIONS:
+    if not among(distribution, _DISTRIBUTIONS):
         raise ValueError(
             f"variance_scaling: distribution must be one of {', '.join(_DISTRIBUTIONS)}, got {distribution!r}"
         )

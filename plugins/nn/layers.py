@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import among, integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import square_p
 from primax.plugins.calls import jit
@@ -86,7 +86,7 @@ def standardize(
     Raises:
       ValueError: an axis is out of range or repeated, or there is no such algorithm.
     """
-    if algorithm not in _ALGORITHMS:
+    if not among(algorithm, _ALGORITHMS):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
     x = inexact("standardize", x)
     read_axes(axis, get_aval(x).ndim, "standardize")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import naming
+from primax.extend.api_util import naming, of_call
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.structural import (
@@ -70,8 +70,11 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False)
     """An array of one host scalar."""
     is_host = type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_)
     if is_host and _on_host() and _is_cheap(shape) and not isinstance(dtype, dtypes.ExtendedDType):
-        with np.errstate(all="ignore"):
-            host = np.full(shape, np.asarray(value).astype(dtype), dtype)
+        try:
+            with np.errstate(all="ignore"):
+                host = np.full(shape, np.asarray(value).astype(dtype), dtype)
+        except ValueError as error:
+            raise ValueError(f"no array can be of dtype {dtype} and shape {shape}{of_call()}: {error}") from None
         return backend.put_value(host, weak)
     if is_host and isinstance(dtype, dtypes.ExtendedDType) and value == 0:
         value = zero_of(dtype)
@@ -162,14 +165,18 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
         raise ValueError(f"{function}: a value of type {type(a).__name__} needs a copy, and copy is False")
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
         return backend.put_value(a, aval_of(function, a, "a").weak_type)
-    return backend.put_value(_host_cast(a, dtype))
+    return backend.put_value(_host_cast(function, a, dtype))
 
 
-def _host_cast(a: Any, dtype: Any) -> Any:
-    if not isinstance(a, np.ndarray):
-        return np.array(a, dtype)
-    with np.errstate(all="ignore"):
-        return a.astype(dtype)
+def _host_cast(function: str, a: Any, dtype: Any) -> Any:
+    try:
+        if not isinstance(a, np.ndarray):
+            return np.array(a, dtype)
+        with np.errstate(all="ignore"):
+            return a.astype(dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = next(known for known in (TypeError, OverflowError, ValueError) if isinstance(error, known))
+        raise kind(f"{function}: a must be convertible to {dtype}: {error}") from None
 
 
 def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Any:
@@ -196,7 +203,7 @@ def _of_sequence(function: str, a: Any, dtype: Any) -> Any:
         return _stacked(a, dtype, shape)
     if isinstance(dtype, dtypes.ExtendedDType):
         raise TypeError(f"{function}: dtype must be a bool or number dtype for host values, got {dtype}")
-    return backend.put_value(np.array(a, dtype).reshape(shape))
+    return backend.put_value(_host_cast(function, a, dtype).reshape(shape))
 
 
 def _with_arrays(a: Any) -> Any:
@@ -218,7 +225,7 @@ def _with_arrays(a: Any) -> Any:
 
 def _is_convertible(a: Any) -> bool:
     """Whether NumPy makes an array of an object that is none."""
-    if isinstance(a, str | bytes):
+    if isinstance(a, str | bytes | type):
         return False
     return hasattr(a, "__array__") or isinstance(a, memoryview | bytearray | Sequence)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins import bitwise, comparison
 from primax.plugins.indexing.positions import from_the_end
@@ -172,7 +173,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 
 
 def _bit_order(function: str, bitorder: str) -> bool:
-    if bitorder not in ("big", "little"):
+    if not among(bitorder, ("big", "little")):
         raise ValueError(f"{function}: bitorder must be 'big' or 'little', got {bitorder!r}")
     return bitorder == "big"
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.linear import contract
@@ -108,8 +109,17 @@ def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[An
         return subscripts, list(operands)
     given = [subscripts, *operands]
 
+    def letter(axis: Any) -> str:
+        place = integer("einsum", "subscripts", axis)
+        if not 0 <= place < len(_LETTERS):
+            raise ValueError(f"einsum: subscripts must be integers from 0 to {len(_LETTERS) - 1}, got {place}")
+        return _LETTERS[place]
+
     def text(axes: Any) -> str:
-        return "".join("..." if axis is Ellipsis else _LETTERS[axis] for axis in axes)
+        listed = sequence("einsum", "subscripts", axes)
+        return "".join(
+            "..." if axis is Ellipsis else _LETTERS[integer("einsum", "subscripts", axis)] for axis in listed
+        )
 
     ends = len(given) % 2
     pairs = [(given[i], text(given[i + 1])) for i in range(0, len(given) - ends, 2)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
-from primax.extend.api_util import integer
+from primax.extend.api_util import check_function, integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, ones
 from primax.plugins.numpy.joining import concatenate, stack
@@ -158,4 +158,5 @@ def mask_indices(n: int, mask_func: Any, k: Any = 0, *, size: int | None = None)
     >>> px.numpy.mask_indices(2, px.numpy.triu)
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
+    check_function("mask_indices", "mask_func", mask_func)
     return nonzero(mask_func(ones((n, n)), k), size=size)

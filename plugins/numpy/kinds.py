@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import numpy_dtype
+from primax.extend.api_util import among, naming, numpy_dtype
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins.structural.arguments import canonical_axes
 
@@ -34,7 +34,8 @@ def shape(a: Any) -> tuple[int, ...]:
     try:
         return tuple(get_aval(a).shape)
     except TypeError:
-        return tuple(np.shape(a))
+        with naming("shape"):
+            return tuple(np.shape(a))
 
 
 def ndim(a: Any) -> int:
@@ -92,7 +93,9 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
       from_, to: dtypes.
       casting: "no", "equiv", "safe", "same_kind" or "unsafe".
     """
-    return bool(np.can_cast(np.dtype(from_), np.dtype(to), casting=casting))  # type: ignore[arg-type]
+    source, target = numpy_dtype("can_cast", "from_", from_), numpy_dtype("can_cast", "to", to)
+    with naming("can_cast"):
+        return bool(np.can_cast(source, target, casting=casting))  # type: ignore[arg-type]
 
 
 def isscalar(element: Any) -> bool:
@@ -111,7 +114,10 @@ def iscomplexobj(x: Any) -> bool:
     """Whether an array or a number is of a complex dtype."""
     if x is None:
         return False
-    return dtypes.is_complex(dtypes.dtype(np.asarray(x) if isinstance(x, list | tuple) else x))
+    if isinstance(x, list | tuple):
+        with naming("iscomplexobj"):
+            x = np.asarray(x)
+    return dtypes.is_complex(dtypes.dtype(x))
 
 
 def isrealobj(x: Any) -> bool:
@@ -144,7 +150,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     own = numpy_dtype("isdtype", "dtype", dtype)
     for one in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(one, str):
-            if one not in _KINDS:
+            if not among(one, _KINDS):
                 raise ValueError(f"isdtype: kind must be a dtype or one of {', '.join(_KINDS)}, got {one!r}")
             if _KINDS[one](own):
                 return True

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import naming
 from primax.extend.core import dtypes
 
 __all__ = ["finfo"]
@@ -37,7 +38,8 @@ class finfo:
 
     def __new__(cls, dtype: Any) -> finfo:
         made = super().__new__(cls)
-        made._limits = dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+        with naming("finfo"):
+            made._limits = dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
         return made
 
     def __getattr__(self, name: str) -> Any:

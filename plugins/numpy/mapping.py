@@ -14,7 +14,7 @@ from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.promotion import aval_of
 from primax.plugins.numpy.shaping import expand_dims, moveaxis, squeeze
 from primax.plugins.structural import broadcast_shapes
-from primax.plugins.structural.arguments import canonical_axis
+from primax.plugins.structural.arguments import canonical_axis, listed
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 
@@ -194,9 +194,10 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Any:
     Raises:
       ValueError: an axis is out of range, or a result has another rank.
     """
+    check_function("apply_over_axes", "func", func)
     out = asarray(a)
     rank = out.ndim
-    for axis in axes if hasattr(axes, "__iter__") else (axes,):
+    for axis in sequence("apply_over_axes", "axes", listed(axes)):
         place = canonical_axis(axis, rank, "apply_over_axes", "axes")
         out = func(out, place)
         if out.ndim == rank - 1:

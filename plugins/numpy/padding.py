@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import Tracer, dtypes, get_aval, tree
 from primax.plugins.numpy import reductions, statistics
 from primax.plugins.numpy.creation import asarray
@@ -150,7 +151,7 @@ def _symmetric(x: Any, axis: int, before: int, after: int, reflect_type: str = "
 
 def _mirrored(x: Any, axis: int, before: int, after: int, kind: str, skip: int) -> Any:
     """Continue an array by its mirror images; `skip` elements at the edge are not repeated."""
-    if kind not in ("even", "odd"):
+    if not among(kind, ("even", "odd")):
         raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {kind!r}")
     if x.shape[axis] == 1 and skip:
         return _edge(x, axis, before, after)

@@ -110,6 +110,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     Raises:
       ValueError: m is negative.
     """
+    m = integer("polyder", "m", m)
     if m < 0:
         raise ValueError(f"polyder: m must not be negative, got {m}")
     (p,) = promote("polyder", *_coefficients("polyder", p), to=to_inexact)
@@ -187,6 +188,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     (p,) = promote("unwrap", p, to=lambda dtype: dtypes.to_inexact_dtype(dtype))
     shape = get_aval(p).shape
     axis = canonical_axis(axis, len(shape), "unwrap")
+    if discont is not None:
+        aval_of("unwrap", discont, "discont")
     half = divide(period, 2)
     steps = diff(p, axis=axis)
     wrapped = subtract(remainder(add(steps, half), period), half)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import of_call
 from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p
@@ -128,6 +129,8 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Any:
             return dtype.type(x)
     on_host = not weak and isinstance(x, np.ndarray | np.generic)
     if on_host and isinstance(dtype, np.dtype) and (dtypes.is_complex(dtype) or not dtypes.is_complex(aval.dtype)):
+        if aval.dtype == dtypes.float0:
+            raise TypeError(f"arithmetic is not defined for values of dtype float0{of_call()}")
         return np.asarray(x).astype(aval.dtype).astype(dtype)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison, rounding
 from primax.plugins.calls import jit
@@ -147,7 +148,7 @@ def _quantile(
 ) -> Any:
     if out is not None or overwrite_input:
         refuse_out(function)
-    if method not in _METHODS:
+    if not among(method, _METHODS):
         raise ValueError(f"{function}: method must be one of {', '.join(_METHODS)}, got {method!r}")
     if weights is not None and method != "inverted_cdf":
         raise ValueError(f"{function}: method must be 'inverted_cdf' where there are weights, got {method!r}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import sequence
+from primax.extend.api_util import among, check_function, sequence
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins import arithmetic, rounding
 from primax.plugins.calls import jit
@@ -271,7 +271,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     Raises:
       ValueError: an array is of rank 2 or more; `indexing` is neither "xy" nor "ij".
     """
-    if indexing not in ("xy", "ij"):
+    if not among(indexing, ("xy", "ij")):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
     sizes = []
     for i, x in enumerate(xi):
@@ -327,6 +327,7 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
       dtype: the dtype of the positions.
       kwargs: keyword arguments of the function.
     """
+    check_function("fromfunction", "function", function)
     shape = read_shape(shape, "fromfunction")
     positions = [counted(size, 0, 1, read_dtype(dtype, "fromfunction")) for size in shape]
     return function(*meshgrid(*positions, indexing="ij"), **kwargs)

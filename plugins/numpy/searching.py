@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import ConcretizationTypeError, Tracer, dtypes, get_aval
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, mul_p, rem_p, sub_p
 from primax.plugins.comparison import lt_p
@@ -223,7 +224,7 @@ def ravel_multi_index(
         raise ValueError(
             f"ravel_multi_index: multi_index must have one array per axis, got {len(arrays)} for dims {sizes}"
         )
-    if order not in ("C", "F"):
+    if not among(order, ("C", "F")):
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}")
     modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
     for i, x in enumerate(arrays):

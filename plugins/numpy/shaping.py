@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from operator import index as as_index
 from typing import Any
 
+from primax.extend.api_util import integer
 from primax.extend.core import get_aval
 from primax.plugins import structural
 from primax.plugins.numpy.creation import asarray, place, read_shape
@@ -218,6 +218,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """
     rank = len(aval_of("rollaxis", a, "a").shape)
     axis = canonical_axis(axis, rank, "rollaxis")
+    start = integer("rollaxis", "start", start)
     start = canonical_axis(start, rank + 1, "rollaxis", "start") if start >= 0 else start + rank
     if not 0 <= start <= rank:
         raise ValueError(f"rollaxis: start must be in [{-rank}, {rank}], got {start - rank}")
@@ -256,7 +257,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
       ValueError: an axis is out of range or repeated.
     """
     aval_of("expand_dims", a, "a")
-    return structural.expand_dims(a, tuple(map(as_index, listed(axis))))
+    return structural.expand_dims(a, integers(listed(axis), "expand_dims", "axis"))
 
 
 def broadcast_to(array: Any, shape: Any) -> Any:

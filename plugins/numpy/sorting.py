@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer, sequence
+from primax.extend.api_util import among, integer, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, comparison
 from primax.plugins import sorting as primitives
@@ -228,9 +228,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     >>> px.numpy.searchsorted(px.numpy.array([1, 2, 2, 3]), 2, side="right")
     Array(3, dtype=int32)
     """
-    if side not in ("left", "right"):
+    if not among(side, ("left", "right")):
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
-    if method not in _SEARCHES:
+    if not among(method, _SEARCHES):
         raise ValueError(f"searchsorted: method must be one of {', '.join(_SEARCHES)}, got {method!r}")
     if sorter is not None:
         a = take(a, sorter)
@@ -343,7 +343,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
         raise ValueError(f"digitize: bins must be of rank 1, got {aval.str_short()}")
     side = "left" if right else "right"
     method = "scan" if method is None else method
-    if method not in _SEARCHES:
+    if not among(method, _SEARCHES):
         raise ValueError(f"digitize: method must be one of {', '.join(_SEARCHES)}, got {method!r}")
     aval_of("digitize", x, "x")
     if aval.size < 2:
@@ -377,7 +377,7 @@ def isin(
     Raises:
       ValueError: `method` is none of these.
     """
-    if method not in ("auto", "compare_all", "binary_search", "sort"):
+    if not among(method, ("auto", "compare_all", "binary_search", "sort")):
         raise ValueError(f"isin: method must be auto, compare_all, binary_search or sort, got {method!r}")
     aval_of("isin", element, "element"), aval_of("isin", test_elements, "test_elements")
     found = _found(element, test_elements, method)

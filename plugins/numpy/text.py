@@ -54,7 +54,11 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 def fromfile(file: Any, *args: Any, **kwargs: Any) -> Any:
     """An array of the bytes in a file. The arguments are those of `numpy.fromfile`."""
     with naming("fromfile"):
-        return asarray(np.fromfile(file, *args, **kwargs))
+        try:
+            found = np.fromfile(file, *args, **kwargs)
+        except AttributeError as error:
+            raise TypeError(f"file must be a file or a path: {error}") from None
+        return asarray(found)
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
 from primax.extend.random import KeyDType, PRNGImpl, canonical_seeds, find_prng_impl
 from primax.plugins.random.arguments import as_keys, check_key, is_keys, one_key
@@ -131,7 +132,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     """
     one = check_key(key, "bits")
     dtype = dtypes.default_uint_dtype() if dtype is None else dtypes.check_user_dtype(dtype, "dtype", "bits")
-    if dtype not in _UINTS:
+    if not among(dtype, _UINTS):
         raise ValueError(f"bits: dtype must be uint8, uint16, uint32 or uint64, got {dtype}")
     return random_bits_p.bind(one, bit_width=8 * dtype.itemsize, shape=_shape(shape, "bits"))
 

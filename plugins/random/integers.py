@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import config, dtypes, get_aval
 from primax.plugins.arithmetic import clamp_p, div_p, rem_p
 from primax.plugins.comparison import gt_p
@@ -144,7 +145,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> A
     aval = aval_of("bernoulli", p, "p")
     if not dtypes.is_floating(aval.dtype):
         raise TypeError(f"bernoulli: p must be of a float dtype, got {aval.str_short()}")
-    if mode not in ("high", "low"):
+    if not among(mode, ("high", "low")):
         raise ValueError(f"bernoulli: mode must be 'high' or 'low', got {mode!r}")
     return truths(key, p, common_shape("bernoulli", shape, p=p), aval.dtype, mode == "high")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import abs_p, neg_p, sign_p
 from primax.plugins.exponential import exp_p, log1p_p, log_p, pow_p, sqrt_p
@@ -126,7 +127,7 @@ def is_precise(function: str, mode: Any) -> bool:
     Raises:
       ValueError: there is no such mode.
     """
-    if mode not in (None, "high", "low"):
+    if not among(mode, (None, "high", "low")):
         raise ValueError(f"{function}: mode must be 'high', 'low' or None, got {mode!r}")
     return mode == "high"
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import sign_p
 from primax.plugins.exponential import sqrt_p
@@ -69,7 +70,7 @@ def multivariate_normal(
         `mean`, the parameters do not broadcast to `shape`, or there is no such method.
     """
     key = check_key(key, "multivariate_normal")
-    if method not in _METHODS:
+    if not among(method, _METHODS):
         raise ValueError(f"multivariate_normal: method must be one of {_METHODS}, got {method!r}")
     vectors = parameter_shape("multivariate_normal", mean, "mean")
     matrices = parameter_shape("multivariate_normal", cov, "cov")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import among, integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p
 from primax.plugins.calls import jit
@@ -106,7 +106,7 @@ def _transformed(
 ) -> Any:
     if kind not in (2, 3):
         raise NotImplementedError(f"{function}: type must be 2 or 3, got {kind!r}")
-    if norm not in _POWERS:
+    if not among(norm, _POWERS):
         raise ValueError(f'{function}: norm must be "backward", "ortho" or "forward", got {norm!r}')
     for axis, size in zip(axes, sizes, strict=True):
         if size < 1:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.api_util import numpy_dtype
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.plugins.sampling import samples
@@ -117,12 +118,15 @@ def zero_of(dtype: Any) -> Any:
 
     Of an extended dtype it is the element that consists of zeros.
     """
-    found = _zeros.get(dtype)
+    try:
+        found = _zeros.get(dtype)
+    except TypeError:
+        raise TypeError(f"zero_of: dtype must be a dtype, got {dtype!r}") from None
     if found is None:
         if dtypes.is_extended(dtype):
             zeros = np.zeros(dtype.element_shape, dtype.element_dtype)
             return core.ExtendedArray(backend.put_value(zeros), dtype)
-        found = _zeros[dtype] = np.zeros((), dtype)[()]
+        found = _zeros[dtype] = np.zeros((), numpy_dtype("zero_of", "dtype", dtype))[()]
     return found
 
 

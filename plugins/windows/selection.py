@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import among
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import add_any_p, max_p, min_p
@@ -119,7 +120,7 @@ def _gather_add_abstract_eval(
 
 
 def _check_select(name: str, select_prim: Any) -> None:
-    if select_prim not in _EXTREMA:
+    if not among(select_prim, _EXTREMA):
         raise ValueError(f"{name}: select_prim must be ge or le, got {select_prim}")
 
 

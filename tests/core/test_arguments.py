@@ -10,6 +10,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.core import arguments
+from primax.extend import source_info_util
 
 
 def generator(x):
@@ -135,8 +136,45 @@ def test_errors_of_numpy_are_given_the_name_of_the_function():
         (lambda x: px.lax.concatenate(x, 0), "^concatenate: operands must be a sequence"),
         (lambda x: px.checkpoint_policies.save_only_these_names(x), "^save_only_these_names: names must be strings"),
         (lambda x: pnp.ones(3, device=x), "device must be one of"),
+        (lambda x: pnp.apply_over_axes(x, pnp.ones(3), 0), "^apply_over_axes: func must be callable"),
+        (lambda x: pnp.fromfunction(x, (2,)), "^fromfunction: function must be callable"),
+        (lambda x: pnp.mask_indices(2, x), "^mask_indices: mask_func must be callable"),
+        (lambda x: pnp.rollaxis(pnp.ones(3), 0, x), "^rollaxis: start must be an integer"),
+        (lambda x: pnp.polyder(pnp.ones(3), x), "^polyder: m must be an integer"),
+        (lambda x: pnp.unwrap(pnp.ones(3), x), "^unwrap: discont must be an array or a number"),
+        (lambda x: pnp.linalg.cross(pnp.ones(3), pnp.ones(3), axis=x), "^cross: axis must be an integer"),
+        (lambda x: pnp.can_cast(x, "int8"), "^can_cast: from_ must be a dtype"),
+        (lambda x: pnp.promote_types("int8", x), "^promote_types: b must be a dtype"),
+        (lambda x: pnp.int8(float), "^.*: a must be an array or a number"),
+        (lambda x: px.tree.reduce(x, [1]), "^tree.reduce: function must be callable"),
+        (lambda x: px.tree.flatten_with_path([1], x), "^tree.flatten_with_path: is_leaf must be callable"),
+        (lambda x: px.tree.broadcast(1, [1], x), "^tree.broadcast: is_leaf must be callable"),
+        (lambda x: px.tree_util.build_tree(px.tree.structure([1]), x), "^build_tree: "),
+        (lambda x: px.scipy.special.log_ndtr(1.0, x), "^log_ndtr: series_order must be an integer"),
+        (lambda x: px.scipy.signal.stft(pnp.ones(3), x), "^stft: fs must be a number other than 0"),
+        (lambda x: px.make_jaxpr(abs)(1.0).pretty_print(width=x), "^pretty_print: width must be an integer"),
+        (
+            lambda x: divmod(px.random.key(0), px.random.key(0)),
+            r"^arithmetic is not defined .* \(an argument of divmod\)",
+        ),
+        (lambda x: source_info_util.register_exclusion(x), "^register_exclusion: path must be a str"),
+        (lambda x: round(px.random.key(0), 2), r"^arithmetic is not defined .* \(an argument of round\)"),
     ],
 )
 def test_arguments_of_the_wrong_kind_are_named(call, said):
     with pytest.raises(TypeError, match=said):
         call(object())
+
+
+@pytest.mark.parametrize("name", [["left"], {"left": 1}, np.zeros((), "V3"), np.ones(3)])
+def test_what_is_no_name_is_among_no_names(name):
+    assert not arguments.among(name, ("left", "right"))
+    assert not arguments.among(name, {"left": 1})
+    with pytest.raises(ValueError, match=r"^searchsorted: side must be 'left' or 'right'"):
+        pnp.searchsorted(pnp.ones(3), 1.0, side=name)
+
+
+@pytest.mark.parametrize("shape", [2**64, (2**40, 2**40)])
+def test_shapes_of_more_elements_than_can_be_counted_are_refused_by_name(shape):
+    with pytest.raises(ValueError, match="argument of ones"):
+        pnp.ones(shape)

@@ -11,8 +11,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -972,3 +974,14 @@ def test_eval_shape() -> None:
         lambda x, y: {"z": x @ y}, px.ShapeDtypeStruct((2, 3), np.float32), np.ones((3, 4), np.float32)
     )
     assert shapes == {"z": px.ShapeDtypeStruct((2, 4), np.float32)}
+
+
+@pytest.mark.parametrize("make", [jax.ShapeDtypeStruct, lambda shape, dtype: SimpleNamespace(shape=shape, dtype=dtype)])
+def test_programs_are_looked_at_for_whatever_has_a_shape_and_a_dtype(make):
+    x = make((2, 3), np.dtype("float32"))
+    f = px.jit(lambda x: x.sum(0))
+    assert f.lower(x).compile()(np.ones((2, 3), np.float32)).tolist() == [2.0, 2.0, 2.0]
+    assert str(f.trace(x).jaxpr) == str(px.make_jaxpr(lambda x: x.sum(0))(x))
+    assert px.eval_shape(f, x).shape == (3,)
+    with pytest.raises(TypeError, match="argument\\[0\\] must be an array"):
+        f(x)

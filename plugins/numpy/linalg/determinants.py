@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from primax.extend.api_util import among
 from primax.extend.core import get_aval
 from primax.plugins.arithmetic import add_p, mul_p, sub_p
 from primax.plugins.linalg.determinants import det_p, slogdet_p
@@ -79,7 +80,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     Raises:
       ValueError: the matrices are not square, or there is no such method.
     """
-    if method not in (None, "lu", "qr"):
+    if not among(method, (None, "lu", "qr")):
         raise ValueError(f"slogdet: method must be 'lu', 'qr' or None, got {method!r}")
     sign, logabsdet = slogdet_p.bind(square("slogdet", a), method=method or "lu")
     return SlogdetResult(sign, logabsdet)

@@ -41,6 +41,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
       ValueError: a vector is not of length 3.
     """
     shapes = aval_of("cross", x1, 0).shape, aval_of("cross", x2, 1).shape
+    axis = integer("cross", "axis", axis)
     if not all(shapes) or any(shape[axis] != 3 for shape in shapes):
         raise ValueError(f"cross: vectors must be of length 3, got shapes {shapes[0]} and {shapes[1]} for axis {axis}")
     return linear.cross(x1, x2, axis=axis)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from primax.extend.api_util import among, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import structural
 from primax.plugins.linalg.gauss import lu_p, lu_pivots_to_permutation_p
@@ -83,7 +84,10 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     >>> px.scipy.linalg.cho_solve(px.scipy.linalg.cho_factor(a), b)
     Array([1., 2.], dtype=float32)
     """
-    c, lower = c_and_lower
+    pair = sequence("cho_solve", "c_and_lower", c_and_lower)
+    if len(pair) != 2:
+        raise ValueError(f"cho_solve: c_and_lower must be a pair, as of cho_factor, got {c_and_lower!r}")
+    c, lower = pair
     return _cho_solve(c, b, bool(lower))
 
 
@@ -226,7 +230,7 @@ def solve(
     >>> px.scipy.linalg.solve(a, b, assume_a="pos")
     Array([1., 2.], dtype=float32)
     """
-    if assume_a not in ("gen", "sym", "her", "pos"):
+    if not among(assume_a, ("gen", "sym", "her", "pos")):
         raise ValueError(f"solve: assume_a must be 'gen', 'sym', 'her' or 'pos', got {assume_a!r}")
     return _solve(a, b, bool(lower), assume_a)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import get_aval
 from primax.plugins.linalg.general import hessenberg_p, schur_p
 from primax.plugins.linalg.householder import householder_product_p
@@ -143,7 +144,7 @@ def qr(
     Raises:
       ValueError: the rank of `a` is below 2, or there is no such mode.
     """
-    if mode not in ("full", "economic", "r"):
+    if not among(mode, ("full", "economic", "r")):
         raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', got {mode!r}")
     a = matrices("qr", a)
     outs = qr_p.bind(a, pivoting=bool(pivoting), full_matrices=mode != "economic", use_magma=None)
@@ -175,7 +176,7 @@ def qr_multiply(
     Raises:
       ValueError: there is no such mode, or shapes do not fit.
     """
-    if mode not in ("left", "right"):
+    if not among(mode, ("left", "right")):
         raise ValueError(f"qr_multiply: mode must be 'left' or 'right', got {mode!r}")
     a, c = inexact("qr_multiply", a, c)
     q, r, *rest = qr(a, mode="economic", pivoting=pivoting)
@@ -229,7 +230,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
     Raises:
       ValueError: the matrices are not square, or `output` is none of these.
     """
-    if output not in ("real", "complex"):
+    if not among(output, ("real", "complex")):
         raise ValueError(f"schur: output must be 'real' or 'complex', got {output!r}")
     a = square("schur", a)
     if output == "complex":
@@ -283,9 +284,9 @@ def polar(
     Raises:
       ValueError: there is no such side or method, or the rank of `a` is below 2.
     """
-    if side not in ("right", "left"):
+    if not among(side, ("right", "left")):
         raise ValueError(f"polar: side must be 'right' or 'left', got {side!r}")
-    if method not in ("qdwh", "svd"):
+    if not among(method, ("qdwh", "svd")):
         raise ValueError(f"polar: method must be 'qdwh' or 'svd', got {method!r}")
     u, s, vh = numpy_linalg.svd(matrices("polar", a), full_matrices=False)
     s = s.astype(get_aval(u).dtype)

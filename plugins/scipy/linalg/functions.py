@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import check_function, integer
+from primax.extend.api_util import among, check_function, integer
 from primax.extend.core import dtypes, get_aval
 from primax.extend.transformations import jvp
 from primax.plugins.control_flow import cond, fori_loop
@@ -20,6 +20,7 @@ from primax.plugins.numpy.joining import stack
 from primax.plugins.numpy.linalg.operands import inexact, require_square, square, stacked
 from primax.plugins.numpy.predicates import isfinite
 from primax.plugins.numpy.programs import one_program
+from primax.plugins.numpy.promotion import aval_of
 from primax.plugins.numpy.reductions import any as any_
 from primax.plugins.numpy.reductions import max as max_
 from primax.plugins.numpy.reductions import sum as sum_
@@ -118,7 +119,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     Raises:
       ValueError: the matrices are not square, shapes differ, or there is no such method.
     """
-    if method not in (None, "SPS", "blockEnlarge"):
+    if not among(method, (None, "SPS", "blockEnlarge")):
         raise ValueError(f"expm_frechet: method must be 'SPS', 'blockEnlarge' or None, got {method!r}")
     A, E = inexact("expm_frechet", A, E)
     require_square("expm_frechet", get_aval(A).shape, "A")
@@ -288,7 +289,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     Raises:
       ValueError: shapes do not fit, or there is no such method.
     """
-    if method not in ("schur", "eigen"):
+    if not among(method, ("schur", "eigen")):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}")
     A, B, C = inexact("solve_sylvester", A, B, C)
     shapes = [get_aval(x).shape for x in (A, B, C)]
@@ -296,6 +297,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
         require_square("solve_sylvester", shape, name)
     if len(shapes[2]) < 2 or shapes[2][-2:] != (shapes[0][-1], shapes[1][-1]):
         raise ValueError(f"solve_sylvester: C must have the rows of A and the columns of B, got shapes {shapes}")
+    aval_of("solve_sylvester", tol, "tol")
     return _solve_sylvester(A, B, C, tol, method)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import among, integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, zeros, zeros_like
 from primax.plugins.numpy.joining import concatenate
@@ -170,7 +170,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
         raise ValueError(f"convolution_matrix: n must be positive, got {n}")
     if not shape or not shape[-1]:
         raise ValueError(f"convolution_matrix: a must hold vectors of one element or more, got shape {shape}")
-    if mode not in ("full", "valid", "same"):
+    if not among(mode, ("full", "valid", "same")):
         raise ValueError(f"convolution_matrix: mode must be 'full', 'valid' or 'same', got {mode!r}")
     m = shape[-1]
     whole = toeplitz(pad(a, [*[(0, 0)] * (len(shape) - 1), (0, n - 1)]), zeros(n, get_aval(a).dtype))
@@ -320,7 +320,7 @@ def _size(function: str, n: Any, least: int = 1) -> int:
 
 def _pascal(function: str, n: int, kind: str | None, sign: int) -> Any:
     n = _size(function, n, 0)
-    if kind not in (None, "symmetric", "lower", "upper"):
+    if not among(kind, (None, "symmetric", "lower", "upper")):
         raise ValueError(f"{function}: kind must be 'symmetric', 'lower', 'upper' or None, got {kind!r}")
     lower = np.array([[sign ** (i + j) * comb(i, j) for j in range(n)] for i in range(n)], float).reshape(n, n)
     if kind == "lower":
@@ -361,7 +361,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
       ValueError: there is no such scale.
     """
     n = _size("dft", n, 0)
-    if scale not in (None, "sqrtn", "n"):
+    if not among(scale, (None, "sqrtn", "n")):
         raise ValueError(f"dft: scale must be 'sqrtn', 'n' or None, got {scale!r}")
     places = np.arange(n)
     found = np.exp(-2j * np.pi * (np.outer(places, places) % max(n, 1)) / max(n, 1))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.convolution.sliding import MODES, mode_padding, slide
 from primax.plugins.numpy.creation import asarray, zeros
@@ -173,7 +174,7 @@ def _images(function: str, in1: Any, in2: Any, mode: str) -> list[Any]:
 
 
 def _convolved(function: str, x: Any, y: Any, mode: str, method: str, precision: Any) -> Any:
-    if method not in ("auto", "direct", "fft"):
+    if not among(method, ("auto", "direct", "fft")):
         raise ValueError(f"{function}: method must be 'auto', 'direct' or 'fft', got {method!r}")
     shape, window = get_aval(x).shape, get_aval(y).shape
     if method == "auto":
@@ -278,7 +279,7 @@ def _cut(x: Any, starts: Sequence[int], limits: Sequence[int]) -> Any:
 
 
 def _bounded(function: str, x: Any, y: Any, mode: str, boundary: str, fillvalue: Any, precision: Any) -> Any:
-    if boundary not in _BOUNDARIES:
+    if not among(boundary, _BOUNDARIES):
         raise ValueError(f"{function}: boundary must be one of {', '.join(map(repr, _BOUNDARIES))}, got {boundary!r}")
     kind = _BOUNDARIES[boundary]
     zeros = kind == "constant" and isinstance(fillvalue, int | float | complex) and fillvalue == 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.promotion import known_integers, promote
@@ -47,7 +48,7 @@ def detrend(
     """
     if overwrite_data:
         raise NotImplementedError("detrend: overwrite_data must be None, since arrays do not change, got True")
-    if type not in _TYPES:
+    if not among(type, _TYPES):
         raise ValueError(f"detrend: type must be one of {', '.join(map(repr, _TYPES))}, got {type!r}")
     (data,) = promote("detrend", data, to=dtypes.to_inexact_dtype)
     shape = get_aval(data).shape

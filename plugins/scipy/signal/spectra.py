@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer
-from primax.extend.core import dtypes, get_aval
+from primax.extend.api_util import among, integer
+from primax.extend.core import ConcretizationTypeError, dtypes, get_aval
 from primax.plugins.arithmetic import complex as complex_of
 from primax.plugins.numpy.creation import zeros
 from primax.plugins.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
@@ -141,7 +141,7 @@ def stft(
     >>> times, spectra.shape
     (Array([0., 2., 4., 6., 8.], dtype=float32), (3, 5))
     """
-    if boundary not in _BOUNDARIES:
+    if not among(boundary, _BOUNDARIES):
         raise ValueError(f"stft: boundary must be one of {', '.join(map(repr, _BOUNDARIES))}, got {boundary!r}")
     (x,), axis, empty = _prepared("stft", axis, x)
     if empty is not None:
@@ -158,7 +158,7 @@ def stft(
     found = _spectra(x, win / abs(win.sum()), step, nfft, detrend, onesided)
     count = get_aval(found).shape[-2]
     times = np.arange(count) * step + (0 if boundary is not None else length / 2)
-    return _frequencies(nfft, fs, onesided), _in_time(times, fs), moveaxis(found, -1, axis)
+    return _frequencies("stft", nfft, fs, onesided), _in_time(times, fs), moveaxis(found, -1, axis)
 
 
 def istft(
@@ -242,9 +242,9 @@ def _power(
     average: str,
 ) -> tuple[Any, Any]:
     """The power of x, or the cross power of x and y."""
-    if scaling not in ("density", "spectrum"):
+    if not among(scaling, ("density", "spectrum")):
         raise ValueError(f"{function}: scaling must be 'density' or 'spectrum', got {scaling!r}")
-    if average not in ("mean", "median"):
+    if not among(average, ("mean", "median")):
         raise ValueError(f"{function}: average must be 'mean' or 'median', got {average!r}")
     signals, axis, empty = _prepared(function, axis, *[x] if y is None else [x, y])
     if empty is not None:
@@ -266,7 +266,7 @@ def _power(
     found = multiply(_average(found, average), _like(found, weights))
     if scaling == "density":
         found = divide(found, fs)
-    return _frequencies(nfft, fs, onesided), moveaxis(found, -1, axis)
+    return _frequencies(function, nfft, fs, onesided), moveaxis(found, -1, axis)
 
 
 def _transformable(dtype: Any) -> Any:
@@ -348,8 +348,14 @@ def _like(x: Any, values: Any) -> Any:
     return values.astype(dtypes.finfo(get_aval(x).dtype).dtype)
 
 
-def _frequencies(nfft: int, fs: Any, onesided: bool) -> Any:
-    return (rfftfreq if onesided else fftfreq)(nfft, 1 / fs)
+def _frequencies(function: str, nfft: int, fs: Any, onesided: bool) -> Any:
+    try:
+        spacing = 1 / fs
+    except (TypeError, ZeroDivisionError) as error:
+        if isinstance(error, ConcretizationTypeError):
+            raise
+        raise type(error)(f"{function}: fs must be a number other than 0, got {fs!r}") from None
+    return (rfftfreq if onesided else fftfreq)(nfft, spacing)
 
 
 def _in_time(places: Any, fs: Any) -> Any:

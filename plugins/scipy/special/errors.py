@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import get_aval
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.numpy.selection import where
@@ -49,6 +50,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     Raises:
       ValueError: the order is not from 0 to 30.
     """
+    series_order = integer("log_ndtr", "series_order", series_order)
     if not 0 <= series_order <= 30:
         raise ValueError(f"log_ndtr: series_order must be from 0 to 30, got {series_order}")
     (x,) = real("log_ndtr", x)
