@@ -145,7 +145,14 @@ _exponential = accurate("stablehlo.exponential")
 
 
 def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Any:
-    return _exponential(ctx, mlir.hlo.multiply(x, ir_full(math.log(2), ctx.avals_in[0])), **params)
+    hlo, aval = mlir.hlo, ctx.avals_in[0]
+    if not dtypes.is_complex(aval.dtype):
+        return _exponential(ctx, hlo.multiply(x, ir_full(math.log(2), aval)), **params)
+    # By parts: a product of complex numbers makes NaN of infinite ones.
+    part = aval.update(dtype=np.empty(0, aval.dtype).real.dtype)
+    factor = ir_full(math.log(2), part)
+    scaled = hlo.complex(hlo.multiply(hlo.real(x), factor), hlo.multiply(hlo.imag(x), factor))
+    return _exponential(ctx, scaled, **params)
 
 
 _power = mlir.nary("stablehlo.power")

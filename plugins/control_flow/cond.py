@@ -65,10 +65,10 @@ def cond(
     require_function("cond", "true_fun", true_fun)
     require_function("cond", "false_fun", false_fun)
     aval = _require_scalar("cond", "pred", pred)
-    if core.config.disable_jit.value and not isinstance(pred, core.Tracer):
-        return (true_fun if pred else false_fun)(*operands)
     if dtypes.is_complex(aval.dtype) or not (dtypes.is_bool(aval.dtype) or dtypes.issubdtype(aval.dtype, np.number)):
         raise TypeError(f"cond: pred must be a boolean or a real number, got {aval.str_short()}")
+    if core.config.disable_jit.value and not isinstance(pred, core.Tracer):
+        return (true_fun if pred else false_fun)(*operands)
     if not dtypes.is_bool(aval.dtype):
         pred = ne(pred, np.zeros((), aval.dtype)[()]) if isinstance(pred, core.Tracer) else np.asarray(pred) != 0
     index = convert_element_type(pred, np.int32)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Tracer, dtypes, get_aval, tree
 from primax.plugins.arithmetic import max_p
 from primax.plugins.calls import jit
 from primax.plugins.comparison import eq_p
@@ -83,17 +83,46 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: None
 
     Raises:
       TypeError: `bins` is the name of a rule, or `range` is not a pair.
+      ValueError: `bins` is below 1, or edges that decrease; `range` is not finite, or ends before it begins. Values
+        that are traced are not checked.
 
     >>> import primax as px
     >>> px.numpy.histogram_bin_edges(px.numpy.array([1., 2., 5.]), bins=2)
     Array([1., 3., 5.], dtype=float32)
     """
-    return _edges("histogram_bin_edges", a, bins, range)
+    _check_bins("histogram_bin_edges", bins, range)
+    return _finite("histogram_bin_edges", bins, _edges("histogram_bin_edges", a, bins, range))
+
+
+def _check_bins(function: str, bins: Any, range: Any) -> None:
+    """Refuse bins and a range that are known to make no sense."""
+    if isinstance(bins, str):
+        raise TypeError(f"{function}: bins must be a number or edges, got {bins!r}")
+    if not _is_sequence(bins):
+        if index(bins) < 1:
+            raise ValueError(f"{function}: bins must be 1 or more, got {index(bins)}")
+    elif _known(bins):
+        edges = np.asarray(bins)
+        if (edges[:-1] > edges[1:]).any():
+            raise ValueError(f"{function}: bins must be edges that do not decrease, got {edges.tolist()}")
+    if range is not None and not _is_sequence(bins) and _known(range):
+        low, high = np.asarray(range)
+        if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+            raise ValueError(f"{function}: range must be two finite numbers in order, got {low} and {high}")
+
+
+def _known(values: Any) -> bool:
+    return not any(isinstance(x, Tracer) for x in tree.tree_leaves(values))
+
+
+def _finite(function: str, bins: Any, edges: Any) -> Any:
+    """Edges, which are not finite if they come from elements that are not."""
+    if _is_sequence(bins) or isinstance(edges, Tracer) or np.isfinite(np.asarray(edges)).all():
+        return edges
+    raise ValueError(f"{function}: a must be finite where range is None, got elements that are NaN or infinite")
 
 
 def _edges(function: str, a: Any, bins: Any, range: Any) -> Any:
-    if isinstance(bins, str):
-        raise TypeError(f"{function}: bins must be a number or edges, got {bins!r}")
     aval = aval_of(function, a, "a")
     dtype = dtypes.to_inexact_dtype(aval.dtype)
     if _is_sequence(bins):
@@ -128,20 +157,20 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
 
     Raises:
       TypeError: `bins` is the name of a rule.
-      ValueError: `weights` has another shape.
+      ValueError: `weights` has another shape; `bins` or `range` is none; see `histogram_bin_edges`.
 
     >>> import primax as px
     >>> counts, edges = px.numpy.histogram(px.numpy.array([1., 2., 2., 4.]), bins=3)
     >>> counts
     Array([1., 2., 1.], dtype=float32)
     """
-    if isinstance(bins, str):
-        raise TypeError(f"histogram: bins must be a number or edges, got {bins!r}")
+    _check_bins("histogram", bins, range)
     shape = aval_of("histogram", a, "a").shape
     if weights is not None and aval_of("histogram", weights, "weights").shape != shape:
         raise ValueError(f"histogram: weights must have the shape of a, {shape}, got {get_aval(weights).shape}")
     count = None if _is_sequence(bins) else index(bins)
-    return _compiled_histogram(a, bins if count is None else None, range, weights, count, bool(density))
+    counts, edges = _compiled_histogram(a, bins if count is None else None, range, weights, count, bool(density))
+    return counts, _finite("histogram", bins, edges)
 
 
 def _histogram(a: Any, edges: Any, range: Any, weights: Any, bins: int | None, density: bool) -> Any:
@@ -226,7 +255,10 @@ def histogramdd(
         )
     if weights is not None and aval_of("histogramdd", weights, "weights").shape != (count,):
         raise ValueError(f"histogramdd: weights must have length {count}, got shape {get_aval(weights).shape}")
-    edges = [_edges("histogramdd", x, b, r) for x, b, r in zip(columns, bins, range, strict=True)]
+    edges = []
+    for x, b, r in zip(columns, bins, range, strict=True):
+        _check_bins("histogramdd", b, r)
+        edges.append(_finite("histogramdd", b, _edges("histogramdd", x, b, r)))
     shape = tuple([edge.shape[0] + 1 for edge in edges])
     place: Any = None
     for x, edge, size in zip(columns, edges, shape, strict=True):

@@ -30,9 +30,17 @@ __all__ = [
 ]
 
 
-def _without(function: str, a: Any, value: float) -> Any:
-    """An array with a value in the place of NaN."""
+def _read(function: str, a: Any, axis: Any) -> Any:
+    """The type of an array, of whose axes `axis` names some."""
     aval = aval_of(function, a)
+    if axis is not None:
+        reductions.read_axes(axis, len(aval.shape), function)
+    return aval
+
+
+def _without(function: str, a: Any, value: float, axis: Any) -> Any:
+    """An array with a value in the place of NaN."""
+    aval = _read(function, a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return a
     return choose(isnan(a), like(a, value), a)
@@ -48,7 +56,7 @@ def nansum(
     where: Any = None,
 ) -> Any:
     """The sum of the elements along axes, with 0 for NaN. The arguments are those of `sum`."""
-    return reductions.sum(_without("nansum", a, 0), axis, dtype, out, keepdims, initial, where)
+    return reductions.sum(_without("nansum", a, 0, axis), axis, dtype, out, keepdims, initial, where)
 
 
 def nanprod(
@@ -61,7 +69,7 @@ def nanprod(
     where: Any = None,
 ) -> Any:
     """The product of the elements along axes, with 1 for NaN. The arguments are those of `prod`."""
-    return reductions.prod(_without("nanprod", a, 1), axis, dtype, out, keepdims, initial, where)
+    return reductions.prod(_without("nanprod", a, 1, axis), axis, dtype, out, keepdims, initial, where)
 
 
 def _extremum(
@@ -76,7 +84,7 @@ def _extremum(
     keep: Any,
 ) -> Any:
     aval = aval_of(function, a)
-    found = reduce(_without(function, a, worst), axis, out, keepdims, initial, keep)
+    found = reduce(_without(function, a, worst, axis), axis, out, keepdims, initial, keep)
     if not dtypes.is_inexact(aval.dtype) or initial is not None:
         return found
     return choose(reductions.all(isnan(a), axis, keepdims=keepdims), like(found, math.nan), found)
@@ -97,10 +105,10 @@ def nanmin(
 
 
 def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
-    aval = aval_of(function, a)
+    aval = _read(function, a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return find(a, axis, out, keepdims)
-    found = find(_without(function, a, worst), axis, out, keepdims)
+    found = find(_without(function, a, worst, axis), axis, out, keepdims)
     nothing = reductions.all(isnan(a), axis, keepdims=bool(keepdims))
     return choose(nothing, get_aval(found).dtype.type(-1), found)
 
@@ -134,7 +142,7 @@ def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
 ) -> Any:
     """The mean of the elements along axes, NaN left out. The arguments are those of `mean`."""
-    aval = aval_of("nanmean", a)
+    aval = _read("nanmean", a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return statistics.mean(a, axis, dtype, out, keepdims, where=where)
     return statistics.mean(a, axis, dtype, out, keepdims, where=_present("nanmean", a, where))
@@ -151,7 +159,7 @@ def nanvar(
     mean: Any = None,
 ) -> Any:
     """The variance of the elements along axes, NaN left out. The arguments are those of `var`."""
-    aval = aval_of("nanvar", a)
+    aval = _read("nanvar", a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return statistics.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
     return statistics.var(a, axis, dtype, out, ddof, keepdims, where=_present("nanvar", a, where), mean=mean)
@@ -168,14 +176,15 @@ def nanstd(
     mean: Any = None,
 ) -> Any:
     """The standard deviation of the elements along axes, NaN left out. The arguments are those of `var`."""
+    _read("nanstd", a, axis)
     return exponential.sqrt_p.bind(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """The sums of the elements up to each, with 0 for NaN. The arguments are those of `cumsum`."""
-    return scans.cumsum(_without("nancumsum", a, 0), axis, dtype, out)
+    return scans.cumsum(_without("nancumsum", a, 0, axis), axis, dtype, out)
 
 
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """The products of the elements up to each, with 1 for NaN. The arguments are those of `cumsum`."""
-    return scans.cumprod(_without("nancumprod", a, 1), axis, dtype, out)
+    return scans.cumprod(_without("nancumprod", a, 1, axis), axis, dtype, out)

@@ -374,6 +374,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
     """
     if out is not None:
         refuse_out("ptp")
+    read_axes(axis, len(aval_of("ptp", a).shape), "ptp")
     return arithmetic.sub_p.bind(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
@@ -385,5 +386,5 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
       axis: an axis, a sequence of axes, or None for all.
       keepdims: whether the axes stay, with length 1.
     """
-    aval_of("count_nonzero", a)
+    read_axes(axis, len(aval_of("count_nonzero", a).shape), "count_nonzero")
     return sum(boolean(a), axis, keepdims=keepdims)

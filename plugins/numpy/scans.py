@@ -181,22 +181,26 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
       An array of the shape of `f`; a list of them if there are several axes.
 
     Raises:
-      ValueError: an axis has fewer than 2 points; there are as many distances neither as axes nor as 1 or 0.
+      TypeError: there are neither as many distances as axes, nor one number, nor none.
+      ValueError: an axis has fewer than 2 points.
       NotImplementedError: `edge_order` is not 1.
     """
     if edge_order not in (None, 1):
         raise NotImplementedError(f"gradient: edge_order must be 1, got {edge_order}")
-    (f,) = promote("gradient", f, to=to_inexact)
+    f, *spacings = promote("gradient", f, *varargs, to=to_inexact)
     shape = get_aval(f).shape
     if axis is None:
         axes = tuple(range(len(shape)))
     else:
         axes = canonical_axes(tuple(listed(axis)), len(shape), "gradient", "axis")
-    spacings = list(varargs) or [1.0]
-    if len(spacings) == 1:
+    spacings = spacings or [1.0]
+    if len(spacings) == 1 and not aval_of("gradient", spacings[0]).shape:
         spacings = spacings * len(axes)
     if len(spacings) != len(axes):
-        raise ValueError(f"gradient: there must be one distance or {len(axes)}, got {len(spacings)}")
+        raise TypeError(
+            f"gradient: varargs must be one number, or a number or an array for each of {len(axes)} axes, "
+            f"got {len(spacings)}"
+        )
     out = [_slopes(f, i, spacing) for i, spacing in zip(axes, spacings, strict=True)]
     return out[0] if len(out) == 1 else out
 

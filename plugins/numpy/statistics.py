@@ -260,9 +260,9 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
       ValueError: `weights` has neither shape.
     """
     aval = aval_of("average", a)
+    axes = read_axes(axis, len(aval.shape), "average")
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
-        axes = read_axes(axis, len(aval.shape), "average")
         total: Any = asarray(out.dtype.type(_count(aval.shape, axes)))
     else:
         shape = aval_of("average", weights, "weights").shape

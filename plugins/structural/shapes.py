@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from primax.extend import core
 from primax.extend.api_util import integer
@@ -15,7 +16,6 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.sampling import samples
 from primax.plugins.structural.arguments import (
     canonical_axes,
-    canonical_axis,
     canonical_shape,
     inserted,
     integers,
@@ -221,7 +221,10 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
         raise ValueError(
             f"collapse: stop_dimension must be in [{-rank}, {rank}], got {stop_dimension} for an array of rank {rank}"
         )
-    low = canonical_axis(start_dimension, rank, "collapse", "start_dimension") if rank else low
+    if not -rank <= start_dimension <= rank:
+        raise AxisError(
+            f"collapse: start_dimension must be in [{-rank}, {rank}], got {start_dimension} for an array of rank {rank}"
+        )
     if high < low:
         raise ValueError(
             f"collapse: stop_dimension must not come before start_dimension, got {stop_dimension} and {start_dimension}"

@@ -61,8 +61,26 @@ JAX_LACKS: tuple[Meant, ...] = (
         "jax fails inside, with an error that names no argument; primax computes the value.",
         message=r"raises (IndexError: (tuple index|index is) out of|AttributeError|AssertionError)|"
         r"unhashable type|Non-hashable static|argument after \*|safe_(zip|map)|scan body function carry|"
-        r"not subscriptable|"
+        r"not subscriptable|len\(\) of unsized|cannot unpack non-iterable|"
         r"object is not iterable|iteration over a 0-d",
+    ),
+    Meant(
+        r"lax\.dynamic_(slice|update_slice|slice_in_dim|update_slice_in_dim|index_in_dim|update_index_in_dim)",
+        "jax raises",
+        "Starts are integers of any dtypes.",
+        message=r"must be integers of the same type",
+    ),
+    Meant(
+        r"lax\.linalg\.(eigh|cholesky)",
+        "jax raises",
+        "Matrices of integers are converted to floats.",
+        message=r"does not accept dtype (u?int\d+|bool)",
+    ),
+    Meant(
+        r"numpy\.\w+\.accumulate",
+        "jax raises",
+        "Without an axis the array is raveled, as in cumsum.",
+        text=r"axis=None|, None",
     ),
     Meant(r"nn\..*", "jax raises", "Activations take booleans for numbers.", message=r"does not accept dtype bool"),
     Meant(
@@ -114,6 +132,21 @@ VALUES: tuple[Meant, ...] = tuple(
     for sort in ("nan", "value")
 )
 
+VALUES += (
+    Meant(
+        r"scipy\.stats\.gumbel_r\.logsf",
+        "nan",
+        "Far to the right the logarithm is -x; SciPy and jax take that of a number that underflows.",
+        message=r"jax: \S*-inf",
+    ),
+    Meant(
+        r"scipy\.fft\..*",
+        "nan",
+        "Sums of infinities are infinite or NaN, in no order that is promised.",
+        text=r"\binf\b",
+    ),
+)
+
 CHECKED: tuple[Meant, ...] = (
     Meant(
         r"scipy\.stats\..*|random\..*|scipy\.special\..*",
@@ -135,6 +168,24 @@ CHECKED: tuple[Meant, ...] = (
         "primax raises",
         "Positions out of range are refused, as NumPy refuses them.",
         message=r"indices must be in",
+    ),
+    Meant(
+        r"lax\.collapse",
+        "primax raises",
+        "Axes out of range are refused; jax takes the nearest in range.",
+        message=r"_dimension must be in",
+    ),
+    Meant(
+        r"numpy\.gradient",
+        "primax raises",
+        "One array of positions is for one axis, as in NumPy.",
+        message=r"varargs must be one number",
+    ),
+    Meant(
+        r"numpy\.histogram(_bin_edges|2d|dd)?",
+        "primax raises",
+        "Bins and ranges that make no sense are refused, as NumPy refuses them.",
+        message=r"(bins|range|a) must be",
     ),
 )
 
@@ -198,8 +249,27 @@ OTHER_TYPES: tuple[Meant, ...] = (
         r"numpy\.\w+\.at",
         "dtype",
         "An array that is changed keeps its dtype, as NumPy's does.",
-        message="of jax: bool",
+        message="of jax: (bool|float)",
     ),
+    Meant(
+        r"numpy\.unravel_index",
+        "dtype",
+        "Positions counted from the end are of 32 bits or more: those in large arrays do not fit fewer.",
+        message=r"primax: int(32|64), of jax: int(2|4|8|16)\b",
+    ),
+    Meant(
+        r"lax\.linalg\.cholesky",
+        "dtype",
+        "Integers are converted to the default float dtype, as everywhere.",
+        message="primax: float64, of jax: float32",
+    ),
+    Meant(
+        r"random\.double_sided_maxwell",
+        "dtype",
+        "An argument dtype is that of the result.",
+        text=r"dtype=|float16",
+    ),
+    Meant(r"numpy\.einsum_path", "type", "A path is told as a string, as NumPy's is.", message="primax: str"),
     Meant(r"lax\.linalg\.qdwh", "dtype", "The number of iterations is an int32."),
     Meant(
         r"scipy\.signal\.(stft|istft|csd|welch)",
@@ -219,7 +289,30 @@ WEAK: tuple[Meant, ...] = (
     Meant(
         r"scipy\.(stats|special)\..*",
         "weak type",
-        "The type of the result is weak if that of the promoted arguments is, whatever constants a formula holds.",
+        "The type of the result is strong if that of an array argument is, whatever constants a formula holds.",
+        text=r"\bA\(",
+        message="primax: False",
+    ),
+    Meant(
+        r"scipy\.(stats|special)\..*",
+        "weak type",
+        "The type of the result is weak if those of all arguments are, whatever constants a formula holds.",
+        message="primax: True",
+        when=lambda text: not re.search(r"\bA\(|array\(", text),
+    ),
+    Meant(
+        r"(lax|numpy|Array)\..*",
+        "weak type",
+        "Booleans are never of weak type: they promote to every other dtype anyway.",
+        text=r"\.(eq|ne|lt|le|gt|ge|(not_)?equal|(less|greater)(_equal)?|is_?finite|isnan|isinf)\(",
+        message="primax: False",
+    ),
+    Meant(
+        r"nn\..*|lax\.linalg\.cholesky",
+        "weak type",
+        "Booleans that are converted to floats are floats of no weak type, as integers are.",
+        text=r"'bool'",
+        message="primax: False",
     ),
 )
 

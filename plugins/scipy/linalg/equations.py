@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from primax.extend.api_util import among, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import structural
@@ -158,7 +160,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
       overwrite_a, check_finite: without effect.
 
     Returns:
-      P, L and U of shapes (..., m, m), (..., m, k) and (..., k, n); or a pair of P @ L and U.
+      P, which is real, L and U, of shapes (..., m, m), (..., m, k) and (..., k, n); or a pair of P @ L and U.
 
     Raises:
       ValueError: the rank of `a` is below 2.
@@ -173,7 +175,8 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     u = triu(_cut(factors, k, n))
     if permute_l:
         return rows_to(l, permutation), u
-    return rows_to(eye(aval.dtype, (*batch, m, m)), permutation), l, u
+    real = np.empty(0, aval.dtype).real.dtype
+    return rows_to(eye(real, (*batch, m, m)), permutation), l, u
 
 
 def _cut(x: Any, m: int, n: int) -> Any:

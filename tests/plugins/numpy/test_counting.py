@@ -148,3 +148,33 @@ def test_histograms_of_integers_need_no_promotion() -> None:
         for one, other in zip(found, wanted, strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("function", ["histogram", "histogram_bin_edges"])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"bins": 0}, "bins must be 1 or more, got 0"),
+        ({"bins": [2, 1]}, r"bins must be edges that do not decrease, got \[2, 1\]"),
+        ({"range": (4, 0)}, "range must be two finite numbers in order, got 4 and 0"),
+        ({"range": (0, np.nan)}, "range must be two finite numbers in order, got 0.0 and nan"),
+        ({"bins": 3}, "a must be finite where range is None"),
+    ],
+)
+def test_bins_that_make_no_sense_are_refused(function, options, words):
+    x = np.array([1.0, np.nan, 2.0])
+    with pytest.raises(ValueError):
+        getattr(np, function)(x, **options)
+    with pytest.raises(ValueError, match=f"^{function}: {words}"):
+        getattr(pnp, function)(x, **options)
+
+
+def test_bins_of_each_axis_are_checked():
+    x = np.array([1.0, 2.0])
+    with pytest.raises(ValueError, match="bins must be 1 or more, got 0"):
+        pnp.histogramdd((x, x), bins=[2, 0])
+
+
+def test_bins_that_are_traced_are_not_checked():
+    counts = px.jit(lambda edges: pnp.histogram(np.float32([1, 3]), edges)[0])(np.float32([0, 2, 4]))
+    assert counts.tolist() == [1.0, 1.0]

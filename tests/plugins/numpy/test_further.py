@@ -292,3 +292,23 @@ def test_products_of_polynomials_without_coefficients_are_zero() -> None:
     none, some = np.float32([]), np.float32([1, 2])
     for x, y in ((none, none), (none, some), (some, none)):
         compare({"polymul": lambda m, x, y: m.polymul(x, y)}, x, y)
+
+
+def test_gradient_promotes_values_and_distances_together():
+    with px.enable_x64(True):
+        out = pnp.gradient(np.uint8([[0, 3, 254], [3, 0, 0]]), np.int32(-91), np.uint32(4))
+        assert [part.dtype for part in out] == [np.float64, np.float64]
+
+
+def test_gradient_takes_one_array_of_positions_for_one_axis_only():
+    x, positions = np.float32([[0, 3], [1, 2]]), np.float32([1, 2])
+    with pytest.raises(TypeError, match=r"gradient: varargs must be one number, or .* each of 2 axes, got 1"):
+        pnp.gradient(x, positions)
+    np.testing.assert_array_equal(pnp.gradient(x, positions, axis=0), [[1, -1], [1, -1]])
+
+
+def test_complex_exponentials_of_infinities_are_zero_and_change_no_sum():
+    x = np.complex64([1 + 1j, 2 - 1j])
+    assert pnp.exp2(np.complex64(complex(-np.inf, 1))) == 0
+    np.testing.assert_allclose(pnp.logaddexp2(np.complex64(-np.inf), x), x, rtol=1e-6)
+    np.testing.assert_allclose(np.exp2(pnp.logaddexp2.reduce(x).real), abs((2.0**x).sum()), rtol=1e-5)

@@ -108,3 +108,13 @@ def test_quantiles_of_nothing_and_at_no_place_are_nan():
 def test_the_trapezoidal_rule_of_nothing_is_zero():
     np.testing.assert_array_equal(pnp.trapezoid(np.zeros((3, 0), np.float32)), np.zeros(3))
     np.testing.assert_array_equal(pnp.trapezoid(np.zeros(0, np.float32), np.zeros(0, np.float32)), 0.0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    "nansum nanprod nanmax nanmin nanargmax nanargmin nanmean nanvar nanstd nancumsum nancumprod ptp count_nonzero "
+    "average".split(),
+)
+def test_an_axis_out_of_range_is_refused_in_the_name_of_the_function(name):
+    with pytest.raises(ValueError, match=rf"^{name}: axis must be in \[-1, 1\), got 1"):
+        getattr(pnp, name)(np.float32([1, 2]), axis=1)
