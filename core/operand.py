@@ -43,7 +43,7 @@ operator_names = frozenset(
         *_COMPARISONS,
         *_UNARY,
         *_OTHERS,
-        "round_",
+        "builtin_round",
         *_METHODS,
         *_PROPERTIES,
     )
@@ -75,7 +75,7 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
 
     Args:
       functions: by name: `add` is `x + y`, `radd` its reflected form, `getitem` is `x[i]`, `sum` is `x.sum()`,
-        `round` is `x.round()` and `round_` is `round(x)`,
+        `round` is `x.round()` and `builtin_round` is `round(x)`,
         `T` is the property. `operator_names` lists them all.
 
     Raises:
@@ -143,7 +143,7 @@ def _refuse_write(self: Any, index: Any, value: Any) -> None:
 
 for _name in (*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS):
     _attach(f"__{_name}__", _special(_name))
-_attach("__round__", _special("round_"))  # `round` is the method
+_attach("__round__", _special("builtin_round"))  # `round` is the method
 for _name in _METHODS:
     _attach(_name, _special(_name))
 for _name in _PROPERTIES:

@@ -194,7 +194,7 @@ OPERATORS: dict[str, Any] = {
     "array_namespace": namespace.array_namespace,
     "contains": _contains,
     "len": _length,
-    "round_": rounding.round_,
+    "builtin_round": rounding.builtin_round,
     "round": rounding.round,
     "at": at.At,
     "getitem": indexing.getitem,
