@@ -194,7 +194,7 @@ OPERATORS: dict[str, Any] = {
     "array_namespace": namespace.array_namespace,
     "contains": _contains,
     "len": _length,
-    "builtin_round": rounding.builtin_round,
+    "builtin_round": rounding.round_,
     "round": rounding.round,
     "at": at.At,
     "getitem": indexing.getitem,

@@ -102,7 +102,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     return convert(x, get_aval(x), aval.dtype, aval.weak_type)
 
 
-def builtin_round(x: Any, decimals: Any = None) -> Any:
+def round_(x: Any, decimals: Any = None) -> Any:
     """`round(x)` gives integers, `round(x, decimals)` numbers of the dtype of x."""
     if decimals is not None:
         return round(x, decimals)
