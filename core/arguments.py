@@ -17,6 +17,7 @@ __all__ = [
     "integer",
     "naming",
     "numpy_dtype",
+    "one_or_several",
     "real_number",
     "sequence",
 ]
@@ -67,6 +68,26 @@ def sequence(function: str, argument: str, value: Any) -> list[Any]:
         except TypeError:
             raise TypeError(f"{function}: {argument} must be a sequence, got {value!r}") from None
     return list(value)
+
+
+def one_or_several(function: str, argument: str, value: Any, kind: type) -> tuple[Any, ...]:
+    """The ints or strs that are given as one of them or as a sequence.
+
+    Raises:
+      TypeError: `value` is neither; bools are no ints.
+    """
+    items = (value,) if isinstance(value, kind) else tuple(_elements(value))
+    for item in items:
+        if not isinstance(item, kind) or isinstance(item, bool):
+            raise TypeError(f"{function}: {argument} must be {kind.__name__} or a sequence of them, got {value!r}")
+    return items
+
+
+def _elements(value: Any) -> Any:
+    try:
+        return iter(value)
+    except TypeError:
+        return (value,)
 
 
 def real_number(function: str, argument: str, value: Any) -> float:

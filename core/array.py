@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.core import dtypes, fork, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
-from primax.core.arguments import numpy_dtype
+from primax.core.arguments import numpy_dtype, sequence
 from primax.core.avals import ShapedArray, register_aval
 from primax.core.dlpack import capsule_address, capsule_view
 from primax.core.errors import DeletedArrayError, XlaError
@@ -205,10 +205,11 @@ class Array(Operand, metaclass=_ArrayType):
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
         self._alive()
-        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            if tuple(dl_device) == _HOST and copy is not False:
+        wanted = None if dl_device is None else tuple(sequence("__dlpack__", "dl_device", dl_device))
+        if wanted is not None and wanted != self.__dlpack_device__():
+            if wanted == _HOST and copy is not False:
                 return self._host().copy().__dlpack__(max_version=max_version)
-            raise BufferError(f"dl_device must be {self.__dlpack_device__()}, its device, got {dl_device}")
+            raise BufferError(f"__dlpack__: dl_device must be {self.__dlpack_device__()}, its device, got {dl_device}")
         return _capsule(constructor.copy(self)._b if copy else self._b)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -249,10 +250,15 @@ class Array(Operand, metaclass=_ArrayType):
 
     def item(self, *args: int) -> Any:
         """The value as a Python scalar; with arguments, that of one element."""
+        host = self._host()
         try:
-            return self._host().item(*args)
+            return host.item(*args)
         except TypeError:
             raise TypeError(f"item: args must be integers or one tuple of them, got {args!r}") from None
+        except (IndexError, OverflowError):
+            raise IndexError(f"item: args must be within the bounds of {self.aval.str_short()}, got {args!r}") from None
+        except ValueError:
+            raise ValueError(f"item: args must tell one element of {self.aval.str_short()}, got {args!r}") from None
 
     def tolist(self) -> Any:
         """The value as nested Python lists."""

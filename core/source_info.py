@@ -109,7 +109,8 @@ def called() -> str:
         name = getattr(values.get("self"), "__name__", None) or getattr(values.get("self"), "name", None)
     else:
         name = code.co_name.strip("_")
-    return name.strip("_") if isinstance(name, str) else ""
+    # As an operator, Python's `round` has another name than the method.
+    return name.removeprefix("builtin_").strip("_") if isinstance(name, str) else ""
 
 
 def account(frames: Iterable[Frame]) -> str:

@@ -14,6 +14,7 @@ from primax.core.arguments import (
     integer,
     naming,
     numpy_dtype,
+    one_or_several,
     real_number,
     sequence,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "naming",
     "numpy_dtype",
     "of_call",
+    "one_or_several",
     "positions_and_names",
     "real_number",
     "sequence",

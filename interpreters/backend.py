@@ -78,7 +78,7 @@ def default_platform() -> str:
 
 def client(platform: str | None = None) -> Any:
     """The XLA client of a platform, made on first use."""
-    if platform is not None and not isinstance(platform, str):
+    if platform is not None and not (isinstance(platform, str) and platform.__hash__):
         raise TypeError(f"platform must be a name such as 'cpu', got {platform!r}")
     name = platform or default_platform()
     found = _clients.get(name)

@@ -208,8 +208,12 @@ class _Derivative:
     @classmethod
     def tree_unflatten(cls, rest: tuple[Any, ...], residuals: Sequence[Any]) -> _Derivative:
         """The function that remembers other values."""
-        made = cls(None, *rest[1:])
-        made._parts = residuals, rest[0]
+        try:
+            empty, in_tree, in_avals, out_tree, out_avals = rest
+        except (TypeError, ValueError):
+            raise TypeError(f"tree_unflatten: rest must be what tree_flatten returned, got {rest!r}") from None
+        made = cls(None, in_tree, in_avals, out_tree, out_avals)
+        made._parts = residuals, empty
         return made
 
 

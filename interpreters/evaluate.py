@@ -12,6 +12,7 @@ import numpy as np
 
 from primax.core import _jaxlib, config, rules
 from primax.core._jaxlib import PjitFunctionCache, jax_jit
+from primax.core.arguments import one_or_several
 from primax.core.array import Array
 from primax.core.avals import get_aval
 from primax.core.diagnostics import blame
@@ -81,6 +82,8 @@ def fast_function(
 
     if not isinstance(name, str):
         raise TypeError(f"fast_function: name must be a str, got {name!r}")
+    numbers = one_or_several("fast_function", "static_argnums", static_argnums, int)
+    names = one_or_several("fast_function", "static_argnames", static_argnames, str)
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -97,8 +100,8 @@ def fast_function(
         name,
         fun if fun is not None and _has_weak_references(fun) else compute,
         guarded,
-        list(static_argnums),
-        list(static_argnames),
+        list(numbers),
+        list(names),
         key,
         dispatch_registry,
         _to_shard,

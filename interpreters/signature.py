@@ -9,24 +9,10 @@ from typing import Any
 import numpy as np
 
 from primax.core import tree
+from primax.core.arguments import one_or_several
 from primax.core.avals import AbstractValue, ShapeDtypeStruct, get_aval
 
 __all__ = ["StaticArguments", "avals_of", "check_outputs", "positions_and_names", "shaped_abstractify"]
-
-
-def _as_tuple(value: Any, kind: type, argument: str, function: str) -> tuple[Any, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, kind):
-        return (value,)
-    try:
-        items = tuple(value)
-    except TypeError:
-        items = (value,)
-    for item in items:
-        if not isinstance(item, kind) or isinstance(item, bool):
-            raise TypeError(f"{function}: {argument} must be {kind.__name__} or a sequence of them, got {value!r}")
-    return items
 
 
 def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
@@ -52,8 +38,8 @@ def positions_and_names(
       TypeError: not ints, or not names.
       ValueError: a position or a name the function does not have.
     """
-    numbers = _as_tuple(argnums, int, f"{what}_argnums", function)
-    names = _as_tuple(argnames, str, f"{what}_argnames", function)
+    numbers = () if argnums is None else one_or_several(function, f"{what}_argnums", argnums, int)
+    names = () if argnames is None else one_or_several(function, f"{what}_argnames", argnames, str)
     parameters = _parameters(fun)
     if parameters is None:
         return numbers, names
@@ -164,18 +150,20 @@ def avals_of(
     Raises:
       TypeError: a leaf has no type; the message names its path.
       ValueError: a leaf is an array with a mask.
+      OverflowError: a leaf is an int out of range.
     """
     try:
         return [type_of(x) for x in leaves]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         for path, leaf in tree.tree_leaves_with_path(args):
             try:
                 type_of(leaf)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 place = tree.keystr(path[1:] if call else path)
                 text = f"{function}: argument{place} must be an array, a number or a container of them: {error}"
-                if isinstance(error, ValueError):
-                    raise ValueError(text) from None
+                for kind in (ValueError, OverflowError):
+                    if isinstance(error, kind):
+                        raise kind(text) from None
                 raise TypeError(f"{text}; static_argnums makes an argument part of the program") from None
         raise
 

@@ -83,7 +83,7 @@ def visualize(fun: Any, *args: Any, depth: int | None = None, limit: int = 250, 
       name: what stands above the picture; the function's own name if None.
 
     Raises:
-      TypeError: `fun` is neither a function nor a jaxpr.
+      TypeError: `fun` is neither a function nor a jaxpr, or `name` is no text.
       ValueError: `depth` is negative, or `limit` not positive.
 
     >>> import primax as px
@@ -97,6 +97,8 @@ def visualize(fun: Any, *args: Any, depth: int | None = None, limit: int = 250, 
     limit = integer("visualize", "limit", limit)
     if depth is not None and depth < 0:
         raise ValueError(f"visualize: depth must be 0 or more, got {depth}")
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"visualize: name must be a str or None, got {name!r}")
     if limit < 1:
         raise ValueError(f"visualize: limit must be 1 or more, got {limit}")
     names: list[str] = []

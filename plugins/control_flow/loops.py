@@ -184,6 +184,7 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
     [1, 2, 6, 24, 120]
     """
     require_function("associative_scan", "fn", fn)
+    axis = integer("associative_scan", "axis", axis)
     leaves, in_tree, avals = flatten_operands("associative_scan", "elems", elems)
     if not leaves:
         return elems

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.api_util import avals_of
 from primax.extend.core import get_aval, tree
 from primax.extend.programs import stage
 from primax.plugins.control_flow.loops import map as map_one_by_one
@@ -66,7 +67,7 @@ class custom_vmap:
         what = f"custom_vmap function {self.name}"
         args = resolve(self.fun, args, kwargs, what)
         leaves, in_tree = tree.flatten(args)
-        program = stage(self.fun, in_tree, [get_aval(x) for x in leaves], self.name, "custom_vmap")
+        program = stage(self.fun, in_tree, avals_of(leaves, args, what), self.name, "custom_vmap")
         consts = program.closed.consts
         rule = _FlatRule(self, in_tree, program.out_tree, len(consts))
         outs = custom_vmap_call_p.bind(*consts, *leaves, call=program.open, rule=rule, name=self.name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from primax.extend import core
+from primax.extend.api_util import one_or_several
 from primax.extend.core import tree
 
 __all__ = ["Arguments", "resolve", "split", "without_positions"]
@@ -136,8 +137,8 @@ def _mapped_tracers(function: Callable[[Any], Any], x: Any) -> Any:
 
 def without_positions(fun: Callable[..., Any], argnums: Any, argnames: Any, what: str) -> tuple[int, ...]:
     """The positions of the arguments that are not differentiated, from positions and names."""
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    numbers = one_or_several(what, "nondiff_argnums", argnums, int)
+    names = one_or_several(what, "nondiff_argnames", argnames, str)
     if numbers or names:
         try:
             parameters = list(inspect.signature(fun).parameters)
@@ -147,6 +148,6 @@ def without_positions(fun: Callable[..., Any], argnums: Any, argnames: Any, what
         if unknown:
             raise ValueError(f"{what}: nondiff_argnames must be arguments of {fun!r}, got {unknown[0]!r}")
         numbers += tuple(parameters.index(name) for name in names)
-    if any(not isinstance(i, int) or i < 0 for i in numbers):
+    if any(i < 0 for i in numbers):
         raise ValueError(f"{what}: nondiff_argnums must be positions of arguments, got {numbers}")
     return tuple(sorted(set(numbers)))

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.api_util import check_function
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
+from primax.plugins.control_flow.staging import flatten_operands
 from primax.plugins.custom_derivatives.calls import Batch, evaluate
 from primax.plugins.custom_derivatives.vjp_rules import batched_bwd
 
@@ -41,8 +43,10 @@ def linear_call(
     >>> float(scaled(2.0, 3.0)), float(px.grad(scaled, 1)(2.0, 3.0))
     (6.0, 100.0)
     """
-    residuals, residual_tree, residual_avals = _flattened(residual_args)
-    linear, linear_tree, linear_avals = _flattened(linear_args)
+    check_function("linear_call", "fun", fun)
+    check_function("linear_call", "fun_transpose", fun_transpose)
+    residuals, residual_tree, residual_avals = flatten_operands("linear_call", "residual_args", residual_args)
+    linear, linear_tree, linear_avals = flatten_operands("linear_call", "linear_args", linear_args)
     callee, out_tree, callee_consts = _staged(fun, (residual_tree, linear_tree), [*residual_avals, *linear_avals])
     out_avals = [aval.to_tangent_aval() for aval in callee.out_avals]
     transpose, in_tree, transpose_consts = _staged(
@@ -83,8 +87,8 @@ def linear_call_by(
       residual_args: arrays in any containers.
       linear_args: arrays in any containers.
     """
-    residuals, residual_tree, residual_avals = _flattened(residual_args)
-    linear, linear_tree, linear_avals = _flattened(linear_args)
+    residuals, residual_tree, residual_avals = flatten_operands("linear_call", "residual_args", residual_args)
+    linear, linear_tree, linear_avals = flatten_operands("linear_call", "linear_args", linear_args)
     callee, out_tree, consts = _staged(fun, (residual_tree, linear_tree), [*residual_avals, *linear_avals])
 
     def transpose(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -108,11 +112,6 @@ def linear_call_by(
         whole=flat_whole,
     )
     return tree.unflatten(out_tree, outs)
-
-
-def _flattened(args: Any) -> tuple[list[Any], Any, list[Any]]:
-    leaves, structure = tree.flatten(args)
-    return leaves, structure, [core.get_aval(x) for x in leaves]
 
 
 def _require_linear_args(name: str, trees: tuple[Any, Any], avals: tuple[Sequence[Any], Sequence[Any]]) -> None:

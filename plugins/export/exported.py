@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import backend
+from primax.extend.api_util import among, integer
 from primax.extend.core import tree
 from primax.plugins.calls.stages import flat_arguments
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
@@ -13,6 +14,8 @@ from primax.plugins.export.file import from_bytes, to_bytes
 from primax.plugins.export.structure import structure_from_json, structure_to_json
 
 __all__ = ["Exported", "deserialize", "export"]
+
+_HIGHEST_ORDER = 16  # with each order derivatives have more arguments and results, like Fibonacci's numbers
 
 
 class Exported:
@@ -70,8 +73,8 @@ class Exported:
         return self._module(None)
 
     def _module(self, platform: str | None) -> bytes:
-        name = platform or self.platforms[0]
-        if name not in self._artifact.modules:
+        name = self.platforms[0] if platform is None else platform
+        if not among(name, self._artifact.modules):
             raise ValueError(f"mlir_module: platform must be one of {self.platforms}, got {platform!r}")
         return self._artifact.modules[name]
 
@@ -101,8 +104,12 @@ class Exported:
           vjp_order: how often what is loaded can be differentiated, in reverse mode.
 
         Raises:
+          TypeError: `vjp_order` is not an integer.
           ValueError: a class of pytree nodes has no serialized form, or there are no derivatives of that order.
         """
+        vjp_order = integer("serialize", "vjp_order", vjp_order)
+        if not 0 <= vjp_order <= _HIGHEST_ORDER:
+            raise ValueError(f"serialize: vjp_order must be in [0, {_HIGHEST_ORDER}], got {vjp_order}")
         header = {
             "in_tree": structure_to_json(self.in_tree, "the arguments"),
             "out_tree": structure_to_json(self.out_tree, "the results"),

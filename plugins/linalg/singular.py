@@ -30,6 +30,7 @@ from primax.plugins.linalg.matrices import (
     scaled,
 )
 from primax.plugins.linalg.sampling import dominant, vary_diagonal
+from primax.plugins.structural.arguments import integers
 
 __all__ = ["RULES", "SvdAlgorithm", "svd", "svd_p"]
 
@@ -86,7 +87,7 @@ def svd(
         x,
         full_matrices=bool(full_matrices),
         compute_uv=bool(compute_uv),
-        subset_by_index=None if subset_by_index is None else tuple(map(int, subset_by_index)),
+        subset_by_index=None if subset_by_index is None else integers(subset_by_index, "svd", "subset_by_index"),
         algorithm=algorithm,
     )
     if not compute_uv:

@@ -31,6 +31,7 @@ from primax.plugins.linalg.matrices import (
 )
 from primax.plugins.linalg.positive import symmetrize
 from primax.plugins.linalg.sampling import positive, vary_diagonal
+from primax.plugins.structural.arguments import integers
 
 __all__ = ["EighImplementation", "RULES", "eigh", "eigh_p", "tridiagonal", "tridiagonal_p"]
 
@@ -83,7 +84,7 @@ def eigh(
         symmetrize("eigh", x) if symmetrize_input else x,
         lower=bool(lower),
         sort_eigenvalues=bool(sort_eigenvalues),
-        subset_by_index=None if subset_by_index is None else tuple(map(int, subset_by_index)),
+        subset_by_index=None if subset_by_index is None else integers(subset_by_index, "eigh", "subset_by_index"),
         algorithm=implementation,
     )
     return vectors, values

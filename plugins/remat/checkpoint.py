@@ -54,7 +54,7 @@ def checkpoint(
         raise TypeError(f"checkpoint: policy must be a hashable function or None, got {policy!r}")
     if not isinstance(prevent_cse, bool):
         raise TypeError(f"checkpoint: prevent_cse must be True or False, got {prevent_cse!r}")
-    numbers, names = (None if x == () else x for x in (static_argnums, static_argnames))
+    numbers, names = (None if isinstance(x, tuple) and not x else x for x in (static_argnums, static_argnames))
     static = StaticArguments(*positions_and_names(fun, numbers, names, "static", "checkpoint"))
     name = getattr(fun, "__name__", type(fun).__name__)
 

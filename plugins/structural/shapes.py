@@ -168,8 +168,9 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
       ValueError: an axis is out of range or repeated.
     """
     shape = get_aval(array).shape
-    rank = len(shape) + len(dimensions)
-    new = canonical_axes(dimensions, rank, "expand_dims", "dimensions")
+    listed = integers(dimensions, "expand_dims", "dimensions")
+    rank = len(shape) + len(listed)
+    new = canonical_axes(listed, rank, "expand_dims", "dimensions")
     if not new and is_value(array):
         return array
     kept = tuple([axis for axis in range(rank) if axis not in new])
@@ -216,6 +217,9 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     """
     shape = get_aval(operand).shape
     rank = len(shape)
+    start_dimension = integer("collapse", "start_dimension", start_dimension)
+    if stop_dimension is not None:
+        stop_dimension = integer("collapse", "stop_dimension", stop_dimension)
     low, high, _ = slice(start_dimension, stop_dimension).indices(rank)
     if stop_dimension is not None and not -rank <= stop_dimension <= rank:
         raise ValueError(

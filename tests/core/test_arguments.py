@@ -10,7 +10,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.core import arguments
-from primax.extend import source_info_util
+from primax.extend import backend, source_info_util
 
 
 def generator(x):
@@ -63,6 +63,46 @@ def test_sequences_are_what_can_be_iterated_over():
     assert arguments.sequence("f", "xs", (1, 2)) == arguments.sequence("f", "xs", iter([1, 2])) == [1, 2]
     with pytest.raises(TypeError, match=r"^f: xs must be a sequence, got 3"):
         arguments.sequence("f", "xs", 3)
+
+
+def test_one_int_or_str_is_a_sequence_of_them():
+    assert arguments.one_or_several("f", "n", 3, int) == arguments.one_or_several("f", "n", [3], int) == (3,)
+    assert arguments.one_or_several("f", "names", "ab", str) == ("ab",)
+    for value in (1.5, "ab", [1, "a"], [True], object()):
+        with pytest.raises(TypeError, match=r"^f: n must be int or a sequence of them, got"):
+            arguments.one_or_several("f", "n", value, int)
+
+
+def test_places_that_an_array_does_not_have_are_refused_by_name():
+    x = pnp.ones((2, 3))
+    for place in (7, 2**64, (2**40,), (0, 3)):
+        with pytest.raises(IndexError, match=r"^item: args must be within the bounds of f32\[2,3\]"):
+            x.item(place)
+    for places in ((), (0, 0, 0)):
+        with pytest.raises(ValueError, match=r"^item: args must tell one element of f32\[2,3\]"):
+            x.item(*places)
+
+
+def test_an_int_out_of_range_is_refused_with_the_argument_that_it_is():
+    with pytest.raises(OverflowError, match=r"^f_lin: argument\[0\] must be"):
+        px.linearize(lambda x: x * 2, 1.0)[1](2**200)
+    with pytest.raises(OverflowError, match=r"^vjp: argument\[0\]\['a'\] must be"):
+        px.vjp(lambda x: x, {"a": 2**200})
+
+
+class Unhashable(str):
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_names_that_cannot_be_looked_up_are_none_that_is_known():
+    name = Unhashable("cpu")
+    with pytest.raises(TypeError, match="platform must be a name such as 'cpu'"):
+        px.devices(name)
+    with pytest.raises(ValueError, match="mode must be 'clip'"):
+        pnp.ones(3).at[0].get(mode=name)
+    with pytest.raises(ValueError, match="mlir_module: platform must be one of"):
+        px.export.export(px.jit(abs))(1.0).mlir_module(name)
 
 
 def test_keys_are_hashable():
@@ -158,6 +198,27 @@ def test_errors_of_numpy_are_given_the_name_of_the_function():
             r"^arithmetic is not defined .* \(an argument of divmod\)",
         ),
         (lambda x: source_info_util.register_exclusion(x), "^register_exclusion: path must be a str"),
+        (lambda x: px.custom_jvp(abs, nondiff_argnums=x), "nondiff_argnums must be int or a sequence"),
+        (lambda x: px.custom_vjp(abs, nondiff_argnames=x), "nondiff_argnames must be str or a sequence"),
+        (lambda x: px.checkpoint(abs, static_argnums=x), "^checkpoint: static_argnums must be int or a sequence"),
+        (lambda x: px.lax.expand_dims(1.0, x), "^expand_dims: dimensions must be a sequence of integers"),
+        (lambda x: px.lax.collapse(pnp.ones(3), x), "^collapse: start_dimension must be an integer"),
+        (lambda x: px.lax.collapse(pnp.ones(3), 0, x), "^collapse: stop_dimension must be an integer"),
+        (lambda x: px.lax.associative_scan(px.lax.add, pnp.ones(3), axis=x), "^associative_scan: axis must be"),
+        (lambda x: px.lax.linalg.eigh(pnp.eye(2), subset_by_index=x), "^eigh: subset_by_index must be a sequence"),
+        (lambda x: px.lax.linalg.svd(pnp.eye(2), subset_by_index=x), "^svd: subset_by_index must be a sequence"),
+        (lambda x: px.custom_derivatives.linear_call(x, abs, 1.0, 1.0), "^linear_call: fun must be callable"),
+        (lambda x: px.custom_derivatives.linear_call(max, x, 1.0, 1.0), "^linear_call: fun_transpose must be callable"),
+        (lambda x: px.custom_derivatives.linear_call(max, abs, 1.0, x), "^linear_call: linear_args must be an array"),
+        (
+            lambda x: px.custom_batching.custom_vmap(abs)(x),
+            r"^custom_vmap function abs: argument\[0\] must be an array",
+        ),
+        (lambda x: px.visualize(abs, 1.0, name=x), "^visualize: name must be a str"),
+        (lambda x: px.linearize(abs, 1.0)[1].tree_unflatten(x, []), "^tree_unflatten: rest must be what tree_flatten"),
+        (lambda x: backend.fast_function("f", abs, abs, x), "^fast_function: static_argnums must be int"),
+        (lambda x: backend.fast_function("f", abs, abs, (), x), "^fast_function: static_argnames must be str"),
+        (lambda x: pnp.ones(3).__dlpack__(dl_device=x), "^__dlpack__: dl_device must be a sequence"),
         (lambda x: round(px.random.key(0), 2), r"^arithmetic is not defined .* \(an argument of round\)"),
     ],
 )

@@ -10,7 +10,7 @@ import resource
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from itertools import chain
@@ -21,7 +21,7 @@ import numpy as np
 import primax as px
 from fuzz.canary import Canary
 from fuzz.frame import Case, Finding, Kind
-from fuzz.objects import CALLABLE, NESTS, OBJECTS, Hostile
+from fuzz.objects import CALLABLE, CLASSES, NESTS, OBJECTS, Hostile
 from fuzz.targets import HEADER, INSTANCES, REGISTERS, Target, targets
 from primax.extend.testing.report import ConformanceError, Failed
 
@@ -34,6 +34,7 @@ _OURS = tuple(getattr(px.errors, name) for name in px.errors.__all__)  # which s
 _DOCUMENTED = (
     *(TypeError, ValueError, IndexError, OverflowError, NotImplementedError, MemoryError, OSError),
     *_OURS,
+    BufferError,  # the protocol of DLPack wants it
     ConformanceError,
     Failed,
 )
@@ -46,6 +47,8 @@ _OWN = re.compile(
     r"|is true or false"
     r"|PyTree may have cyclical|Comparator raised exception while sorting|Non-hashable static arguments"
 )
+# What a transformation around the call says of a result that is no array, such as text, which it shows.
+_AROUND = re.compile(r"the result must be an array or a number: a value of type \w+ is not a valid primax type")
 _RAW = re.compile(
     r"loc\(|module @|stablehlo\.|mhlo\.|INTERNAL|INVALID_ARGUMENT|RET_CHECK|UNIMPLEMENTED|Check failed"
     r"|incompatible (function|constructor) arguments|nanobind|jaxlib|std::"
@@ -57,7 +60,7 @@ class Call(Case):
     """One call of a target, with hostile objects in some places."""
 
     target: Target
-    objects: tuple[Hostile, ...]
+    places: Mapping[str, Hostile]
 
 
 def program(target: Target, places: dict[str, Hostile]) -> str:
@@ -110,7 +113,7 @@ class Hostiles(Kind):
             places = {name: self._object(target, rng) for name in {rng.choice(names) for _ in range(count)}}
             text = program(target, places)
             if text.count("\n") < 8:
-                yield Call(target.path, text, target, tuple(places.values()))
+                yield Call(target.path, text, target, places)
 
     def _object(self, target: Target, rng: random.Random) -> Hostile:
         while True:
@@ -135,7 +138,7 @@ class Hostiles(Kind):
         np.random.set_state(random_state)
         self.reached[case.target.path] += 1
         self.reached["returned" if error is None else "raised"] += 1
-        wrong = None if error is None else judge(error, case.target, case.objects)
+        wrong = None if error is None else judge(error, case.target, case.places)
         harm = self.canary.sings()
         self.harmed = bool(harm)
         if harm and not (error is None and harm.startswith("it changed")):
@@ -166,14 +169,26 @@ def _for_authors(target: Target) -> bool:
     return target.path.startswith(("primax.extend.", *inner))
 
 
-def judge(error: BaseException, target: Target, objects: tuple[Hostile, ...]) -> str | None:
+def _raised_by_program(error: BaseException) -> bool:
+    """Whether a function of the program itself raised the error, not what it called."""
+    frame = traceback.extract_tb(error.__traceback__)[-1:]
+    return bool(frame) and frame[0].filename == "<string>" and frame[0].name != "<module>"
+
+
+def judge(error: BaseException, target: Target, places: Mapping[str, Hostile]) -> str | None:
     """What is wrong with an error, in a word; None if it is as errors should be."""
     if type(error).__name__ == "Boom":
         return None  # the object's own
-    foreign = any(thing in CALLABLE for thing in objects)
-    message = str(error)
+    objects = tuple(places.values())
+    foreign = any(thing in CALLABLE or (thing in CLASSES and name in target.called) for name, thing in places.items())
+    message = str(error).replace("jaxlib._jax.PjitFunction", "jit")  # how Python calls what `jit` returns
     if _OWN.search(message):
         return None
+    if any(thing.around != "{}" for thing in objects):
+        if _AROUND.search(message):
+            return None
+    elif _raised_by_program(error):
+        return None  # by the function that is the usual argument, whose own argument is hostile
     if isinstance(error, MemoryError):
         return None
     if isinstance(error, SystemError | RecursionError) and any(thing in NESTS for thing in objects):

@@ -350,5 +350,12 @@ OBJECTS: tuple[Hostile, ...] = (
 # Objects that are called, and whose own errors come from where they are called.
 CALLABLE = frozenset(_FUNCTIONS)
 
+# Classes, which are functions too where a function is expected.
+CLASSES = frozenset(
+    thing
+    for thing in OBJECTS
+    if thing in _CLASSES or thing.name in ("a class", "a metaclass's class", "np.float32", "pnp.int8", "pnp.bfloat16")
+)
+
 # Trees too deep, or without an end.
 NESTS = frozenset(_NESTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import importlib
 import inspect
 import pkgutil
@@ -271,6 +272,7 @@ class Target:
       optional: the names of others.
       keywords: which of all these are given by keyword.
       words: what an error may call it or an argument of it.
+      called: the names of those that are functions.
     """
 
     path: str
@@ -279,6 +281,7 @@ class Target:
     optional: tuple[str, ...]
     keywords: frozenset[str]
     words: frozenset[str]
+    called: frozenset[str]
 
     def call(self, changes: dict[str, str]) -> str:
         """The text of a call in which some arguments are others."""
@@ -351,8 +354,8 @@ def _target(path: str, value: Callable[..., Any]) -> Target | None:
         parameters = list(inspect.signature(value).parameters.values())
     except (TypeError, ValueError):
         parameters = [inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)]
-    if inspect.isclass(value) and issubclass(value, BaseException):
-        return None
+    if inspect.isclass(value) and issubclass(value, BaseException | enum.Enum):
+        return None  # exceptions take anything, and which values an Enum has is Python's to say
     special = next((texts for pattern, texts in CALLS.items() if re.fullmatch(pattern, path)), {})
     required, optional, keywords = [], [], set()
     for parameter in parameters:
@@ -377,4 +380,7 @@ def _target(path: str, value: Callable[..., Any]) -> Target | None:
     }
     if name == "getitem":
         words.add("index")
-    return Target(path, path, tuple(required), tuple(optional), frozenset(keywords), frozenset(words))
+    called = {p.name for p in parameters if re.search("Callable|IsLeaf", str(p.annotation))}
+    return Target(
+        path, path, tuple(required), tuple(optional), frozenset(keywords), frozenset(words), frozenset(called)
+    )

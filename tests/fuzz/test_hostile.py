@@ -15,7 +15,7 @@ from fuzz.targets import EXCLUDED, HEADER, targets
 
 BY_PATH = {target.path: target for target in targets()}
 SIN = BY_PATH["primax.numpy.sin"]
-PLAIN = (Hostile("None", "None"),)
+PLAIN = {"x": Hostile("None", "None")}
 
 
 def test_functions_of_every_public_module_are_found():
@@ -80,3 +80,24 @@ def test_no_call_does_harm_or_fails_inside():
     outcome = run([Job("fuzz.hostile:Hostiles", 32, "short", cases=300)])
     found = [finding for finding in outcome.findings.values() if not finding.sort.startswith("unnamed")]
     assert not found, "\n\n".join(f"{finding.message}\n{finding.program}" for finding in found)
+
+
+def _error(program):
+    try:
+        exec(program, {"px": px})
+    except Exception as error:
+        return error
+    raise AssertionError(f"{program} returned")
+
+
+def test_errors_of_functions_that_the_program_gives_are_their_own():
+    vjp = BY_PATH["primax.vjp"]
+    assert judge(_error("f = lambda x: [].pop()\nf(1)"), vjp, {"primals": PLAIN["x"]}) is None
+    assert judge(_error("[].pop()"), vjp, {"primals": PLAIN["x"]}) == "unnamed"
+
+
+def test_a_class_is_a_function_where_functions_are_expected():
+    (thing,) = (thing for thing in OBJECTS if thing.name == "dict")
+    error = TypeError("cannot convert dictionary update sequence element #0 to a sequence")
+    assert judge(error, BY_PATH["primax.tree.all"], {"is_leaf": thing}) is None
+    assert judge(error, BY_PATH["primax.tree.all"], {"tree": thing}) == "unnamed"

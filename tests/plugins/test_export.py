@@ -129,6 +129,15 @@ def test_derivatives_of_the_order_that_was_asked_for() -> None:
         loaded.serialize(vjp_order=3)
 
 
+def test_orders_of_derivatives_are_small_numbers() -> None:
+    exported = export(px.jit(lambda x: x + 1.0))(1.0)
+    with pytest.raises(TypeError, match="serialize: vjp_order must be an integer, got 'a'"):
+        exported.serialize(vjp_order="a")  # type: ignore[arg-type]
+    for order in (-1, 2**40):
+        with pytest.raises(ValueError, match=rf"serialize: vjp_order must be in \[0, 16\], got {order}"):
+            exported.serialize(vjp_order=order)
+
+
 def test_what_a_loaded_function_cannot_do_is_said() -> None:
     exported = export(px.jit(lambda x: x * x))(1.0)
     bare, once = roundtrip(exported), roundtrip(exported, vjp_order=1)

@@ -14,6 +14,7 @@ from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.symmetric import eigh_p
 from primax.plugins.numpy.linalg.operands import matrices, square
 from primax.plugins.numpy.programs import one_program
+from primax.plugins.structural.arguments import integers
 
 __all__ = [
     "EigResult",
@@ -238,7 +239,7 @@ def svd(
     """
     if full_matrices and subset_by_index is not None:
         raise ValueError("svd: full_matrices must be False where subset_by_index is given, got True")
-    subset = None if subset_by_index is None else tuple(map(int, subset_by_index))
+    subset = None if subset_by_index is None else integers(subset_by_index, "svd", "subset_by_index")
     if hermitian:
         return _svd_by_eigenvectors(square("svd", a), compute_uv, subset)
     a = matrices("svd", a)
