@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.core import dtypes, fork, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
-from primax.core.arguments import numpy_dtype, sequence
+from primax.core.arguments import integer, numpy_dtype, sequence
 from primax.core.avals import ShapedArray, register_aval
 from primax.core.dlpack import capsule_address, capsule_view
 from primax.core.errors import DeletedArrayError, XlaError
@@ -128,6 +128,7 @@ class Array(Operand, metaclass=_ArrayType):
 
     def addressable_data(self, index: int) -> Array:
         """The part of the array on the device of that number, among those of this process that hold it."""
+        index = integer("addressable_data", "index", index)
         if len(self._b._sharding._internal_device_list) == 1 and index in (0, -1):
             return self
         raise IndexError(f"addressable_data: the array is on one device, got index {index}")
@@ -205,6 +206,8 @@ class Array(Operand, metaclass=_ArrayType):
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
         self._alive()
+        if max_version is not None and not (isinstance(max_version, tuple) and len(max_version) == 2):
+            raise TypeError(f"__dlpack__: max_version must be None or a pair of integers, got {max_version!r}")
         wanted = None if dl_device is None else tuple(sequence("__dlpack__", "dl_device", dl_device))
         if wanted is not None and wanted != self.__dlpack_device__():
             if wanted == _HOST and copy is not False:

@@ -127,7 +127,7 @@ def _edges(function: str, a: Any, bins: Any, range: Any) -> Any:
     dtype = dtypes.to_inexact_dtype(aval.dtype)
     if _is_sequence(bins):
         edges = asarray(bins)
-        return cast(edges, dtypes.result_type(dtype, edges))
+        return cast(edges, dtypes.result_type(dtype, edges) if dtypes.is_inexact(edges.dtype) else dtype)
     if range is None:
         low, high = (asarray(a).min(), asarray(a).max()) if aval.size else (0.0, 1.0)
     else:
@@ -196,7 +196,7 @@ _compiled_histogram = jit(_histogram, static_argnums=(4, 5))
 
 def _bins_of(x: Any, edges: Any) -> Any:
     """The bin of each element: 0 before the first edge, one more than there are bins behind the last."""
-    count = edges.shape[0]
+    x, count = cast(x, dtypes.to_inexact_dtype(get_aval(x).dtype)), edges.shape[0]
     found = searchsorted(edges, x, "right")
     last = broadcast_to_shape(edges[count - 1], x.shape)
     return choose(eq_p.bind(*promote("histogram", x, last)), np.asarray(count - 1, found.dtype)[()], found)

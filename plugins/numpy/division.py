@@ -111,7 +111,11 @@ def _quotient(x: Any, y: Any) -> Any:
     if dtypes.is_integer(dtype):
         rest = arithmetic.rem_p.bind(x, y)
         whole = arithmetic.div_p.bind(x, y)
-        return choose(_has_other_sign(rest, y), arithmetic.sub_p.bind(whole, like(whole, 1)), whole)
+        down = arithmetic.sub_p.bind(whole, like(whole, 1))
+        if _is_host_number(y) and y:
+            return choose(_has_other_sign(rest, y), down, whole)
+        other_sign = comparison.ne_p.bind(arithmetic.sign_p.bind(rest), arithmetic.sign_p.bind(y))
+        return choose(bitwise.and_p.bind(other_sign, comparison.ne_p.bind(rest, like(rest, 0))), down, whole)
     return _compiled_quotient(x, y)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.calls import jit
 from primax.plugins.numpy.creation import asarray
+from primax.plugins.numpy.predicates import isnan
 from primax.plugins.numpy.promotion import aval_of, promote
 from primax.plugins.numpy.rows import take_rows
 from primax.plugins.numpy.selection import where
@@ -64,6 +65,8 @@ def _interpolated(x: Any, xp: Any, fp: Any, ends: Any, period: Any, bounded: tup
         xp = concatenate_p.bind(xp[-1:] - period, xp, xp[:1] + period, dimension=0)
         fp = concatenate_p.bind(fp[-1:], fp, fp[:1], dimension=0)
     count, flat = xp.shape[0], ravel(x)
+    if count == 1:  # a value for every number, even for NaN
+        flat = where(isnan(flat), xp[0], flat)
     place = minimum(maximum(searchsorted(xp, flat, "right"), 1), max(count - 1, 1))
     x0, f0 = take_rows(xp, place - 1), take_rows(fp, place - 1)
     run, rise = take_rows(xp, place) - x0, take_rows(fp, place) - f0

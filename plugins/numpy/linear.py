@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.api_util import integer, sequence
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import config, dtypes, get_aval
 from primax.plugins import arithmetic, bitwise
 from primax.plugins.dot import dot_general_p
 from primax.plugins.numpy.creation import read_dtype
@@ -43,9 +43,10 @@ _MATRIX_BY_MATRIX = (((1,), (0,)), ((), ()))
 
 def _prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Any], Any]:
     """Operands of one dtype, and the dtype of the result if it is another."""
-    out = promote(function, *arrays)
     if preferred is None:
-        return out, None
+        return promote(function, *arrays), None
+    with config.numpy_dtype_promotion("standard"):  # who tells the dtype of the result agrees to conversions
+        out = promote(function, *arrays)
     return out, read_dtype(preferred, function)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import get_aval
+from primax.extend.core import dtypes, get_aval
 from primax.plugins.calls import eval_shape
 from primax.plugins.control_flow import scan
 from primax.plugins.numpy import reductions, scans, ufuncs
@@ -164,6 +164,8 @@ class ufunc(partial):  # type: ignore[type-arg]
             where = broadcast_to_shape(reductions.read_where(f"{self.__name__}.reduce", where, shape), shape)
         rows, axes = self._rows("reduce", a, axis)
         dtype = self._result_dtype(rows, dtype)
+        if dtypes.is_inexact(dtype) and not dtypes.is_inexact(get_aval(rows).dtype):
+            rows = cast(rows, dtype)
         count, *rest = get_aval(rows).shape
         kept = self._rows("reduce", where, axis)[0] if where is not None else None
         start = self.identity if initial is None else initial
@@ -229,12 +231,15 @@ class ufunc(partial):  # type: ignore[type-arg]
           out: None.
 
         Raises:
-          ValueError: the function has not two arguments and one result; a position or the axis is out of range.
+          ValueError: the function has not two arguments and one result; a position or the axis is out of range;
+            `indices` is not of rank 1.
           TypeError: `indices` are not known while a program is built.
         """
         self._check_binary("reduceat", out)
         shape = aval_of(f"{self.__name__}.reduceat", a, "a").shape
         axis = canonical_axis(axis, len(shape), f"{self.__name__}.reduceat")
+        if np.ndim(indices) != 1:
+            raise ValueError(f"{self.__name__}.reduceat: indices must be of rank 1, got shape {np.shape(indices)}")
         starts = known_integers(f"{self.__name__}.reduceat", "indices", indices)
         for start in starts:
             if not 0 <= start < shape[axis]:

@@ -209,6 +209,8 @@ def test_where_an_array_is() -> None:
     assert x.addressable_data(0) is x
     with pytest.raises(IndexError, match="index 1"):
         x.addressable_data(1)
+    with pytest.raises(TypeError, match="addressable_data: index must be an integer"):
+        x.addressable_data(host("float32"))
     assert x.on_device_size_in_bytes() == 24
     assert x.block_until_ready() is x
     assert x.is_ready()
@@ -345,6 +347,11 @@ def aligned(count: int, offset: int = 0) -> np.ndarray[Any, Any]:
     room = np.empty(count + 32, np.float32)
     start = (-room.ctypes.data % 64) // 4 + offset
     return room[start : start + count]
+
+
+def test_dlpack_refuses_versions_that_are_not_pairs() -> None:
+    with pytest.raises(TypeError, match="__dlpack__: max_version must be None or a pair"):
+        px.device_put(host("float32")).__dlpack__(max_version=1)
 
 
 def test_from_dlpack_shares_aligned_memory_unless_asked_for_a_copy() -> None:

@@ -52,7 +52,7 @@ JAX_LACKS: tuple[Meant, ...] = (
         "jax raises",
         "Integers of 2 and 4 bits, and floats of 8 and fewer, are computed like all others.",
         message=r"narrow-width integers|2-bit and 4-bit integers|does not accept dtype u?int[24]\b|got u?int[24]\b|"
-        r"float8|float4|float6|8-bit floats",
+        r"float8|float4|float6|8-bit floats|Invalid integer data type 'V'",
     ),
     Meant(r".*", "jax raises", "It is not implemented in jax.", message=r"NotImplementedError|is not implemented"),
     Meant(
@@ -62,7 +62,7 @@ JAX_LACKS: tuple[Meant, ...] = (
         message=r"raises (IndexError: (tuple index|index is) out of|AttributeError|AssertionError)|"
         r"unhashable type|Non-hashable static|argument after \*|safe_(zip|map)|scan body function carry|"
         r"not subscriptable|len\(\) of unsized|cannot unpack non-iterable|"
-        r"object is not iterable|iteration over a 0-d",
+        r"object is not iterable|iteration over a 0-d|Slice size at index \d+ in gather op",
     ),
     Meant(
         r"lax\.dynamic_(slice|update_slice|slice_in_dim|update_slice_in_dim|index_in_dim|update_index_in_dim)",
@@ -75,6 +75,12 @@ JAX_LACKS: tuple[Meant, ...] = (
         "jax raises",
         "Matrices of integers are converted to floats.",
         message=r"does not accept dtype (u?int\d+|bool)",
+    ),
+    Meant(
+        r"numpy\.arange",
+        "jax raises",
+        "Of booleans there are two at most, as in NumPy.",
+        message=r"iota does not accept dtype bool",
     ),
     Meant(
         r"numpy\.\w+\.accumulate",
@@ -140,6 +146,25 @@ VALUES += (
         message=r"jax: \S*-inf",
     ),
     Meant(
+        r"numpy\.logaddexp2?(\.\w+)?",
+        "nan",
+        "Complex numbers whose powers are 0 or infinite have a sum; jax subtracts infinities.",
+        text=r"complex\(",
+        message=r"primax: (?!.*nan.*jax).*jax: .*nan",
+    ),
+    Meant(
+        r"numpy\.(setxor1d|setdiff1d|union1d|intersect1d|unique\w*)",
+        "nan",
+        "Complex numbers of which one part is NaN are elements like others; jax takes them for what fills the result.",
+        text=r"complex\(.*nan.*size=|size=.*complex\(.*nan",
+    ),
+    Meant(
+        r"numpy\.polydiv",
+        "nan",
+        "What is divided leaves 0, also where the quotient is not finite.",
+        message=r"primax: \S*\(-?0\.0(\+0j)?\), jax: .*nan",
+    ),
+    Meant(
         r"scipy\.fft\..*",
         "nan",
         "Sums of infinities are infinite or NaN, in no order that is promised.",
@@ -174,6 +199,12 @@ CHECKED: tuple[Meant, ...] = (
         "primax raises",
         "Axes out of range are refused; jax takes the nearest in range.",
         message=r"_dimension must be in",
+    ),
+    Meant(
+        r"Array\.addressable_data",
+        "primax raises",
+        "The number of a part is an integer.",
+        message=r"index must be an integer",
     ),
     Meant(
         r"numpy\.gradient",
@@ -232,7 +263,24 @@ OTHER_TYPES: tuple[Meant, ...] = (
         "Positions are integers whatever fills the rest.",
         text="fill_value",
     ),
-    Meant(r"numpy\.logaddexp2?\.(reduce|accumulate|reduceat)", "dtype", "An argument dtype counts.", text="dtype="),
+    Meant(
+        r"numpy\.logaddexp2?\.(reduce|accumulate|reduceat)",
+        "dtype",
+        "The dtype is the one asked for, or else that of the function's result; initial has no influence on it.",
+        text="dtype=|initial=",
+    ),
+    Meant(
+        r"numpy\.linalg\.vector_norm",
+        "dtype",
+        "Norms of integers have the dtype that they have in norm, and that mean has.",
+        message="primax: float32, of jax: float64",
+    ),
+    Meant(
+        r"numpy\.pow(er)?|Array\.__r?pow__",
+        "dtype",
+        "An exponent promotes like all operands, whether its value is known beforehand or not.",
+        message=r"primax: u?int\d+, of jax: u?int\d+",
+    ),
     Meant(
         r"numpy\.(Array\.)?argpartition|Array\.argpartition",
         "dtype",

@@ -150,7 +150,7 @@ def setting(d: Draw, f: str) -> str:
     }
     value = values.get(f.rpartition(".")[2], d.one("True", "False"))
     inside = d.one("m.numpy.arange(3) * 1.5", "m.numpy.zeros(2)", "m.random.key(0).shape")
-    return f"[(c.__enter__(), {inside}, c.__exit__(None, None, None))[1] for c in [{f}({value})]]"
+    return f"{f}({value})(lambda: {inside})()"
 
 
 def devices(d: Draw, f: str) -> str:

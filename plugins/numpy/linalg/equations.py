@@ -14,6 +14,7 @@ from primax.plugins.linalg.solve import by_lu
 from primax.plugins.numpy.creation import asarray, zeros
 from primax.plugins.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
 from primax.plugins.numpy.programs import one_program
+from primax.plugins.numpy.promotion import cast
 from primax.plugins.numpy.reductions import sum as sum_
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import broadcast_to, permuted, reshaped
@@ -145,7 +146,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tu
         least = asarray(eps * max(m, n) if rcond is None else rcond, dtype)
         kept = (s > 0) & (s >= where(least < 0, eps, least) * s[0])
         rank = sum_(kept, dtype=dtypes.default_int_dtype())
-        inverse = where(kept, 1 / where(kept, s, 1), 0)
+        inverse = cast(where(kept, 1 / where(kept, s, 1), 0), get_aval(a).dtype)
         found = adjoint(vh) @ (inverse[:, None] * (adjoint(u) @ columns))
     else:
         s, rank = zeros((0,), dtype), zeros((), dtypes.default_int_dtype())

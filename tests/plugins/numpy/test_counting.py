@@ -124,6 +124,12 @@ def test_values_between_points_are_those_of_numpy() -> None:
     agree(grads, [10, np.float32([0.75, 0.25, 0])])
 
 
+def test_one_point_has_a_value_for_every_number() -> None:
+    x = np.float32([np.nan, 0, 1, np.inf])
+    for way in ({}, {"left": -1.0, "right": 2.5}):
+        agree(pnp.interp(x, np.float32([1]), np.float32([5]), **way), np.interp(x, [1], [5], **way).astype(np.float32))
+
+
 def test_divisors_and_multiples_are_those_of_numpy() -> None:
     x, y = np.array([[12], [-18], [0]]), np.array([8, 0, -5, 27])
     for name in ("gcd", "lcm"):

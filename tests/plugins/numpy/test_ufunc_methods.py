@@ -86,6 +86,7 @@ def test_what_ufuncs_cannot_do_is_said() -> None:
     refuses(NotImplementedError, "add.at: inplace must be False", pnp.add.at, X, 0, 1.0)
     refuses(NotImplementedError, "add.reduce: out must be None", pnp.add.reduce, X, out=X)
     refuses(ValueError, "subtract.reduceat: indices must be in [0, 2), got 2", pnp.subtract.reduceat, X, [2])
+    refuses(ValueError, "subtract.reduceat: indices must be of rank 1, got shape ()", pnp.subtract.reduceat, X, 1)
     refuses(ValueError, "negative.outer: the function must have two arguments", pnp.negative.outer, X, X)
 
 

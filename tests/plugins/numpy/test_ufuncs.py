@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpycheck import DTYPES, compare, sample
+
+import primax.numpy as pnp
 
 UNARY = [
     "sin",
@@ -186,6 +189,22 @@ def test_special_values_agree_with_jax() -> None:
     compare(named([name for name in BINARY if name not in quotients]), one, other)
     # Infinity divided by a number is infinity, as the array API standard has it; in JAX it is NaN.
     compare(named([name for name in BINARY if name in quotients]), np.where(np.isinf(one), 1, one), other)
+
+
+def test_integers_divided_by_zero_agree_with_jax() -> None:
+    x = np.array([-(2**31), -7, -1, 0, 1, 8, 2**31 - 1], np.int32)
+    one, other = np.repeat(x, len(x)), np.tile(x, len(x))
+    quotients = named(["divmod", "floor_divide", "remainder", "fmod"])
+    compare(quotients, one, other)
+    compare({f"{name} by 0": lambda m, x, name=name: getattr(m, name)(x, 0) for name in quotients}, x)
+
+
+def test_spacings_of_tiny_numbers_are_not_zero() -> None:
+    x = np.ldexp(np.float32(1.5), np.arange(-149, 128)).astype(np.float32)
+    compare(named(["spacing"]), np.concatenate([x, -x, np.zeros(1, np.float32), -np.zeros(1, np.float32)]))
+    for dtype in (ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn, ml_dtypes.bfloat16):
+        y = np.arange(1, 100, dtype=f"uint{8 * np.dtype(dtype).itemsize}").view(dtype)
+        np.testing.assert_array_equal(np.asarray(pnp.spacing(y)), np.spacing(y))
 
 
 def test_ldexp_agrees_with_jax() -> None:

@@ -1,0 +1,28 @@
+"""Where jax computes under strict promotion, px.numpy does too: what it promotes inside is not the user's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from numpycheck import compare
+
+import primax as px
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+
+def test_functions_promote_nothing_inside_that_the_user_has_not_mixed() -> None:
+    z = (np.arange(8) + 1j * np.arange(8) ** 2).astype(np.complex64)
+    calls: dict[str, Any] = {
+        "lstsq": lambda m, n, z: m.linalg.lstsq(m.stack([z, z * z], 1), z)[0],
+        "polyfit": lambda m, n, z: m.polyfit(z, z, 1),
+        "logaddexp.reduce": lambda m, n, z: m.logaddexp.reduce(n),
+        "histogram": lambda m, n, z: m.histogram(n, m.asarray([0, 2, 9])),
+        "histogram2d": lambda m, n, z: m.histogram2d(n, n, (2, 3)),
+        "dot, whose result is told": lambda m, n, z: m.dot(n, n.astype("uint8"), preferred_element_type="float32"),
+    }
+    with px.numpy_dtype_promotion("strict"), jax.numpy_dtype_promotion("strict"):
+        compare(calls, np.arange(8), z, rtol=1e-4)
