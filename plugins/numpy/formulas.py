@@ -212,7 +212,7 @@ def spacing(x: Any, /) -> Any:
 
 
 def _spacing_of_bits(size: Any) -> Any:
-    """The spacing of finite numbers without a sign, not by subtraction, since processors may take tiny results for 0."""
+    """The spacing of finite numbers without a sign; not a difference, since processors may take tiny ones for 0."""
     dtype = get_aval(size).dtype
     layout = _Layout(dtype)
     integer = layout.integer.type
