@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
-from primax.plugins.arithmetic import add_p, mul_p, sub_p
+from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p, sub_p
 from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.elementwise import INEXACT, NUMERIC, Accepts
 from primax.plugins.exponential import exp_p, log_p
@@ -203,11 +203,16 @@ def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Any:
         return x
     dtype = np.dtype(np.float32) if aval.dtype.itemsize < 4 else aval.dtype
     x = convert_element_type(x, dtype)
-    top = stop_gradient(cummax_p.bind(x, axis=axis, reverse=reverse))
-    decay = exp_p.bind(_difference(shifted(top, -np.inf, axis, reverse), top))
-    terms = exp_p.bind(_difference(x, top))
+    if dtype.kind != "c":
+        size, of_top = x, lambda top: top
+    else:  # the real part tells the size; angles stay in the sum, so that its logarithm is the principal one
+        size, of_top = real_p.bind(x), lambda top: complex_p.bind(top, zeros_like(top))
+    top = stop_gradient(cummax_p.bind(size, axis=axis, reverse=reverse))
+    decay = exp_p.bind(of_top(_difference(shifted(top, -np.inf, axis, reverse), top)))
+    relative = _difference(size, top)
+    terms = exp_p.bind(relative if dtype.kind != "c" else complex_p.bind(relative, imag_p.bind(x)))
     total = linear_recurrence_p.bind(decay, terms, axis=axis, reverse=reverse)
-    return convert_element_type(add_p.bind(top, log_p.bind(total)), aval.dtype)
+    return convert_element_type(add_p.bind(of_top(top), log_p.bind(total)), aval.dtype)
 
 
 def _difference(x: Any, y: Any) -> Any:

@@ -15,7 +15,7 @@ from primax.plugins.arithmetic import max_p, min_p, square_p
 from primax.plugins.calls import jit
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.elementwise import like
-from primax.plugins.nn.arguments import inexact, number, weakly_inexact
+from primax.plugins.nn.arguments import inexact, inexact_number, number, weakly_inexact
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.formulas import logaddexp
 from primax.plugins.numpy.promotion import promote, strong
@@ -116,7 +116,7 @@ def softplus(x: Any) -> Any:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
     """
-    return logaddexp(inexact("softplus", x), 0.0)
+    return logaddexp(inexact_number("softplus", x), 0.0)
 
 
 @jit
@@ -147,7 +147,7 @@ def soft_sign(x: Any) -> Any:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
     """
-    x = inexact("soft_sign", x)
+    x = inexact_number("soft_sign", x)
     return x / (abs(x) + 1.0)
 
 
@@ -168,7 +168,7 @@ def mish(x: Any) -> Any:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
     """
-    x = inexact("mish", x)
+    x = inexact_number("mish", x)
     return x * tanh(softplus(x))
 
 
@@ -179,7 +179,7 @@ def log_sigmoid(x: Any) -> Any:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
     """
-    return -softplus(-inexact("log_sigmoid", x))
+    return -softplus(-inexact_number("log_sigmoid", x))
 
 
 @jit

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from primax.extend.core import dtypes
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.promotion import aval_of, convert, promote
-from primax.plugins.numpy.ufuncs import to_inexact, to_number
+from primax.plugins.numpy.ufuncs import to_inexact
 
-__all__ = ["inexact", "number", "weakly_inexact"]
+__all__ = ["inexact", "inexact_number", "number", "weakly_inexact"]
 
 
 def number(function: str, x: Any) -> Any:
-    """An array of numbers; booleans are converted to integers."""
-    return asarray(promote(function, x, to=to_number)[0])
+    """An array of numbers; booleans are converted to integers of weak type, as by adding a number of Python."""
+    aval = aval_of(function, x)
+    if aval.dtype == np.bool_:
+        x = convert(x, aval, dtypes.python_scalar_dtypes[int], weak=True)
+    return asarray(x)
+
+
+def inexact_number(function: str, x: Any) -> Any:
+    """An array of floating or complex numbers; booleans are converted to floating ones of weak type, integers not."""
+    return inexact(function, number(function, x))
 
 
 def inexact(function: str, x: Any) -> Any:

@@ -109,6 +109,8 @@ def _arrays(mine: Any, other: Any, at: tuple[Any, ...], slack: float) -> Differe
 
 
 def _numpy(mine: Any, other: Any, at: tuple[Any, ...], slack: float) -> Difference | None:
+    if type(other).__name__ == "TypedNdArray":  # jax's wrapper of what comes back as it was
+        other = np.asarray(other)
     if type(mine) is not type(other):
         return Difference(
             "type", f"primax: {type(mine).__name__} {_short(mine)}, jax: {type(other).__name__} {_short(other)}", at

@@ -52,7 +52,7 @@ JAX_LACKS: tuple[Meant, ...] = (
         "jax raises",
         "Integers of 2 and 4 bits, and floats of 8 and fewer, are computed like all others.",
         message=r"narrow-width integers|2-bit and 4-bit integers|does not accept dtype u?int[24]\b|got u?int[24]\b|"
-        r"float8|float4|float6|8-bit floats|Invalid integer data type 'V'",
+        r"float8|float4|float6|8-bit floats|unsupported operand type [SU][24]\b|Invalid integer data type 'V'",
     ),
     Meant(r".*", "jax raises", "It is not implemented in jax.", message=r"NotImplementedError|is not implemented"),
     Meant(
@@ -130,15 +130,20 @@ JAX_LACKS: tuple[Meant, ...] = (
 
 VALUES: tuple[Meant, ...] = tuple(
     Meant(
-        r"(nn|scipy\.special)\.(log_)?softmax",
+        r"(nn|scipy\.special)\.(log_)?softmax|nn\.(log_sigmoid|hard_tanh|squareplus)",
         sort,
-        "Unsigned integers are converted to floats before the largest is subtracted, not after.",
+        "Unsigned integers are converted to floats before one is subtracted or negated, not after.",
         text=r"'uint",
     )
     for sort in ("nan", "value")
 )
 
 VALUES += (
+    Meant(
+        r"random\.weibull_min",
+        "value",
+        "Without a shape each of the parameters has a number of its own; in jax all share one.",
+    ),
     Meant(
         r"scipy\.stats\.gumbel_r\.logsf",
         "nan",
@@ -338,7 +343,7 @@ WEAK: tuple[Meant, ...] = (
         r"scipy\.(stats|special)\..*",
         "weak type",
         "The type of the result is strong if that of an array argument is, whatever constants a formula holds.",
-        text=r"\bA\(",
+        text=r"\b(A|array)\(",
         message="primax: False",
     ),
     Meant(
@@ -355,8 +360,17 @@ WEAK: tuple[Meant, ...] = (
         text=r"\.(eq|ne|lt|le|gt|ge|(not_)?equal|(less|greater)(_equal)?|is_?finite|isnan|isinf)\(",
         message="primax: False",
     ),
+    *(
+        Meant(
+            r"nn\.squareplus",
+            sort,
+            "Booleans and a number of Python have the default float dtype, as in other activations.",
+            text=r"'bool'|True|False",
+        )
+        for sort in ("weak type", "dtype")
+    ),
     Meant(
-        r"nn\..*|lax\.linalg\.cholesky",
+        r"lax\.linalg\.cholesky",
         "weak type",
         "Booleans that are converted to floats are floats of no weak type, as integers are.",
         text=r"'bool'",

@@ -101,6 +101,12 @@ def test_many_numbers_are_added_without_losing_precision() -> None:
     assert float(np.asarray(C.cumsum(ones))[-1]) == 2000
 
 
+def test_logarithms_of_sums_of_complex_exponentials_are_principal() -> None:
+    x = np.array([1 + 3.8j, 2 - 40j, -1 + 5j], np.complex64)
+    assert_close(C.cumlogsumexp(x), np.log(np.cumsum(np.exp(x))), 1e-5)
+    assert_close(C.cumlogsumexp(x, reverse=True), np.log(np.cumsum(np.exp(x)[::-1])[::-1]), 1e-5)
+
+
 def test_integers_wrap_around() -> None:
     x = np.array([100, 100, 100], np.int8)
     assert_close(C.cumsum(x), np.cumsum(x, dtype=np.int8))

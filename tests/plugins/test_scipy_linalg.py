@@ -223,3 +223,9 @@ def test_functions_have_the_arguments_of_jax():
         assert [(p.name, p.kind, p.default) for p in have.values()] == [
             (p.name, p.kind, p.default) for p in want.values()
         ], name
+
+
+def test_the_hessenberg_form_of_nothing_is_empty():
+    nothing = np.zeros((2, 0, 0), np.float32)
+    h, q = linalg.hessenberg(nothing, calc_q=True)
+    assert linalg.hessenberg(nothing).shape == h.shape == q.shape == (2, 0, 0)

@@ -96,3 +96,18 @@ def test_a_density_is_differentiated_with_respect_to_everything():
 
     slopes = px.grad(likelihood, (0, 1))(np.float32(1.0), np.float32(2.0))
     np.testing.assert_allclose(slopes, [0.125, (0.25 + 1) / 8 - 1], rtol=1e-5)
+
+
+def test_a_result_is_of_weak_type_only_if_all_arguments_are():
+    flags, whole = np.array([True, False]), np.array([1, 2], np.uint8)
+    calls = [
+        stats.norm.logpdf(flags),
+        stats.uniform.cdf(flags, loc=0.5),
+        stats.chi2.logcdf(whole, 0.5),
+        stats.beta.pdf(0.5, whole, 2),
+        stats.cauchy.ppf(0.5, loc=flags),
+        stats.bernoulli.ppf(flags, 0.5),
+        stats.poisson.pmf(2, whole),
+    ]
+    assert not any(out.weak_type for out in calls)
+    assert stats.cauchy.logpdf(2, 0.5).weak_type

@@ -104,6 +104,19 @@ def test_tails_do_not_underflow_in_single_precision():
         )
 
 
+def test_logarithms_of_probabilities_near_1_are_accurate_in_single_precision():
+    names = {"gamma": (2.5,), "chi2": (3.0,), "pareto": (2.0,), "beta": (2.0, 3.0)}
+    names |= dict.fromkeys("norm cauchy uniform expon gumbel_r gumbel_l laplace logistic".split(), ())
+    missing = np.array([1e-12, 1e-7, 1e-4, 0.01, 0.3, 0.5])
+    for name, shapes in names.items():
+        theirs, ours = getattr(scipy_stats, name), getattr(stats, name)
+        for method, x in ("logcdf", theirs.isf(missing, *shapes)), ("logsf", theirs.ppf(missing, *shapes)):
+            x = x.astype(np.float32)
+            wanted = getattr(theirs, method)(x.astype(np.float64), *shapes)
+            found = getattr(ours, method)(x, *np.float32(shapes))
+            np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-35, err_msg=f"{name}.{method}")
+
+
 def test_derivatives_are_finite_in_the_support_and_zero_outside():
     shapes = {name: tuple(axis[0] for axis in axes) for name, axes in CONTINUOUS.items()} | {"chi2": (3.0,)}
     edges = {"uniform": 0.0, "expon": 0.0, "gamma": 0.0, "chi2": 0.0, "beta": 0.0, "pareto": 1.0}

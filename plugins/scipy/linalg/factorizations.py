@@ -243,7 +243,7 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check
     """The Hessenberg forms of matrices: a = Q H Q^H with unitary Q, and one diagonal of H below the main one.
 
     Args:
-      a: matrices of shape (..., n, n), n at least 1.
+      a: matrices of shape (..., n, n).
       calc_q: whether Q is returned.
       overwrite_a, check_finite: without effect.
 
@@ -251,9 +251,11 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check
       H, or a pair of H and Q.
 
     Raises:
-      ValueError: the matrices are not square, or empty.
+      ValueError: the matrices are not square.
     """
     a = square("hessenberg", a)
+    if not get_aval(a).size:
+        return (a, a) if calc_q else a
     reflections, taus = hessenberg_p.bind(a)
     h = triu(reflections, -1)
     if not calc_q:

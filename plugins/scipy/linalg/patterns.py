@@ -137,7 +137,7 @@ def companion(a: Any) -> Any:
     Raises:
       ValueError: there are fewer than two coefficients.
     """
-    (a,) = inexact("companion", a)
+    a = asarray(*inexact("companion", a))
     n = get_aval(a).shape[-1] if get_aval(a).shape else 0
     if n < 2:
         raise ValueError(f"companion: a must hold two coefficients or more, got shape {get_aval(a).shape}")
@@ -148,7 +148,7 @@ def companion(a: Any) -> Any:
 def _under(first: Any, rest: Any) -> Any:
     """Matrices of which the first row is given, and the others are the same in all."""
     row = first[..., None, :]
-    below = row * 0 + rest if get_aval(first).ndim > 1 else asarray(rest)
+    below = broadcast_to_shape(rest, (*get_aval(first).shape[:-1], *rest.shape))
     return concatenate([row, below], axis=-2)
 
 
@@ -224,7 +224,7 @@ def fiedler_companion(a: Any) -> Any:
     Raises:
       ValueError: there are no coefficients.
     """
-    (a,) = inexact("fiedler_companion", a)
+    a = asarray(*inexact("fiedler_companion", a))
     shape = get_aval(a).shape
     if not shape or not shape[-1]:
         raise ValueError(f"fiedler_companion: a must hold one coefficient or more, got shape {shape}")

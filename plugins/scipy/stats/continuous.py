@@ -99,10 +99,11 @@ def _gumbel_rate(z: Any) -> Any:
 
 
 def _gumbel_log_tail(z: Any) -> Any:
-    """log(1 - exp(-exp(z))), which is near z far below zero."""
+    """log(1 - exp(-exp(z))), which is near z far below zero, and near -exp(-exp(z)) far above."""
     u = _gumbel_rate(z)
-    small = u < 1e-5
-    return where(small, z - 0.5 * u, log(but_decayed(where(small, 1.0, u))))
+    small, large = u < 1e-5, u > _log(2)
+    middle = log(but_decayed(where(small | large, 0.5, u)))
+    return where(small, z - 0.5 * u, where(large, log1p(-exp(-where(large, u, 1.0))), middle))
 
 
 def _t_logpdf(z: Any, df: Any) -> Any:

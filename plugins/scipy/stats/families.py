@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.core import get_aval
+from primax.plugins.numpy.promotion import strong
 from primax.plugins.numpy.rounding import floor
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.ufuncs import exp, expm1, log, log1p
@@ -78,10 +80,17 @@ class _Distribution:
         return derived[method]()
 
     def _read(self, method: str, args: Any, kwargs: Any) -> list[Any]:
-        """The arguments in the order of the signature, promoted and broadcast."""
+        """The arguments in the order of the signature, promoted and broadcast.
+
+        The type is weak only if those of all that users give are: `loc` and `scale` are numbers of Python by default.
+        """
         bound = self._signature.bind(*args, **kwargs)
+        user = list(bound.arguments.values())
         bound.apply_defaults()
-        return real(f"{self.name}.{method}", *bound.arguments.values())
+        promoted = real(f"{self.name}.{method}", *bound.arguments.values())
+        if get_aval(promoted[0]).weak_type and not all(get_aval(x).weak_type for x in user):
+            return [strong(x) for x in promoted]
+        return promoted
 
 
 def _loc_and_scale() -> tuple[Parameter, ...]:

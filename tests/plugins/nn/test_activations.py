@@ -39,11 +39,11 @@ def test_values_and_two_derivatives_are_those_of_jax() -> None:
             np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5, err_msg=f"derivative {order} of {name}")
 
 
-@pytest.mark.parametrize("x", [1.0, 2, np.int8(2), np.ones(2, np.float16), np.ones(2, np.complex64)], ids=repr)
+@pytest.mark.parametrize("x", [1.0, 2, True, np.int8(2), np.ones(2, np.float16), np.ones(2, np.complex64)], ids=repr)
 def test_types_are_those_of_jax(x: Any) -> None:
     def types(module: Any) -> Any:
         found = {}
-        for name in ELEMENTWISE:
+        for name in set(ELEMENTWISE) - ({"log_sigmoid", "squareplus"} if x is True else set()):
             try:
                 (aval,) = module.make_jaxpr(getattr(module.nn, name))(x).out_avals
             except (TypeError, ValueError):

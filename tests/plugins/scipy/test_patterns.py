@@ -68,3 +68,8 @@ def test_infinite_elements_stay_where_they_are():
 def test_what_gives_no_matrix_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call(px.scipy.linalg)
+
+
+def test_each_companion_matrix_holds_its_own_infinities_only():
+    found = np.asarray(px.scipy.linalg.companion(np.array([[1, 2, 3], [0, 1, 0]], np.float32)))
+    np.testing.assert_array_equal(found, [[[-2, -3], [1, 0]], [[-np.inf, np.nan], [1, 0]]])
