@@ -18,6 +18,7 @@ __all__ = [
     "naming",
     "numpy_dtype",
     "one_or_several",
+    "read_size",
     "real_number",
     "sequence",
 ]
@@ -54,6 +55,19 @@ def integer(function: str, argument: str, value: Any) -> int:
         raise
     except TypeError:
         raise TypeError(f"{function}: {argument} must be an integer, got {value!r}") from None
+
+
+def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -> int:
+    """A number of elements.
+
+    Raises:
+      TypeError: `value` is not an integer.
+      ValueError: it is negative, or above `most`.
+    """
+    found = integer(function, argument, value)
+    if not 0 <= found <= most:
+        raise ValueError(f"{function}: {argument} must be in [0, {most}], got {found}")
+    return found
 
 
 def sequence(function: str, argument: str, value: Any) -> list[Any]:
@@ -137,7 +151,7 @@ def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
     """
     try:
         found: np.dtype[Any] = np.dtype(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, SyntaxError, KeyError, AttributeError):
         raise TypeError(f"{function}: {argument} must be a dtype, got {value!r}") from None
     return found
 
@@ -157,5 +171,6 @@ class naming:
         for known in (TypeError, OverflowError, ValueError):
             if isinstance(error, known) and not isinstance(error, ConcretizationTypeError):
                 if not str(error).startswith(self.function):
-                    raise known(f"{self.function}: {error}") from None
+                    # What was raised further inside may come from an object of the user, and says where.
+                    raise known(f"{self.function}: {error}") from (error if traceback.tb_next else None)
                 return

@@ -15,6 +15,7 @@ from primax.core.arguments import (
     naming,
     numpy_dtype,
     one_or_several,
+    read_size,
     real_number,
     sequence,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "of_call",
     "one_or_several",
     "positions_and_names",
+    "read_size",
     "real_number",
     "sequence",
     "shaped_abstractify",

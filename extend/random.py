@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from primax.core.arguments import among
 from primax.core.avals import get_aval
 from primax.core.config import default_prng_impl
+from primax.core.diagnostics import of_call
 from primax.core.dtypes import ExtendedDType, extended, is_integer
 from primax.core.errors import PluginError
 from primax.core.primitive import Primitive
@@ -50,6 +52,9 @@ _BUILT_IN = {
 
 class prng_key(extended):
     """The scalar type of the keys of all generators; an abstract class for `issubdtype`."""
+
+    def __new__(cls, *args: Any) -> Any:
+        raise TypeError(f"an array of keys has no elements that are numbers{of_call()}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,9 +214,9 @@ def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGIm
         impl = default_prng_impl.value
     if isinstance(impl, str):
         for everything in (False, True):
-            if impl not in _named:
+            if not among(impl, _named):
                 load_plugins(everything)
-        if impl not in _named:
+        if not among(impl, _named):
             known = ", ".join(sorted(_named))
             raise ValueError(
                 f"{function}: impl must be a generator of an active plugin, one of {known}, "

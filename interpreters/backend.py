@@ -432,7 +432,7 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Array:
         except (TypeError, ValueError) as error:
             raise TypeError(f"from_dlpack: x.__dlpack_device__() must give a pair of integers: {error}") from None
         made = _from_host(x, copy) if int(kind) == _DLPACK_HOST else _from_accelerator(x, int(kind), number)
-    if device is None or made.devices() == {device}:
+    if device is None or device_of(device, "from_dlpack") in made.devices():
         return made
     if copy is False:
         raise ValueError(f"from_dlpack: copy is False, but the array must be copied to {device}")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from primax.extend.api_util import among
 from primax.extend.core import ShapedArray, dtypes
 from primax.plugins.structural.arguments import inserted, integers
 
@@ -90,7 +89,10 @@ class GatherScatterMode(Enum):
         """
         if type(mode) is GatherScatterMode:
             return mode
-        found = _MODES[cast(str, mode)] if among(mode, _MODES) else None
+        try:
+            found = _MODES.get(cast(str, mode))
+        except TypeError:  # it is not hashable
+            found = None
         if found is None:
             raise ValueError(
                 "mode must be 'clip', 'fill', 'drop', 'promise_in_bounds', 'one_hot', a GatherScatterMode or None, "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import check_hashable
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, comparison, structural
@@ -83,6 +84,7 @@ def svd(
     >>> px.lax.linalg.svd(px.numpy.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False)
     Array([3., 2.], dtype=float32)
     """
+    check_hashable("svd", "algorithm", algorithm)
     outs = svd_p.bind(
         x,
         full_matrices=bool(full_matrices),

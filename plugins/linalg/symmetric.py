@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import check_hashable
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic
@@ -80,6 +81,7 @@ def eigh(
     Array([1., 2.], dtype=float32)
     """
     x = inexact(x)
+    check_hashable("eigh", "implementation", implementation)
     vectors, values = eigh_p.bind(
         symmetrize("eigh", x) if symmetrize_input else x,
         lower=bool(lower),

@@ -18,7 +18,7 @@ from primax.plugins.elementwise import like
 from primax.plugins.nn.arguments import inexact, inexact_number, number, weakly_inexact
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.formulas import logaddexp
-from primax.plugins.numpy.promotion import promote, strong
+from primax.plugins.numpy.promotion import aval_of, promote, strong
 from primax.plugins.numpy.rounding import clip
 from primax.plugins.numpy.selection import choose, where
 from primax.plugins.numpy.ufuncs import tanh, to_inexact
@@ -191,6 +191,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
       negative_slope: a number or an array that broadcasts with x.
     """
     x = weakly_inexact("leaky_relu", x)
+    aval_of("leaky_relu", negative_slope, "negative_slope")
     return where(x >= 0.0, x, negative_slope * x)
 
 
@@ -239,6 +240,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
       alpha: a number or an array that broadcasts with x.
     """
     x = weakly_inexact("elu", x)
+    aval_of("elu", alpha, "alpha")
     positive = x > 0.0
     # Where x is great its exponential overflows, and the derivative would be zero times infinity.
     harmless = choose(positive, like(x, 0), x)
@@ -254,6 +256,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
       alpha: a number or an array that broadcasts with x.
     """
     x = weakly_inexact("celu", x)
+    aval_of("celu", alpha, "alpha")
     zero = like(x, 0)
     below = min_p.bind(x, zero) / alpha
     return max_p.bind(x, zero) + alpha * exponential.expm1_p.bind(below, accuracy=None)

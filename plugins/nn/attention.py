@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from primax.plugins.numpy.promotion import boolean, cast
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import reshape
 from primax.plugins.structural import stop_gradient
+from primax.plugins.structural.arguments import integers
 
 __all__ = ["dot_product_attention"]
 
@@ -136,9 +136,13 @@ def _visible(shape: Any, causal: bool, queries: Any, keys: Any, window: Any) -> 
     if causal:
         conditions.append(places[0] >= places[1])
     if window is not None:
-        before, after = (window, window) if not isinstance(window, tuple) else window
+        window = window if isinstance(window, tuple) else (window, window)
+        sizes = integers(window, "dot_product_attention", "local_window_size")
+        if len(sizes) != 2:
+            raise ValueError(f"dot_product_attention: local_window_size must be one number or two, got {window}")
+        before, after = sizes
         distance = places[1] - places[0]
-        conditions.append((distance >= -index(before)) & (distance <= index(after)))
+        conditions.append((distance >= -before) & (distance <= after))
     if queries is not None:
         conditions.append(places[0] < asarray(queries)[:, None, None, None, None])
     if keys is not None:

@@ -89,6 +89,9 @@ def standardize(
     if not among(algorithm, _ALGORITHMS):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
     x = inexact("standardize", x)
+    for name, value in (("mean", mean), ("variance", variance), ("epsilon", epsilon)):
+        if value is not None or name == "epsilon":
+            aval_of("standardize", value, name)
     read_axes(axis, get_aval(x).ndim, "standardize")
     if mean is None:
         mean = statistics.mean(x, axis, keepdims=True, where=where)

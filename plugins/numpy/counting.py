@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer, naming
 from primax.extend.core import Tracer, dtypes, get_aval, tree
 from primax.plugins.arithmetic import max_p
 from primax.plugins.calls import jit
@@ -99,16 +99,26 @@ def _check_bins(function: str, bins: Any, range: Any) -> None:
     if isinstance(bins, str):
         raise TypeError(f"{function}: bins must be a number or edges, got {bins!r}")
     if not _is_sequence(bins):
-        if index(bins) < 1:
-            raise ValueError(f"{function}: bins must be 1 or more, got {index(bins)}")
+        if (count := integer(function, "bins", bins)) < 1:
+            raise ValueError(f"{function}: bins must be 1 or more, got {count}")
     elif _known(bins):
-        edges = np.asarray(bins)
+        edges = _host_edges(function, "bins", bins)
         if (edges[:-1] > edges[1:]).any():
             raise ValueError(f"{function}: bins must be edges that do not decrease, got {edges.tolist()}")
     if range is not None and not _is_sequence(bins) and _known(range):
-        low, high = np.asarray(range)
+        if np.shape(edges := _host_edges(function, "range", range)) != (2,):
+            raise ValueError(f"{function}: range must be two numbers, got {range!r}")
+        low, high = edges
         if not (np.isfinite(low) and np.isfinite(high) and low <= high):
             raise ValueError(f"{function}: range must be two finite numbers in order, got {low} and {high}")
+
+
+def _host_edges(function: str, argument: str, values: Any) -> Any:
+    with naming(function):
+        edges = np.asarray(values)
+    if edges.dtype.kind not in "biuf":
+        raise TypeError(f"{function}: {argument} must consist of real numbers, got {values!r}")
+    return edges
 
 
 def _known(values: Any) -> bool:
@@ -168,7 +178,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     shape = aval_of("histogram", a, "a").shape
     if weights is not None and aval_of("histogram", weights, "weights").shape != shape:
         raise ValueError(f"histogram: weights must have the shape of a, {shape}, got {get_aval(weights).shape}")
-    count = None if _is_sequence(bins) else index(bins)
+    count = None if _is_sequence(bins) else integer("histogram", "bins", bins)
     counts, edges = _compiled_histogram(a, bins if count is None else None, range, weights, count, bool(density))
     return counts, _finite("histogram", bins, edges)
 

@@ -47,7 +47,7 @@ def cov(
     Raises:
       ValueError: an array is of rank 3 or more, or the dtype neither floating nor complex.
     """
-    parts = [_variables("cov", x, rowvar) for x in (m, y) if x is not None]
+    parts = [_variables("cov", x, rowvar) for x in ((m,) if y is None else (m, y))]
     parts = promote("cov", *parts, to=to_inexact)
     if dtype is not None:
         wanted = read_dtype(dtype, "cov")

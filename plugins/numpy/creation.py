@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import naming, of_call
+from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, of_call
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.structural import (
@@ -73,7 +73,7 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False)
         try:
             with np.errstate(all="ignore"):
                 host = np.full(shape, np.asarray(value).astype(dtype), dtype)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise ValueError(f"no array can be of dtype {dtype} and shape {shape}{of_call()}: {error}") from None
         return backend.put_value(host, weak)
     if is_host and isinstance(dtype, dtypes.ExtendedDType) and value == 0:
@@ -132,12 +132,12 @@ def array(
            [3, 4]], dtype=int32)
     """
     out = _array("array", object, dtype, order, copy or None, device)
-    missing = ndmin - out.ndim
+    missing = integer("array", "ndmin", ndmin) - out.ndim
     return reshape_p.bind(out, new_sizes=(1,) * missing + out.shape, dimensions=None) if missing > 0 else out
 
 
 def _array(function: str, a: Any, dtype: Any, order: Any, copy: Any, device: Any) -> Any:
-    if order not in (None, "K", "A", "C", "F"):
+    if order is not None and not among(order, ("K", "A", "C", "F")):
         raise ValueError(f"{function}: order must be None, 'K', 'A', 'C' or 'F', got {order!r}")
     if dtype is not None:
         dtype = read_dtype(dtype, function)
@@ -183,6 +183,8 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Any:
     """An array of a value that is neither a number nor a NumPy array."""
     if hasattr(type(a), "__jax_array__"):
         return _convert_to_array(function, unwrap(a), dtype, copy)
+    if isinstance(a, ShapeDtypeStruct):
+        backend.on_host(a)  # says that it has no value
     try:
         get_aval(a)
     except TypeError:
@@ -369,7 +371,8 @@ def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Any:
       dtype: the dtype of the result.
       count: how many to take; -1 for all.
     """
-    return asarray(np.fromiter(iterable, np.dtype(read_dtype(dtype, "fromiter")), count))
+    with naming("fromiter"):
+        return asarray(np.fromiter(iterable, np.dtype(read_dtype(dtype, "fromiter")), count))
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:

@@ -23,7 +23,7 @@ from primax.plugins.numpy.shaping import moveaxis, ravel, reshaped
 from primax.plugins.numpy.sorting import argsort
 from primax.plugins.numpy.taking import take
 from primax.plugins.structural import iota_p, pad_p, reduce_sum_p, rev_p
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
 
 __all__ = ["delete", "fill_diagonal", "insert", "packbits", "trim_zeros", "unpackbits"]
 
@@ -201,9 +201,9 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     rank = len(aval.shape)
     if not isinstance(trim, str) or not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}")
-    axes = (
-        range(rank) if axis is None else canonical_axes(axis if np.ndim(axis) else (axis,), rank, "trim_zeros", "axis")
-    )
+    axes = range(rank) if axis is None else canonical_axes(listed(axis), rank, "trim_zeros", "axis")
+    if not rank:
+        raise ValueError(f"trim_zeros: filt must be of rank 1 or more, got {aval.str_short()}")
     places = np.nonzero(concrete("trim_zeros", "filt", filt))
     out = asarray(filt)
     for d in axes:

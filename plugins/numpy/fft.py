@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import Any
 
-from primax.extend.api_util import integer, sequence
+from primax.extend.api_util import among, integer, read_size, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import conj_p, mul_p
 from primax.plugins.fft import FftType, fft_p
@@ -55,7 +54,7 @@ _OPPOSITES = {None: "forward", "backward": "forward", "ortho": "ortho", "forward
 
 
 def _check_norm(function: str, norm: Any) -> None:
-    if not isinstance(norm, str | None) or norm not in _POWERS:
+    if not isinstance(norm, str | None) or not among(norm, _POWERS):
         raise ValueError(f'{function}: norm must be "backward", "ortho" or "forward", got {norm!r}')
 
 
@@ -313,13 +312,7 @@ def _frequency_dtype(function: str, dtype: Any) -> Any:
 
 
 def _number(function: str, n: Any) -> int:
-    try:
-        count = index(n)
-    except TypeError:
-        raise TypeError(f"{function}: n must be an integer, got {n!r}") from None
-    if count < 0:
-        raise ValueError(f"{function}: n must not be negative, got {count}")
-    return count
+    return read_size(function, "n", n)
 
 
 def _per_sample(steps: Any, count: int, d: Any, dtype: Any, device: Any) -> Any:

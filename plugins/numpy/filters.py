@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.calls import jit
 from primax.plugins.convolution.sliding import MODES, mode_padding, slide
@@ -64,7 +65,7 @@ def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, pre
 
 
 def _options(function: str, mode: str, precision: Any, preferred: Any) -> tuple[Any, ...]:
-    if mode not in MODES:
+    if not among(mode, MODES):
         raise ValueError(f"{function}: mode must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
     if preferred is not None:
         preferred = read_dtype(preferred, function)

@@ -221,7 +221,8 @@ def _overlapping(ary: Any, bounds: list[int], axis: int) -> list[Any]:
     """The parts between bounds that are not in order: those that run backwards are empty."""
     index = (slice(None),) * axis
     ary = asarray(ary)
-    return [ary[(*index, slice(low, max(low, high)))] for low, high in pairwise(bounds)]
+    empty = ary[(*index, slice(0, 0))]
+    return [ary[(*index, slice(low, high))] if low < high else empty for low, high in pairwise(bounds)]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
@@ -254,7 +255,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """The parts of an array along its second axis, of a vector along its first. The arguments are those of `split`."""
-    return _split("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1, False)
+    return _split("hsplit", ary, indices_or_sections, 0 if len(aval_of("hsplit", ary, "ary").shape) == 1 else 1, False)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:

@@ -22,7 +22,7 @@ from primax.plugins.structural import (
     squeeze_p,
     transpose_p,
 )
-from primax.plugins.structural.arguments import canonical_axes, listed
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
 
 __all__ = [
     "cross",
@@ -286,8 +286,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
         if len(pair) != 2:
             raise ValueError(f"tensordot: axes must be an integer, or the axes of a and those of b, got {axes!r}")
         first, second = pair
-        of_a = canonical_axes(tuple(listed(first)), len(x), "tensordot")
-        of_b = canonical_axes(tuple(listed(second)), len(y), "tensordot")
+        of_a = canonical_axes(listed(first), len(x), "tensordot")
+        of_b = canonical_axes(listed(second), len(y), "tensordot")
     sizes = tuple(x[i] for i in of_a), tuple(y[i] for i in of_b)
     if sizes[0] != sizes[1]:
         raise TypeError(
@@ -310,7 +310,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
       ValueError: the vectors differ in length, or the other axes do not broadcast.
     """
     (a, b), preferred = _prepared("vecdot", (x1, x2), preferred_element_type)
-    a, b = (moveaxis(x, axis, -1) for x in (a, b))
+    a, b = (moveaxis(x, canonical_axis(axis, len(get_aval(x).shape), "vecdot"), -1) for x in (a, b))
     lengths = get_aval(a).shape[-1], get_aval(b).shape[-1]
     if lengths[0] != lengths[1]:
         raise ValueError(f"vecdot: the vectors must have one length, got {lengths[0]} and {lengths[1]}")

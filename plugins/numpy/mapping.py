@@ -197,7 +197,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Any:
     check_function("apply_over_axes", "func", func)
     out = asarray(a)
     rank = out.ndim
-    for axis in sequence("apply_over_axes", "axes", listed(axes)):
+    for axis in listed(axes):
         place = canonical_axis(axis, rank, "apply_over_axes", "axes")
         out = func(out, place)
         if out.ndim == rank - 1:

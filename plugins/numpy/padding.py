@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
+from primax.extend.api_util import among, naming
 from primax.extend.core import Tracer, dtypes, get_aval, tree
 from primax.plugins.numpy import reductions, statistics
 from primax.plugins.numpy.creation import asarray
@@ -58,7 +58,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         raise ValueError(f"pad: pad_width must not be negative, got {pad_width}")
     if callable(mode):
         return _by_function(array, widths, mode, kwargs)
-    if not isinstance(mode, str) or mode not in _OPTIONS:
+    if not isinstance(mode, str) or not among(mode, _OPTIONS):
         raise ValueError(f"pad: mode must be one of {', '.join(_OPTIONS)}, got {mode!r}")
     unknown = sorted(kwargs.keys() - _OPTIONS[mode])
     if unknown:
@@ -114,7 +114,8 @@ def _each_side(values: Any, rank: int) -> Any:
     """Values in the form of `pad_width`, as an array of shape (rank, 2)."""
     if any(isinstance(x, Tracer) for x in tree.tree_leaves(values)):
         return broadcast_to(asarray(values), (rank, 2))
-    return np.broadcast_to(np.asarray(values), (rank, 2))
+    with naming("pad"):
+        return np.broadcast_to(np.asarray(values), (rank, 2))
 
 
 def _by_function(array: Any, widths: list[tuple[int, int]], function: Callable[..., Any], kwargs: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import integer, naming
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic
 from primax.plugins.numpy.creation import asarray
@@ -49,6 +49,8 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     Array(11, dtype=int32)
     """
     p, x = promote("polyval", p, x)
+    if not get_aval(p).shape:
+        raise ValueError("polyval: p must be of rank 1 or more, got a number")
     parts = list(asarray(p))
     out = multiply(x, 0)
     for i, coefficient in enumerate(parts):
@@ -139,7 +141,8 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     p, k = promote("polyint", *_coefficients("polyint", p, 0 if k is None else k), to=to_inexact)
     if get_aval(k).shape[0] not in (1, m):
         raise ValueError(f"polyint: k must have {m} elements, got {get_aval(k).shape[0]}")
-    constants = list(asarray(k)) * (m if get_aval(k).shape[0] == 1 else 1)
+    with naming("polyint"):
+        constants = list(asarray(k)) * (m if get_aval(k).shape[0] == 1 else 1)
     dtype = get_aval(p).dtype
     for constant_ in constants[:m]:
         count = get_aval(p).shape[0]

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import of_call
+from primax.extend import backend
+from primax.extend.api_util import naming, of_call
 from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p
-from primax.plugins.structural.arguments import integers
+from primax.plugins.structural.arguments import integers, listed
 
 __all__ = [
     "aval_of",
@@ -20,6 +21,7 @@ __all__ = [
     "cast",
     "convert",
     "foreign",
+    "host_values",
     "joint_shape",
     "known_integers",
     "operands",
@@ -70,6 +72,16 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
         raise TypeError(f"{function}: {which} must be an array or a number, got {_describe(x)}{hint}") from None
 
 
+def host_values(x: Any) -> Any:
+    """The elements of an array that is not traced, on the host.
+
+    Raises:
+      TypeError: it has a shape and no elements.
+      MemoryError: they do not fit, as those that one element of NumPy stands for may not.
+    """
+    return np.asarray(backend.on_host(x), order="C")
+
+
 def _describe(x: Any) -> str:
     if isinstance(x, np.ndarray | np.generic):
         return f"a NumPy array of dtype {x.dtype}"
@@ -92,7 +104,10 @@ def scalar_in(aval: Any, scalar: Any) -> Any:
     make = _makers.get(key)
     if make is None:
         make = _makers[key] = _maker(*key)
-    return make(scalar)
+    try:
+        return make(scalar)
+    except OverflowError:
+        return None
 
 
 def _nothing(scalar: Any) -> None:
@@ -250,8 +265,9 @@ def operands(function: str, x: Any, y: Any, to: Any = None) -> Any:
     except (TypeError, ValueError):
         a, b = aval_of(function, x, 0), aval_of(function, y, 1)
     except OverflowError:
-        x, y = _fitted(x, y), _fitted(y, x)
-        a, b = get_aval(x), get_aval(y)
+        with naming(function):
+            x, y = _fitted(x, y), _fitted(y, x)
+            a, b = get_aval(x), get_aval(y)
     if a.dtype != b.dtype or (to is not None and to(a.dtype) != a.dtype):
         if type(y) in _NUMBERS and (to is None or to(a.dtype) == a.dtype):
             scalar = scalar_in(a, y)
@@ -290,4 +306,4 @@ def known_integers(function: str, argument: str, value: Any) -> tuple[int, ...]:
         value = value.concrete() if value.is_concrete else value.__index__()
     if isinstance(value, Array | np.ndarray):
         value = np.asarray(value).tolist()
-    return integers(value if hasattr(value, "__iter__") else (value,), function, argument)
+    return integers(listed(value), function, argument)

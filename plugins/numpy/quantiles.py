@@ -131,7 +131,17 @@ def _hundredth(function: str, q: Any) -> Any:
     if isinstance(q, Array | Tracer):
         (q,) = promote(function, q, to=to_inexact)
         return arithmetic.div_p.bind(q, get_aval(q).dtype.type(100))
-    return np.asarray(q) / 100
+    return _host_numbers(function, q) / 100
+
+
+def _host_numbers(function: str, q: Any) -> Any:
+    try:
+        found = np.asarray(q)
+        if found.dtype.kind in "cmMSU":
+            raise TypeError
+        return found.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{function}: q must consist of real numbers, got {q!r}") from None
 
 
 def _quantile(
@@ -158,7 +168,7 @@ def _quantile(
     if isinstance(q, Tracer) and q.is_concrete:
         q = q.concrete()
     if not isinstance(q, Tracer):
-        q = np.asarray(q, np.float64)
+        q = _host_numbers(function, q)
     if len(q.shape) > 1:
         raise ValueError(f"{function}: q must be of rank 1 or 0, got shape {tuple(q.shape)}")
     axes = read_axes(axis, len(aval.shape), function)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import among, check_function, sequence
+from primax.extend.api_util import among, check_function, naming, sequence
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins import arithmetic, rounding
 from primax.plugins.calls import jit
@@ -329,5 +329,7 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
     """
     check_function("fromfunction", "function", function)
     shape = read_shape(shape, "fromfunction")
-    positions = [counted(size, 0, 1, read_dtype(dtype, "fromfunction")) for size in shape]
+    dtype = read_dtype(dtype, "fromfunction")
+    with naming("fromfunction"):
+        positions = [counted(size, 0, 1, dtype) for size in shape]
     return function(*meshgrid(*positions, indexing="ij"), **kwargs)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import neg_p
 from primax.plugins.indexing import dynamic_slice_in_dim
@@ -64,7 +65,7 @@ def tile(A: Any, reps: Any) -> Any:
     Array([1, 2, 1, 2], dtype=int32)
     """
     shape = aval_of("tile", A, "A").shape
-    counts = integers(reps if hasattr(reps, "__iter__") else (reps,), "tile", "reps")
+    counts = integers(listed(reps), "tile", "reps")
     counts = (1,) * (len(shape) - len(counts)) + counts
     x = reshaped(A, (1,) * (len(counts) - len(shape)) + shape)
     return tile_p.bind(x, reps=counts) if any(count != 1 for count in counts) else x
@@ -93,6 +94,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     shape = get_aval(a).shape
     axis = canonical_axis(0 if axis is None else axis, len(shape), "repeat")
     size = shape[axis]
+    if total_repeat_length is not None:
+        total_repeat_length = integer("repeat", "total_repeat_length", total_repeat_length)
     if total_repeat_length == 0:
         return take_slice(a, 0, 0, axis)
     if total_repeat_length is not None and known(repeats) is None:

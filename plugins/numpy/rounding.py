@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import integer, naming
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, comparison, rounding
 from primax.plugins.calls import jit
@@ -97,7 +97,8 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
         return _round_even(a)
     wide = dtypes.itemsize_bits(aval.dtype) < 32
     x = convert(a, aval, dtypes.dtype("float32")) if wide else a
-    factor = like(x, 10.0**decimals)
+    with naming("round"):
+        factor = like(x, 10.0**decimals)
     x = arithmetic.div_p.bind(_round_even(arithmetic.mul_p.bind(x, factor)), factor)
     return convert(x, get_aval(x), aval.dtype, aval.weak_type)
 

@@ -12,7 +12,7 @@ from primax.plugins.comparison import lt_p
 from primax.plugins.cumulative import cumsum_p
 from primax.plugins.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from primax.plugins.indexing.primitives import gather_p, scatter_add_p, scatter_p
-from primax.plugins.numpy.promotion import convert
+from primax.plugins.numpy.promotion import convert, host_values
 from primax.plugins.structural import broadcast_in_dim_p, iota_p, select_n_p
 
 __all__ = ["add_rows", "below", "concrete", "count_true", "put_rows", "take_rows", "true_places"]
@@ -33,7 +33,7 @@ def concrete(function: str, argument: str, x: Any, hint: str = "") -> Any:
       ConcretizationTypeError: it is traced, and decides on a shape.
     """
     context = f"{function}: the values of {argument} decide on the shape of the result"
-    return np.asarray(core.concrete_or_error(None, x, f"{context}, but for {hint}" if hint else context))
+    return host_values(core.concrete_or_error(None, x, f"{context}, but for {hint}" if hint else context))
 
 
 def _column(positions: Any) -> Any:

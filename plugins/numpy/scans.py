@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, cumulative
 from primax.plugins.numpy.creation import asarray, read_dtype
@@ -119,6 +120,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     Array([3, 5], dtype=int32)
     """
     shape = aval_of("diff", a, "a").shape
+    n = integer("diff", "n", n)
     if n < 0:
         raise ValueError(f"diff: n must not be negative, got {n}")
     if not shape:
@@ -192,7 +194,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
     if axis is None:
         axes = tuple(range(len(shape)))
     else:
-        axes = canonical_axes(tuple(listed(axis)), len(shape), "gradient", "axis")
+        axes = canonical_axes(listed(axis), len(shape), "gradient", "axis")
     spacings = spacings or [1.0]
     if len(spacings) == 1 and not aval_of("gradient", spacings[0]).shape:
         spacings = spacings * len(axes)

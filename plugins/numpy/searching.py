@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
+from primax.extend.api_util import among, naming, read_size, sequence
 from primax.extend.core import ConcretizationTypeError, Tracer, dtypes, get_aval
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, mul_p, rem_p, sub_p
 from primax.plugins.comparison import lt_p
@@ -16,7 +16,7 @@ from primax.plugins.cumulative import cumsum_p
 from primax.plugins.indexing import GatherScatterMode, ScatterDimensionNumbers, scatter_p
 from primax.plugins.indexing.positions import from_the_end
 from primax.plugins.numpy.creation import asarray, constant, read_dtype
-from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, cast, promote
+from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, cast, host_values, promote
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     concatenate_p,
@@ -36,7 +36,7 @@ def known(x: Any) -> Any:
         if not x.is_concrete:
             return None
         x = x.concrete()
-    return np.asarray(x)
+    return host_values(x)
 
 
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
@@ -73,7 +73,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
                 f"for {get_aval(a).str_short()}"
             )
         return tuple([asarray(x.astype(dtype)) for x in np.nonzero(values)])
-    (size,) = canonical_shape((size,), "nonzero", "size")
+    size = read_size("nonzero", "size", size)
     count = prod(shape)
     fills = _fills(fill_value, len(shape))
     if not size or not count:
@@ -188,13 +188,15 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     sizes = canonical_shape((shape,) if hasattr(shape, "__index__") else shape, "unravel_index", "shape")
     if not sizes:
         return ()
-    flat = asarray(indices)
-    aval = get_aval(flat)
+    own = aval.dtype
+    # The size of the array may be beyond a narrow dtype, whatever the positions are.
+    flat = cast(asarray(indices), np.int32) if dtypes.itemsize_bits(own) < 32 else asarray(indices)
     total = prod(sizes)
-    flat = from_the_end(flat, total)
-    aval = get_aval(flat)
-    flat = clamp_p.bind(aval.dtype.type(0), flat, aval.dtype.type(max(total - 1, 0)))
-    return tuple(_unraveled(flat, sizes))
+    with naming("unravel_index"):
+        flat = from_the_end(flat, total)
+        aval = get_aval(flat)
+        flat = clamp_p.bind(aval.dtype.type(0), flat, aval.dtype.type(max(total - 1, 0)))
+    return tuple([cast(x, own) for x in _unraveled(flat, sizes)])
 
 
 def ravel_multi_index(
@@ -219,14 +221,14 @@ def ravel_multi_index(
     Array([1, 5], dtype=int32)
     """
     sizes = canonical_shape(dims, "ravel_multi_index", "dims")
-    arrays = list(multi_index)
+    arrays = sequence("ravel_multi_index", "multi_index", multi_index)
     if len(arrays) != len(sizes):
         raise ValueError(
             f"ravel_multi_index: multi_index must have one array per axis, got {len(arrays)} for dims {sizes}"
         )
     if not among(order, ("C", "F")):
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F', got {order!r}")
-    modes = [mode] * len(sizes) if isinstance(mode, str) else list(mode)
+    modes = [mode] * len(sizes) if isinstance(mode, str) else sequence("ravel_multi_index", "mode", mode)
     for i, x in enumerate(arrays):
         aval = aval_of("ravel_multi_index", x, i)
         if not dtypes.is_integer(aval.dtype):
@@ -246,6 +248,8 @@ def ravel_multi_index(
 
 
 def _in_range(x: Any, size: int, mode: Any) -> Any:
+    if not among(mode, ("raise", "wrap", "clip")):
+        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
     if mode == "raise":
         values = known(x)
         if values is None:
@@ -259,9 +263,7 @@ def _in_range(x: Any, size: int, mode: Any) -> Any:
         return x
     if mode == "wrap":
         return around(x, size)
-    if mode == "clip":
-        return inside(x, size)
-    raise ValueError(f"ravel_multi_index: mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    return inside(x, size)
 
 
 def around(x: Any, size: int) -> Any:

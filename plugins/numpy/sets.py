@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import read_size
 from primax.extend.core import Tracer, dtypes, get_aval
 from primax.plugins import bitwise, comparison
 from primax.plugins.calls import jit
@@ -108,7 +108,7 @@ def unique(
     if size is None:
         outs = _known_unique(ar, axis, equal_nan)
     else:
-        outs = _sized_unique(ar, fill_value, axis, bool(equal_nan), integer("unique", "size", size))
+        outs = _sized_unique(ar, fill_value, axis, bool(equal_nan), _size("unique", size))
     wanted = [out for out, want in zip(outs[1:], (return_index, return_inverse, return_counts), strict=True) if want]
     return (outs[0], *wanted) if wanted else outs[0]
 
@@ -121,6 +121,10 @@ def _known_unique(ar: Any, axis: int | None, equal_nan: bool) -> list[Any]:
     else:
         values = cast(asarray(values), get_aval(ar).dtype)
     return [values, *(asarray(place, dtypes.default_int_dtype()) for place in places)]
+
+
+def _size(function: str, value: Any) -> int:
+    return read_size(function, "size", value, 2**31 - 1)  # positions are of dtype int32
 
 
 @partial(jit, static_argnums=(2, 3, 4))
@@ -321,7 +325,7 @@ def intersect1d(
         outs = [asarray(outs[0]), *(asarray(x, dtypes.default_int_dtype()) for x in outs[1:])]
         return tuple(outs) if return_indices else outs[0]
     aval_of("intersect1d", ar1, "ar1"), aval_of("intersect1d", ar2, "ar2")
-    outs = _sized_intersection(ar1, ar2, fill_value, integer("intersect1d", "size", size))
+    outs = _sized_intersection(ar1, ar2, fill_value, _size("intersect1d", size))
     return tuple(outs) if return_indices else outs[0]
 
 
@@ -364,7 +368,7 @@ def setdiff1d(
         out = asarray(_by_numpy("setdiff1d", ar1, ar2, assume_unique=assume_unique))
     else:
         aval_of("setdiff1d", ar1, "ar1"), aval_of("setdiff1d", ar2, "ar2")
-        out = _sized_difference(ar1, ar2, fill_value, bool(assume_unique), integer("setdiff1d", "size", size))
+        out = _sized_difference(ar1, ar2, fill_value, bool(assume_unique), _size("setdiff1d", size))
     return cast(out, get_aval(ar1).dtype)
 
 
@@ -401,7 +405,7 @@ def setxor1d(
     if size is None:
         return asarray(_by_numpy("setxor1d", ar1, ar2))
     aval_of("setxor1d", ar1, "ar1"), aval_of("setxor1d", ar2, "ar2")
-    return _sized_exclusion(ar1, ar2, fill_value, integer("setxor1d", "size", size))
+    return _sized_exclusion(ar1, ar2, fill_value, _size("setxor1d", size))
 
 
 @partial(jit, static_argnums=3)

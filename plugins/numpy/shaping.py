@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import among, integer
 from primax.extend.core import get_aval
 from primax.plugins import structural
 from primax.plugins.numpy.creation import asarray, place, read_shape
@@ -66,9 +66,9 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     if copy:
         a = asarray(a, copy=True)
     sizes = _resolved(own, shape)
-    if order == "C" or order == "A":
+    if isinstance(order, str) and order in ("C", "A"):
         return reshaped(a, sizes)
-    if order != "F":
+    if not among(order, ("F",)):
         raise ValueError(f"reshape: order must be 'C' or 'F', got {order!r}")
     return transpose(reshaped(transpose(a), sizes[::-1]))
 
@@ -109,7 +109,7 @@ def ravel(a: Any, order: str = "C") -> Any:
       a: an array or a number.
       order: "C" to read the last axis fastest, "F" the first.
     """
-    if order == "K":
+    if among(order, ("K",)):
         raise NotImplementedError("ravel: order must be 'C' or 'F': arrays have no memory order, got 'K'")
     return reshape(a, (aval_of("ravel", a, "a").size,), order)
 
@@ -193,8 +193,8 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     (3, 4, 2)
     """
     rank = len(aval_of("moveaxis", a, "a").shape)
-    sources = canonical_axes(tuple(listed(source)), rank, "moveaxis", "source")
-    places = canonical_axes(tuple(listed(destination)), rank, "moveaxis", "destination")
+    sources = canonical_axes(listed(source), rank, "moveaxis", "source")
+    places = canonical_axes(listed(destination), rank, "moveaxis", "destination")
     if len(sources) != len(places):
         raise ValueError(
             f"moveaxis: source and destination must name as many axes, got {len(sources)} and {len(places)}"
@@ -239,7 +239,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if axis is None:
         axes = tuple([i for i, size in enumerate(shape) if size == 1])
     else:
-        axes = canonical_axes(tuple(listed(axis)), len(shape), "squeeze", "axis")
+        axes = canonical_axes(listed(axis), len(shape), "squeeze", "axis")
         for i in axes:
             if shape[i] != 1:
                 raise ValueError(f"squeeze: axis must be of length 1, got axis {i} of shape {shape}")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
+from primax.extend.api_util import among, sequence
 from primax.extend.core import ConcretizationTypeError, Tracer, dtypes, get_aval
 from primax.plugins.indexing import (
     GatherDimensionNumbers,
@@ -89,14 +90,14 @@ def take(
     shape = get_aval(a).shape
     axis = canonical_axis(axis, len(shape), "take")
     how = _FILL
+    if not among(mode, (None, "fill", "wrap", "clip", "raise")):
+        raise ValueError(f"take: mode must be 'fill', 'wrap' or 'clip', got {mode!r}")
     if mode == "wrap":
         position, how = around(position, shape[axis]), _PROMISE
     elif mode == "clip":
         how = _CLIP
     elif mode == "raise":
         raise NotImplementedError("take: mode must be 'fill', 'wrap' or 'clip': programs cannot raise, got 'raise'")
-    elif mode not in (None, "fill"):
-        raise ValueError(f"take: mode must be 'fill', 'wrap' or 'clip', got {mode!r}")
     if readable(a) and isinstance(position, int | np.ndarray):
         found = _taken_on_host(a, position, axis, how)
         if found is not None:
@@ -287,14 +288,14 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     if isinstance(position, int):
         position = np.asarray(position)
     count, given = get_aval(position).size, get_aval(values).size
+    if not among(mode, (None, "wrap", "clip", "raise")):
+        raise ValueError(f"put: mode must be 'wrap', 'clip' or None, got {mode!r}")
     if mode == "wrap":
         position = around(position, aval.size)
     elif mode == "clip":
         position = inside(position, aval.size)
     elif mode == "raise":
         raise NotImplementedError("put: mode must be 'wrap', 'clip' or None: programs cannot raise, got 'raise'")
-    elif mode is not None:
-        raise ValueError(f"put: mode must be 'wrap', 'clip' or None, got {mode!r}")
     if not count or not given or not aval.size:
         return asarray(a)
     values = take(values, np.arange(count) % given) if given != count else values
@@ -356,9 +357,11 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     if out is not None:
         refuse_out("choose")
     number = _integers("choose", a)
-    arrays = list(choices)
+    arrays = sequence("choose", "choices", choices)
     if not arrays:
         raise ValueError("choose: choices must hold an array, got none")
+    if not among(mode, ("raise", "wrap", "clip")):
+        raise ValueError(f"choose: mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
     if mode == "raise":
         values = known(number)
         if values is None:
@@ -369,10 +372,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
             )
     elif mode == "wrap":
         number = around(number, len(arrays))
-    elif mode == "clip":
-        number = inside(number, len(arrays))
     else:
-        raise ValueError(f"choose: mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+        number = inside(number, len(arrays))
     number, *arrays = broadcast("choose", [number, *promote("choose", *arrays)], scalars=False)
     place = reshaped(number, (1, *get_aval(number).shape))
     found = take_along_axis(stack(arrays), place, 0, "promise_in_bounds")

@@ -35,13 +35,14 @@ def array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, supp
     if type(arr) is not Array:
         return repr(arr)
     given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
-    with np.printoptions(**{name: value for name, value in given.items() if value is not None}):
+    with naming("array_repr"), np.printoptions(**{name: x for name, x in given.items() if x is not None}):
         return repr(arr)
 
 
 def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
     """How the elements of an array print. The arguments are those of `numpy.array_str`."""
-    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
+    with naming("array_str"):
+        return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from operator import index as as_index
 from typing import Any
 
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import naming
+from primax.extend.api_util import integer, naming
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, comparison
 from primax.plugins.numpy import reductions
@@ -35,15 +34,6 @@ __all__ = [
     "triu_indices",
     "triu_indices_from",
 ]
-
-
-def _offset(function: str, k: Any) -> int:
-    try:
-        return as_index(k)
-    except core.ConcretizationTypeError:
-        raise
-    except TypeError:
-        raise TypeError(f"{function}: k must be an integer, got {k!r}") from None
 
 
 def _positions(shape: tuple[int, ...], k: int) -> tuple[Any, Any]:
@@ -77,7 +67,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
 
 def identity(n: Any, dtype: Any = None) -> Any:
     """A square matrix of zeros with ones on its diagonal. The arguments are those of `eye`."""
-    return eye(n, dtype=dtype)
+    return _matrix("identity", integer("identity", "n", n), None, 0, dtype, None, comparison.eq_p, np.eye)
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
@@ -86,14 +76,16 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
 
 
 def _matrix(function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, compare: Any, on_host: Any) -> Any:
-    rows = _offset(function, N)
-    columns = rows if M is None else _offset(function, M)
-    k = _offset(function, k)
+    rows = integer(function, "N", N)
+    columns = rows if M is None else integer(function, "M", M)
+    k = integer(function, "k", k)
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
     if rows < 0 or columns < 0:
         raise TypeError(f"{function}: N and M must not be negative, got {rows} and {columns}")
     if not core.thread.trace.tracing:
-        return place(backend.put_value(on_host(rows, columns, k).astype(dtype)), device)
+        with naming(function):
+            host = on_host(rows, columns, k)
+        return place(backend.put_value(host.astype(dtype)), device)
     return cast(compare.bind(*_positions((rows, columns), k)), dtype)
 
 
@@ -101,7 +93,7 @@ def _triangle(function: str, m: Any, k: Any, lower: bool) -> Any:
     aval = aval_of(function, m, "m")
     if len(aval.shape) < 2:
         raise ValueError(f"{function}: m must be of rank 2 or more, got {aval.str_short()}")
-    return _masked(m, _offset(function, k), lower)
+    return _masked(m, integer(function, "k", k), lower)
 
 
 @one_program(static=1)
@@ -157,7 +149,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
     if first == second:
         raise ValueError(f"diagonal: axis1 and axis2 must differ, got {axis1} and {axis2}")
     others = tuple([i for i in range(len(shape)) if i not in (first, second)])
-    return last_diagonal(permuted(a, (*others, first, second)), _offset("diagonal", offset))
+    return last_diagonal(permuted(a, (*others, first, second)), integer("diagonal", "offset", offset))
 
 
 def last_diagonal(a: Any, k: int) -> Any:
@@ -194,7 +186,7 @@ def diag(v: Any, k: Any = 0) -> Any:
            [0, 2]], dtype=int32)
     """
     aval = aval_of("diag", v, "v")
-    k = _offset("diag", k)
+    k = integer("diag", "k", k)
     if len(aval.shape) == 2:
         return last_diagonal(v, k)
     if len(aval.shape) != 1:

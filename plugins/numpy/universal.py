@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import check_function
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.calls import eval_shape
 from primax.plugins.control_flow import scan
@@ -94,6 +95,7 @@ class ufunc(partial):  # type: ignore[type-arg]
           accumulate: likewise.
           at: the method of `x.at[...]` that does what `at` does.
         """
+        check_function("ufunc", "func", func)
         made = super().__new__(cls, func)
         made.__name__ = func.__name__ if name is None else name
         made.__doc__ = func.__doc__
@@ -241,6 +243,8 @@ class ufunc(partial):  # type: ignore[type-arg]
         if np.ndim(indices) != 1:
             raise ValueError(f"{self.__name__}.reduceat: indices must be of rank 1, got shape {np.shape(indices)}")
         starts = known_integers(f"{self.__name__}.reduceat", "indices", indices)
+        if not starts:
+            raise ValueError(f"{self.__name__}.reduceat: indices must not be empty")
         for start in starts:
             if not 0 <= start < shape[axis]:
                 raise ValueError(

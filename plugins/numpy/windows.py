@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
-from primax.extend.api_util import integer
+from primax.extend.api_util import integer, naming
 from primax.extend.core import dtypes
 from primax.plugins.numpy.formulas import i0
 from primax.plugins.numpy.ranges import counted
@@ -18,14 +18,18 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
 def _count(function: str, M: Any) -> int:
-    return int(M) if isinstance(M, float | np.floating) else integer(function, "M", M)
+    if not isinstance(M, float | np.floating):
+        return integer(function, "M", M)
+    with naming(function):
+        return int(M)
 
 
 def _window(function: Callable[[int], Any], sentence: str) -> Callable[[int], Any]:
     def window(M: int) -> Any:
-        return backend.put_value(
-            np.asarray(function(_count(function.__name__, M))).astype(dtypes.default_float_dtype())
-        )
+        count = _count(function.__name__, M)
+        with naming(function.__name__):
+            host = np.asarray(function(count))
+        return backend.put_value(host.astype(dtypes.default_float_dtype()))
 
     window.__name__ = window.__qualname__ = function.__name__
     window.__doc__ = f"{sentence}\n\n    Args:\n      M: the number of points.\n    "
@@ -50,5 +54,7 @@ def kaiser(M: int, beta: Any) -> Any:
     if count <= 1:
         return counted(count, 1, 1, dtype)
     middle = (count - 1) / 2
-    ratio = backend.put_value(((np.arange(count) - middle) / middle).astype(dtype))
+    with naming("kaiser"):
+        places = np.arange(count)
+    ratio = backend.put_value(((places - middle) / middle).astype(dtype))
     return divide(i0(multiply(beta, sqrt(1 - ratio**2))), i0(beta))

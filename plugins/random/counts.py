@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import numpy_dtype
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import clamp_p
 from primax.plugins.control_flow import scan, while_loop
@@ -131,15 +132,15 @@ def _binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> A
     unknown, wrong = isnan(q), isnan(n) | (n < 0.0)
     invalid = unknown | (q < 0.0)
     q = where(invalid, 0.01, q)
-    few = wrong | (n * q <= 10.0)
+    few, endless = wrong | (n * q <= 10.0), isinf(n)
     whole = floor_p.bind(n)
+    other = few | endless
     counts = where(
         few,
         _by_trials(key, where(few, whole, 0.0), q, shape, dtype),
-        _by_binomial_rejection(key, where(few, 1e4, whole), where(few, 0.5, q), shape, dtype),
+        _by_binomial_rejection(key, where(other, 1e4, whole), where(other, 0.5, q), shape, dtype),
     )
     counts = where(invalid | wrong, np.nan, counts)
-    endless = isinf(n)
     counts = where(endless & ~(invalid | wrong), np.inf, counts)
     return cast(where(rare | wrong | unknown | endless, counts, whole - counts), result)
 
@@ -271,6 +272,6 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
         raise ValueError("multinomial: p must be of rank 1 or more, got a number")
     wanted = None if shape is None else read_shape(shape, "multinomial")
     shape = broadcast_to("multinomial", wanted, {"n, an axis appended,": (*trials, 1), "p": outcomes})
-    is_counting = dtype is not None and dtypes.is_integer(dtypes.canonicalize_dtype(dtype))
+    is_counting = dtype is not None and dtypes.is_integer(numpy_dtype("multinomial", "dtype", dtype))
     dtype = (integer_dtype if is_counting else float_dtype)("multinomial", dtype)
     return _multinomial(key, n, p, shape, dtype, unroll)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
+from primax.extend.api_util import among, integer
 from primax.extend.core import dtypes, get_aval
 from primax.extend.random import KeyDType, PRNGImpl, canonical_seeds, find_prng_impl
 from primax.plugins.random.arguments import as_keys, check_key, is_keys, one_key
@@ -88,7 +87,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     >>> first, second = px.random.split(px.random.key(0))
     """
     one, raw = one_key(key, "split")
-    shape = canonical_shape(num if isinstance(num, tuple | list) else (_count(num),), "split", "num")
+    shape = canonical_shape(num if isinstance(num, tuple | list) else (integer("split", "num", num),), "split", "num")
     keys = random_split_p.bind(one, shape=shape)
     return random_unwrap_p.bind(keys) if raw else keys
 
@@ -231,13 +230,6 @@ def _one_seed(seed: Any, function: str) -> Any:
     if shape:
         raise TypeError(f"{function}: seed must be one integer, got shape {shape}; map over several with primax.vmap")
     return seed
-
-
-def _count(num: Any) -> int:
-    try:
-        return index(num)
-    except TypeError:
-        raise TypeError(f"split: num must be an integer or a shape, got {num!r}") from None
 
 
 def _shape(shape: Any, function: str) -> tuple[int, ...]:

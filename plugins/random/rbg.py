@@ -66,9 +66,18 @@ def rng_bit_generator(
         key,
         shape=canonical_shape(shape, "rng_bit_generator"),
         dtype=dtypes.check_user_dtype(dtype, "dtype", "rng_bit_generator"),
-        algorithm=RandomAlgorithm(algorithm),
+        algorithm=_algorithm(algorithm),
     )
     return state, bits
+
+
+def _algorithm(value: Any) -> RandomAlgorithm:
+    try:
+        return RandomAlgorithm(value)
+    except ValueError:
+        raise ValueError(
+            f"rng_bit_generator: algorithm must be one of {', '.join(map(repr, RandomAlgorithm))}, got {value!r}"
+        ) from None
 
 
 def _rng_bit_generator_abstract_eval(

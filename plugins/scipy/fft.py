@@ -93,7 +93,7 @@ def _along_many(function: str, x: Any, kind: int, s: Any, axes: Any, norm: Any, 
     sizes = None if s is None else integers(listed(s), function, "s")
     if axes is None:
         axes = range(0 if sizes is None else len(shape) - len(sizes), len(shape))
-    axes = canonical_axes(tuple(listed(axes)), len(shape), function)
+    axes = canonical_axes(listed(axes), len(shape), function)
     if sizes is None:
         sizes = tuple([shape[axis] for axis in axes])
     if len(sizes) != len(axes):
@@ -104,7 +104,7 @@ def _along_many(function: str, x: Any, kind: int, s: Any, axes: Any, norm: Any, 
 def _transformed(
     function: str, x: Any, kind: int, sizes: Sequence[int], axes: Sequence[int], norm: Any, inverse: bool
 ) -> Any:
-    if kind not in (2, 3):
+    if not among(kind, (2, 3)):
         raise NotImplementedError(f"{function}: type must be 2 or 3, got {kind!r}")
     if not among(norm, _POWERS):
         raise ValueError(f'{function}: norm must be "backward", "ortho" or "forward", got {norm!r}')

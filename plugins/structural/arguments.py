@@ -47,9 +47,15 @@ def integers(values: Iterable[Any], function: str, argument: str) -> tuple[int, 
     return found
 
 
-def listed(values: Any) -> Iterable[Any]:
-    """One value, or several of them; arrays of rank 0 have `__iter__` too."""
-    return values if hasattr(values, "__iter__") and getattr(values, "ndim", 1) else (values,)
+def listed(values: Any) -> tuple[Any, ...]:
+    """One value, or several of them; arrays of rank 0 have `__iter__` too, and classes that of their objects."""
+    if not hasattr(values, "__iter__") or not getattr(values, "ndim", 1):
+        return (values,)
+    try:
+        iter(values)
+    except TypeError:
+        return (values,)
+    return tuple(values)
 
 
 def shape_or_size(shape: Any, function: str, argument: str = "shape") -> tuple[int, ...]:

@@ -137,8 +137,13 @@ def test_an_array_of_too_many_elements_is_refused_before_xla_sees_it():
 
 
 def test_a_shape_without_a_value_is_no_argument_of_what_computes():
-    with pytest.raises(TypeError, match=r"has no value; .* \(an argument of sin\)"):
-        pnp.sin(px.ShapeDtypeStruct((2,), "float32"))
+    shape = px.ShapeDtypeStruct((2,), "float32")
+    for name in ("sin", "asarray", "nonzero", "unique"):
+        with pytest.raises(TypeError, match=rf"has no value; .* \(an argument of {name}\)"):
+            getattr(pnp, name)(shape)
+    for function in (px.scipy.special.digamma, px.scipy.special.ndtr, px.scipy.linalg.toeplitz):
+        with pytest.raises(TypeError, match=rf"has no value; .* \(an argument of {function.__name__}\)"):
+            function(shape)
 
 
 def test_an_object_that_stands_for_itself_is_no_array():
@@ -159,6 +164,16 @@ def test_errors_of_numpy_are_given_the_name_of_the_function():
         raise ValueError("f: x must be positive")
     with pytest.raises(KeyError), arguments.naming("f"):
         raise KeyError("x")
+
+
+def test_errors_of_the_objects_that_are_given_remain_as_causes():
+    def numbers():
+        yield 1
+        raise ValueError("of the user")
+
+    with pytest.raises(ValueError, match=r"^fromiter: of the user") as error:
+        pnp.fromiter(numbers(), "float32")
+    assert error.value.__cause__.__traceback__.tb_next is not None
 
 
 @pytest.mark.parametrize(
@@ -220,11 +235,135 @@ def test_errors_of_numpy_are_given_the_name_of_the_function():
         (lambda x: backend.fast_function("f", abs, abs, (), x), "^fast_function: static_argnames must be str"),
         (lambda x: pnp.ones(3).__dlpack__(dl_device=x), "^__dlpack__: dl_device must be a sequence"),
         (lambda x: round(px.random.key(0), 2), r"^arithmetic is not defined .* \(an argument of round\)"),
+        (lambda x: px.lax.linalg.qdwh(pnp.ones((2, 2)), eps=x), "^qdwh: eps must be a real number"),
+        (lambda x: pnp.fromiter([1, 2], "float32", count=x), "^fromiter: "),
+        (lambda x: pnp.array(1.0, ndmin=x), "^array: ndmin must be an integer"),
+        (lambda x: pnp.identity(x), "^identity: n must be an integer"),
+        (lambda x: pnp.eye(2, x), "^eye: M must be an integer"),
+        (lambda x: pnp.repeat(1.0, 2, total_repeat_length=x), "^repeat: total_repeat_length must be an integer"),
+        (lambda x: pnp.diff(pnp.ones(3), n=x), "^diff: n must be an integer"),
+        (lambda x: pnp.histogram(pnp.ones(3), bins=x), "^histogram: bins must be an array or a number"),
+        (lambda x: pnp.histogram(pnp.ones(3), bins=[x, x]), "^histogram: bins must consist of real numbers"),
+        (lambda x: pnp.hsplit(x, 2), "^hsplit: ary must be an array"),
+        (lambda x: pnp.corrcoef(None), "^corrcoef: |^cov: "),
+        (lambda x: pnp.array_str(pnp.ones(3), max_line_width=x), "^array_str: "),
+        (lambda x: pnp.choose(0, x), "^choose: choices must be a sequence"),
+        (lambda x: pnp.ravel_multi_index(x, (2,)), "^ravel_multi_index: multi_index must be a sequence"),
+        (lambda x: pnp.diagflat(px.random.key(0)), r"no elements that are numbers \(an argument of diagflat\)"),
+        (lambda x: pnp.from_dlpack(np.ones(2), device=x), "^from_dlpack: device must be one of"),
+        (lambda x: px.nn.celu(1.0, alpha=None), "^celu: alpha must be an array or a number"),
+        (lambda x: px.nn.standardize(pnp.ones(3), epsilon={}), "^standardize: epsilon must be an array or a number"),
+        (lambda x: px.scipy.linalg.lu_solve(x, pnp.ones(3)), "^lu_solve: lu_and_piv must be a sequence"),
+        (lambda x: px.lax.linalg.svd(pnp.ones((2, 2)), subset_by_index=x), "^svd: subset_by_index must be a sequence"),
+        (lambda x: px.lax.linalg.eigh(pnp.ones((2, 2)), subset_by_index=x), "^eigh: subset_by_index must be a seq"),
+        (lambda x: px.lax.linalg.svd(pnp.ones((2, 2)), algorithm=[]), "^svd: algorithm must be hashable"),
+        (lambda x: pnp.ufunc(x, 1, 1), "^ufunc: func must be callable"),
+        (
+            lambda x: px.random.multinomial(px.random.key(0), 2, pnp.ones(2), dtype="\ud800"),
+            "^multinomial: dtype must be",
+        ),
     ],
 )
 def test_arguments_of_the_wrong_kind_are_named(call, said):
     with pytest.raises(TypeError, match=said):
         call(object())
+
+
+@pytest.mark.parametrize("q", ["0.5", 0.5j, object(), ["a"], np.zeros(2, "M8[s]")])
+@pytest.mark.parametrize("name", ["quantile", "percentile", "nanpercentile"])
+def test_quantiles_are_read_by_one_reader(name, q):
+    with pytest.raises(TypeError, match=f"^{name}: q must consist of real numbers"):
+        getattr(pnp, name)(pnp.ones(3), q)
+
+
+class OfClasses:
+    __iter__ = 3
+
+
+@pytest.mark.parametrize("axis", [px.Array, OfClasses(), 1.5])
+@pytest.mark.parametrize(
+    "call,name",
+    [
+        (lambda x, axis: pnp.roll(x, 1, axis=axis), "roll"),
+        (lambda x, axis: pnp.moveaxis(x, axis, 0), "moveaxis"),
+        (lambda x, axis: pnp.squeeze(x, axis), "squeeze"),
+        (lambda x, axis: pnp.linalg.vecdot(x, x, axis=axis), "vecdot"),
+        (lambda x, axis: px.scipy.signal.fftconvolve(x, x, axes=axis), "fftconvolve"),
+        (lambda x, axis: px.scipy.fft.dctn(x, axes=axis), "dctn"),
+    ],
+)
+def test_what_cannot_be_iterated_over_is_one_axis(call, name, axis):
+    with pytest.raises(TypeError, match=rf"^{name}: (axis|axes|source) must be an? (integer|sequence of integers)"):
+        call(np.ones((2, 2), np.float32), axis)
+
+
+@pytest.mark.parametrize(
+    "call,said",
+    [
+        (lambda: pnp.blackman(2**70), "^blackman: "),
+        (lambda: pnp.kaiser(2**70, 1.0), "^kaiser: "),
+        (lambda: pnp.identity(2**64), "^identity: "),
+        (lambda: pnp.fft.fftfreq(2**70), "^fftfreq: n must be in"),
+        (lambda: pnp.fromfunction(np.sin, (2**62,)), "^fromfunction: "),
+        (lambda: pnp.unravel_index(np.array([0, 1]), 2**64), "^unravel_index: "),
+        (lambda: pnp.unique_inverse(pnp.ones(3), size=2**70), "^unique: size must be in"),
+        (lambda: pnp.nonzero(pnp.ones(3), size=2**70), "^nonzero: size must be in"),
+        (lambda: pnp.polyint(pnp.ones(3), m=2**70), "^polyint: "),
+        (lambda: px.scipy.special.bernoulli(2**63), "^bernoulli: "),
+        (lambda: px.scipy.linalg.pascal(2**40), "^pascal: n must be in"),
+        (lambda: px.scipy.linalg.invhilbert(2**40), "^invhilbert: n must be in"),
+        (lambda: px.lax.linalg.qdwh(pnp.ones((2, 2)), max_iterations=2**64), "^qdwh: max_iterations must be in"),
+        (lambda: pnp.ones(3) + 10**400, "^add: "),
+        (lambda: pnp.ones(3).round(2**40), "^round: "),
+        (lambda: pnp.pad(pnp.ones(3), 1, constant_values=[1, 2, 3]), "^pad: "),
+        (lambda: px.scipy.signal.convolve2d(*[np.ones((2, 2))] * 2, fillvalue=[1, 2]), "^convolve2d: fillvalue"),
+        (lambda: px.scipy.signal.stft(pnp.ones(3), fs=0), "^stft: fs must be a number other than 0"),
+        (lambda: px.scipy.linalg.qr_multiply(np.ones((2, 2)), 1.0), "^qr_multiply: c must be of rank 1"),
+        (lambda: pnp.trim_zeros(1.0), "^trim_zeros: filt must be of rank 1"),
+        (lambda: pnp.polyval(1.0, pnp.ones(3)), "^polyval: p must be of rank 1"),
+        (lambda: px.lax.rng_bit_generator(np.ones(4, np.uint32), (2,), algorithm="x"), "^rng_bit_generator: algorithm"),
+    ],
+)
+def test_sizes_and_numbers_that_are_too_large_or_do_not_fit_are_named(call, said):
+    with pytest.raises((ValueError, TypeError, OverflowError), match=said):
+        call()
+
+
+def test_a_number_of_elements_is_bounded():
+    assert arguments.read_size("f", "n", np.int8(3)) == 3
+    for value in (-1, 2**60):
+        with pytest.raises(ValueError, match=rf"^f: n must be in \[0, {2**59 - 1}\], got {value}"):
+            arguments.read_size("f", "n", value)
+    with pytest.raises(ValueError, match=r"^f: n must be in \[0, 4\], got 5"):
+        arguments.read_size("f", "n", 5, 4)
+
+
+def test_one_element_that_stands_for_terabytes_is_not_counted():
+    with pytest.raises(MemoryError):
+        pnp.trim_zeros(np.broadcast_to(np.float32(1), (2**22, 2**30)))
+
+
+@pytest.mark.parametrize("order", [np.ones(3, pnp.bfloat16), px.tree.structure([1, 2]), ["C"]])
+@pytest.mark.parametrize(
+    "call,name",
+    [
+        (lambda x: pnp.reshape(np.ones(2), (2, 1), order=x), "reshape"),
+        (lambda x: pnp.ravel(np.ones(2), order=x), "reshape"),
+        (lambda x: pnp.asarray(1.0, order=x), "asarray"),
+        (lambda x: pnp.take(np.ones(2), 1, mode=x), "take"),
+        (lambda x: pnp.put(np.ones(2), 1, 1.0, mode=x, inplace=False), "put"),
+        (lambda x: pnp.choose(0, [1, 2], mode=x), "choose"),
+        (lambda x: pnp.convolve(np.ones(2), np.ones(2), mode=x), "convolve"),
+        (lambda x: px.scipy.signal.convolve(np.ones(2), np.ones(2), mode=x), "convolve"),
+        (lambda x: pnp.linalg.qr(np.ones((2, 2)), mode=x), "qr"),
+        (lambda x: pnp.fft.fft(np.ones(2), norm=x), "fft"),
+        (lambda x: px.scipy.linalg.solve_triangular(np.ones((2, 2)), np.ones(2), trans=x), "solve_triangular"),
+        (lambda x: pnp.ones(3).at[0].get(mode=x), "mode"),
+    ],
+)
+def test_names_of_options_are_compared_with_nothing_but_names(call, name, order):
+    with pytest.raises(ValueError, match=rf"^{name}(: \w+)? must be"):
+        call(order)
 
 
 @pytest.mark.parametrize("name", [["left"], {"left": 1}, np.zeros((), "V3"), np.ones(3)])

@@ -191,6 +191,8 @@ def judge(error: BaseException, target: Target, places: Mapping[str, Hostile]) -
         return None  # by the function that is the usual argument, whose own argument is hostile
     if isinstance(error, MemoryError):
         return None
+    if "index-sized integer" in message and any("__len__ = lambda s: 2**70" in "".join(x.lines) for x in objects):
+        return None  # Python asks such an object for its length to know whether it is true
     if isinstance(error, SystemError | RecursionError) and any(thing in NESTS for thing in objects):
         return None  # jaxlib takes trees apart by recursion, and says so in this way, as in jax
     if isinstance(error, RecursionError):

@@ -57,6 +57,7 @@ def test_values_of_integers_and_of_numbers_are_floating():
     assert special.gammaln(5).dtype == np.float32
     np.testing.assert_allclose(special.multigammaln(np.float32(4.5), 3), scipy_special.multigammaln(4.5, 3), rtol=1e-5)
     np.testing.assert_allclose(special.bernoulli(6), scipy_special.bernoulli(6), rtol=1e-6)
+    assert special.bernoulli(263)[258:].tolist() == [np.inf, 0, -np.inf, 0, np.inf, 0]
     np.testing.assert_allclose(special.zeta(2.0), np.pi**2 / 6, rtol=1e-5)
     np.testing.assert_allclose(special.comb(np.int32([4]), 2, repetition=True), [10.0])
 

@@ -20,7 +20,7 @@ from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import broadcast_to, permuted, reshaped
 from primax.plugins.numpy.triangles import eye
 from primax.plugins.numpy.ufuncs import conjugate, multiply, real
-from primax.plugins.structural.arguments import canonical_axis
+from primax.plugins.structural.arguments import canonical_axis, listed
 
 __all__ = ["inv", "lstsq", "pinv", "solve", "tensorinv", "tensorsolve"]
 
@@ -207,7 +207,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     a, b = inexact("tensorsolve", a, b)
     rank = len(get_aval(a).shape)
     if axes is not None:
-        last = [canonical_axis(axis, rank, "tensorsolve", "axes") for axis in axes]
+        last = [canonical_axis(axis, rank, "tensorsolve", "axes") for axis in listed(axes)]
         a = permuted(a, (*[axis for axis in range(rank) if axis not in last], *dict.fromkeys(last)))
     shape, given = get_aval(a).shape, get_aval(b).shape
     out = shape[len(given) :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from primax.extend.api_util import among
 from primax.plugins.linalg.general import eig_p
 from primax.plugins.linalg.householder import geqrf_p
 from primax.plugins.linalg.matrices import adjoint, mt, picked
@@ -111,10 +112,10 @@ def qr(a: Any, mode: str = "reduced") -> Any:
       ValueError: the rank of `a` is below 2, or there is no such mode.
     """
     a = matrices("qr", a)
-    if mode == "raw":
+    if among(mode, ("raw",)):
         reflections, taus = geqrf_p.bind(a)
         return QRResult(mt(reflections), taus)
-    if mode not in ("reduced", "full", "complete", "r"):
+    if not among(mode, ("reduced", "full", "complete", "r")):
         raise ValueError(f"qr: mode must be 'reduced', 'complete', 'r', 'raw' or 'full', got {mode!r}")
     q, r = qr_p.bind(a, pivoting=False, full_matrices=mode == "complete", use_magma=None)
     return r if mode == "r" else QRResult(q, r)
@@ -163,7 +164,7 @@ def eigvals(a: Any) -> Any:
 
 @one_program(static=1)
 def _eigh(a: Any, UPLO: str | None, symmetrize_input: bool, function: str) -> Any:
-    if UPLO not in (None, "L", "U"):
+    if not among(UPLO, (None, "L", "U")):
         raise ValueError(f"{function}: UPLO must be 'L', 'U' or None, got {UPLO!r}")
     a = square(function, a)
     if symmetrize_input:

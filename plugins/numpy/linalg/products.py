@@ -15,6 +15,7 @@ from primax.plugins.numpy.linear import matmul, vecdot
 from primax.plugins.numpy.promotion import aval_of, promote
 from primax.plugins.numpy.shaping import matrix_transpose, reshaped
 from primax.plugins.numpy.ufuncs import multiply
+from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = [
     "cross",
@@ -42,7 +43,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """
     shapes = aval_of("cross", x1, 0).shape, aval_of("cross", x2, 1).shape
     axis = integer("cross", "axis", axis)
-    if not all(shapes) or any(shape[axis] != 3 for shape in shapes):
+    if any(shape[canonical_axis(axis, len(shape), "cross")] != 3 for shape in shapes):
         raise ValueError(f"cross: vectors must be of length 3, got shapes {shapes[0]} and {shapes[1]} for axis {axis}")
     return linear.cross(x1, x2, axis=axis)
 

@@ -86,11 +86,15 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     >>> px.scipy.linalg.cho_solve(px.scipy.linalg.cho_factor(a), b)
     Array([1., 2.], dtype=float32)
     """
-    pair = sequence("cho_solve", "c_and_lower", c_and_lower)
-    if len(pair) != 2:
-        raise ValueError(f"cho_solve: c_and_lower must be a pair, as of cho_factor, got {c_and_lower!r}")
-    c, lower = pair
+    c, lower = _pair("cho_solve", "c_and_lower", c_and_lower)
     return _cho_solve(c, b, bool(lower))
+
+
+def _pair(function: str, argument: str, value: Any) -> list[Any]:
+    pair = sequence(function, argument, value)
+    if len(pair) != 2:
+        raise ValueError(f"{function}: {argument} must be a pair, got {value!r}")
+    return pair
 
 
 @one_program(static=2)
@@ -130,9 +134,9 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
     Raises:
       ValueError: the factors are not square, shapes do not fit, or `trans` is none of these.
     """
-    if trans not in (0, 1, 2):
+    if not among(trans, (0, 1, 2)):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
-    return _lu_solve(*lu_and_piv, b, trans)
+    return _lu_solve(*_pair("lu_solve", "lu_and_piv", lu_and_piv), b, trans)
 
 
 @one_program(static=3)
@@ -276,10 +280,10 @@ def solve_triangular(
     >>> px.scipy.linalg.solve_triangular(a, b, lower=True)
     Array([1., 2.], dtype=float32)
     """
-    how = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}.get(trans)
-    if how is None:
+    names = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
+    if not among(trans, names):
         raise ValueError(f"solve_triangular: trans must be 0, 1, 2, 'N', 'T' or 'C', got {trans!r}")
-    return _solve_triangular(a, b, how, bool(lower), bool(unit_diagonal))
+    return _solve_triangular(a, b, names[trans], bool(lower), bool(unit_diagonal))
 
 
 @one_program(static=2)

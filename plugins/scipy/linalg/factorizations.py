@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from primax.plugins.numpy.linalg.operands import inexact, matrices, square
 from primax.plugins.numpy.padding import pad
 from primax.plugins.numpy.triangles import diag
 from primax.plugins.scipy.linalg.equations import solve_triangular
+from primax.plugins.structural.arguments import integers
 
 __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "polar", "qr", "qr_multiply", "schur", "svd"]
 
@@ -55,7 +55,7 @@ def eigh(
     """
     if eigvals is not None:
         raise NotImplementedError(f"eigh: eigvals must be None, got {eigvals!r}")
-    if type != 1:
+    if not among(type, (1,)):
         raise NotImplementedError(f"eigh: type must be 1, got {type!r}")
     if b is None:
         w, v = numpy_linalg.eigh(a, UPLO="L" if lower else "U")
@@ -99,13 +99,18 @@ def eigh_tridiagonal(
         raise ValueError(
             f"eigh_tridiagonal: d must be a vector with one element more than e, got shapes {sizes[0]} and {sizes[1]}"
         )
-    if select == "v":
+    if among(select, ("v",)):
         raise NotImplementedError("eigh_tridiagonal: select must be 'a' or 'i', got 'v'")
-    if select not in ("a", "i") or (select == "i") != (select_range is not None):
+    if not among(select, ("a", "i")) or (select == "i") != (select_range is not None):
         raise ValueError(
             f"eigh_tridiagonal: select must be 'a', or 'i' with a select_range, got {select!r} and {select_range}"
         )
-    subset = None if select_range is None else (index(select_range[0]), index(select_range[1]) + 1)
+    subset = None
+    if select_range is not None:
+        subset = integers(select_range, "eigh_tridiagonal", "select_range")
+        if len(subset) != 2:
+            raise ValueError(f"eigh_tridiagonal: select_range must be a pair, got {select_range!r}")
+        subset = (subset[0], subset[1] + 1)
     v, w = eigh_p.bind(
         diag(d) + diag(e.conj(), -1), lower=True, sort_eigenvalues=True, subset_by_index=subset, algorithm=None
     )
@@ -182,6 +187,8 @@ def qr_multiply(
     q, r, *rest = qr(a, mode="economic", pivoting=pivoting)
     m, k = get_aval(q).shape[-2:]
     shape = get_aval(c).shape
+    if not shape:
+        raise ValueError(f"qr_multiply: c must be of rank 1 or more, got {get_aval(c).str_short()}")
     vector = len(shape) == 1
     columns = c.reshape((-1, 1) if mode == "left" else (1, -1)) if vector else c
     inner = get_aval(columns).shape[-2 if mode == "left" else -1]

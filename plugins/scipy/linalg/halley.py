@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import read_size, real_number
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.control_flow import while_loop
 from primax.plugins.linalg.matrices import adjoint, real_dtype, require_matrix
@@ -58,8 +58,8 @@ def qdwh(
     if dynamic_shape is not None:
         raise NotImplementedError(f"qdwh: dynamic_shape must be None, got {dynamic_shape}")
     real = real_dtype(aval.dtype)
-    precision = real.type(dtypes.finfo(real).eps if eps is None else eps)
-    most = np.int32(10 if max_iterations is None else integer("qdwh", "max_iterations", max_iterations))
+    precision = real.type(dtypes.finfo(real).eps if eps is None else real_number("qdwh", "eps", eps))
+    most = np.int32(10 if max_iterations is None else read_size("qdwh", "max_iterations", max_iterations, 2**31 - 1))
     x = asarray(x)
     sizes = absolute(x)
     bound = sqrt(max_(sum_(sizes, axis=0), initial=0) * max_(sum_(sizes, axis=1), initial=0))

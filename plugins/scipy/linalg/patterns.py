@@ -64,7 +64,7 @@ def block_diag(*arrs: Any) -> Any:
 
 def _vectors(function: str, *arrays: Any) -> list[Any]:
     """Vectors along the last axes of arrays, of one dtype and of leading axes that are broadcast."""
-    arrays = tuple(atleast_1d(x) for x in promote(function, *arrays))
+    arrays = tuple(atleast_1d(asarray(x)) for x in promote(function, *arrays))
     if len(arrays) == 1:
         return list(arrays)
     shapes = [get_aval(x).shape for x in arrays]
@@ -300,7 +300,7 @@ def invhilbert(n: int) -> Any:
     Args:
       n: its size.
     """
-    n = _size("invhilbert", n, 0)
+    n = _size("invhilbert", n, 0, _LAST_INVHILBERT)
     found = [
         [
             (-1) ** (i + j) * (i + j + 1) * comb(n + i, n - j - 1) * comb(n + j, n - i - 1) * comb(i + j, i) ** 2
@@ -311,15 +311,20 @@ def invhilbert(n: int) -> Any:
     return asarray(np.array(found, float).reshape(n, n), float)
 
 
-def _size(function: str, n: Any, least: int = 1) -> int:
+def _size(function: str, n: Any, least: int = 1, most: int = 2**29) -> int:
     n = integer(function, "n", n)
-    if n < least:
-        raise ValueError(f"{function}: n must be at least {least}, got {n}")
+    if not least <= n <= most:
+        raise ValueError(f"{function}: n must be in [{least}, {most}], got {n}")
     return n
 
 
+# The sizes of the largest matrices with numbers below the largest of float64.
+_LAST_INVHILBERT = 203
+_LAST_PASCAL = 1030
+
+
 def _pascal(function: str, n: int, kind: str | None, sign: int) -> Any:
-    n = _size(function, n, 0)
+    n = _size(function, n, 0, _LAST_PASCAL)
     if not among(kind, (None, "symmetric", "lower", "upper")):
         raise ValueError(f"{function}: kind must be 'symmetric', 'lower', 'upper' or None, got {kind!r}")
     lower = np.array([[sign ** (i + j) * comb(i, j) for j in range(n)] for i in range(n)], float).reshape(n, n)

@@ -12,11 +12,11 @@ from primax.plugins.convolution.sliding import MODES, mode_padding, slide
 from primax.plugins.numpy.creation import asarray, zeros
 from primax.plugins.numpy.fft import fftn, ifftn, irfftn, rfftn
 from primax.plugins.numpy.padding import pad
-from primax.plugins.numpy.promotion import cast, promote
+from primax.plugins.numpy.promotion import aval_of, cast, promote
 from primax.plugins.numpy.ufuncs import conjugate, multiply
 from primax.plugins.precision import canonicalize_precision
 from primax.plugins.structural import rev_p, slice_p
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis
+from primax.plugins.structural.arguments import canonical_axes, listed
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 
@@ -138,12 +138,10 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     rank = len(shape)
     if axes is None:
         where = tuple(range(rank))
-    elif hasattr(axes, "__iter__"):
-        where = canonical_axes(tuple(axes), rank, "fftconvolve", "axes")
+    else:
+        where = canonical_axes(listed(axes), rank, "fftconvolve", "axes")
         if not where:
             raise ValueError("fftconvolve: axes must not be empty, got ()")
-    else:
-        where = (canonical_axis(axes, rank, "fftconvolve", "axes"),)
     for axis, (one, other) in enumerate(zip(shape, window, strict=True)):
         if axis not in where and one != other and 1 not in (one, other):
             raise ValueError(
@@ -154,7 +152,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
 
 
 def _signals(function: str, in1: Any, in2: Any, mode: str, may_be_empty: bool = False) -> list[Any]:
-    if mode not in MODES:
+    if not among(mode, MODES):
         raise ValueError(f"{function}: mode must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
     in1, in2 = promote(function, in1, in2, to=dtypes.to_inexact_dtype)
     one, other = get_aval(in1), get_aval(in2)
@@ -282,6 +280,8 @@ def _bounded(function: str, x: Any, y: Any, mode: str, boundary: str, fillvalue:
     if not among(boundary, _BOUNDARIES):
         raise ValueError(f"{function}: boundary must be one of {', '.join(map(repr, _BOUNDARIES))}, got {boundary!r}")
     kind = _BOUNDARIES[boundary]
+    if aval_of(function, fillvalue, "fillvalue").shape:
+        raise ValueError(f"{function}: fillvalue must be a number, got shape {get_aval(fillvalue).shape}")
     zeros = kind == "constant" and isinstance(fillvalue, int | float | complex) and fillvalue == 0
     if mode == "valid" or (mode == "full" and zeros):
         return _convolved(function, x, y, mode, "direct", precision)

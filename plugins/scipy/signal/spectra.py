@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, integer
+from primax.extend.api_util import among, integer, naming
 from primax.extend.core import ConcretizationTypeError, dtypes, get_aval
 from primax.plugins.arithmetic import complex as complex_of
 from primax.plugins.numpy.creation import zeros
@@ -299,7 +299,8 @@ def _windowing(function: str, size: int, window: Any, nperseg: Any, noverlap: An
         length = min(256 if nperseg is None else nperseg, size)
         win = named_window(function, window, length)
     else:
-        win = np.asarray(window)
+        with naming(function):
+            win = np.asarray(window).astype(np.float64)
         if win.ndim != 1 or not 1 <= len(win) <= size:
             raise ValueError(f"{function}: window must have from 1 to {size} elements, got shape {win.shape}")
         length = len(win)
@@ -311,7 +312,7 @@ def _windowing(function: str, size: int, window: Any, nperseg: Any, noverlap: An
     points = length if nfft is None else integer(function, "nfft", nfft)
     if points < length:
         raise ValueError(f"{function}: nfft must not be less than nperseg, got {points} and {length}")
-    return win.astype(np.float64), length - overlap, points
+    return win, length - overlap, points
 
 
 def _extended(x: Any, before: int, after: int, mode: str = "constant", **options: str) -> Any:
@@ -354,7 +355,8 @@ def _frequencies(function: str, nfft: int, fs: Any, onesided: bool) -> Any:
     except (TypeError, ZeroDivisionError) as error:
         if isinstance(error, ConcretizationTypeError):
             raise
-        raise type(error)(f"{function}: fs must be a number other than 0, got {fs!r}") from None
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{function}: fs must be a number other than 0, got {fs!r}") from None
     return (rfftfreq if onesided else fftfreq)(nfft, spacing)
 
 

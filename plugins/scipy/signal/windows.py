@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
+
 __all__ = ["named_window"]
 
 # The weights of 1, cos t, cos 2t, ... for t from -pi to pi.
@@ -65,7 +67,7 @@ def named_window(function: str, window: Any, length: int) -> Any:
     """
     name, *parameters = window if isinstance(window, tuple) and window else (window,)
     plain = name.removesuffix("_periodic") if isinstance(name, str) else name
-    if plain not in _KNOWN:
+    if not among(plain, _KNOWN):
         raise ValueError(f"{function}: window must be an array or one of {', '.join(_KNOWN)}, got {window!r}")
     if length == 1:
         return np.ones(1)
@@ -77,7 +79,7 @@ def named_window(function: str, window: Any, length: int) -> Any:
         if plain in _BELLS:
             return _BELLS[plain](x * length / 2, *parameters)
         return _FORMULAS[plain](x, *parameters)
-    except TypeError:
+    except (TypeError, ValueError, ArithmeticError):
         raise ValueError(f"{function}: window must have the parameters that {plain} needs, got {window!r}") from None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import integer, naming
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.division import power
@@ -113,6 +113,10 @@ def _alternating(n: int = 24) -> list[float]:
     return [float((-1) ** k * (1 - sums[k] / sums[n])) for k in range(n)]
 
 
+# The order of the last Bernoulli number below the largest of float64.
+_LAST_BERNOULLI = 258
+
+
 def bernoulli(n: int) -> Any:
     """The Bernoulli numbers from that of order 0 to that of order n.
 
@@ -125,7 +129,12 @@ def bernoulli(n: int) -> Any:
     n = integer("bernoulli", "n", n)
     if n < 0:
         raise ValueError(f"bernoulli: n must not be negative, got {n}")
-    return asarray(np.array([float(x) for x in _bernoulli_numbers(n)]), float)
+    exact = list(map(float, _bernoulli_numbers(min(n, _LAST_BERNOULLI))))
+    with naming("bernoulli"):
+        found = np.zeros(n + 1)
+    found[: n + 1][: len(exact)] = exact
+    found[_LAST_BERNOULLI + 2 :: 4], found[_LAST_BERNOULLI + 4 :: 4] = -np.inf, np.inf
+    return asarray(found, float)
 
 
 def _bernoulli_numbers(n: int) -> list[Fraction]:

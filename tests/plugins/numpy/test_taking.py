@@ -168,6 +168,8 @@ def test_positions_are_raveled_and_unraveled_as_in_jax() -> None:
             "unravel": lambda m, i, j: m.unravel_index(m.array([0, 5, 6, 100, -1, -6, -7]), (2, 3)),
             "unravel 3": lambda m, i, j: m.unravel_index(i * 7, (2, 3, 4)),
             "unravel vector": lambda m, i, j: m.unravel_index(i, 2),
+            "unravel bytes": lambda m, i, j: m.unravel_index(m.array([1, 5], m.uint8), (20, 30)),
+            "unravel small": lambda m, i, j: m.unravel_index(m.array([1, -5], m.int8), (2, 3)),
             "unravel nothing": lambda m, i, j: m.unravel_index(i, ()),
         },
         rows,

@@ -240,3 +240,11 @@ def test_matrices_and_correlated_vectors():
         ],
         exact=False,
     )
+
+
+def test_trials_without_end_come_to_an_end():
+    key = px.random.key(0)
+    assert px.random.binomial(key, np.inf, np.float32([0.0, 0.3, 1.0])).tolist() == [np.inf] * 3
+    counts = px.random.multinomial(key, 1e300, np.float32([0.0, 1.0, 2.0]))
+    assert np.isinf(counts[0])
+    assert np.isnan(counts[1:]).all()
