@@ -1,18 +1,64 @@
-"""Every private jaxlib name that primax uses, so that a new jaxlib release is one file's work.
+"""Every private jaxlib name that primax uses, and all that differs between jaxlib releases.
 
-The names below `_EAGER` cost about 20 ms and are needed by any program. The MLIR bindings, the XLA client
-module and the profiler are loaded on first use, through this module's `__getattr__`.
+`CHANGES` is the table of what differs. The MLIR bindings, the XLA client module and the profiler are loaded on first
+use, through this module's `__getattr__`; the other names cost about 20 ms and are needed by any program.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
-from typing import Any
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
+import jaxlib
 from jaxlib import _jax
+
+
+class Change(NamedTuple):
+    """What differs between jaxlib releases."""
+
+    name: str
+    since: tuple[int, ...]  # the first release that has the change
+    what: str
+    here: str  # what primax does about it
+
+
+# tests/core/test_jaxlib_canary.py holds a test of each.
+CHANGES = (
+    Change(
+        "array_result_handler",
+        (0, 11, 2),
+        "the parameter `_skip_checks` is gone: results are never checked",
+        "`array_result_handler` below binds it where it is",
+    ),
+    Change(
+        "xla_cpu_use_fusion_emitters",
+        (0, 11, 1),
+        "the option is gone; a program with it does not compile, and XLA_FLAGS with it end the process",
+        "`known_options` leaves out options that are gone",
+    ),
+    Change(
+        "ArrayImpl.aval",
+        (0, 11, 2),
+        "the attribute cannot be assigned",
+        "primax makes another ArrayImpl of the same buffer",
+    ),
+)
+FIRST, NEXT = (0, 10), (0, 13)  # releases from FIRST, before NEXT, were tried
+
+release = tuple(int(part) for part in jaxlib.__version__.split(".")[:3] if part.isdigit())
+if release >= NEXT:
+    warnings.warn(
+        f"jaxlib {jaxlib.__version__} is newer than the releases that this version of primax was tried with "
+        f"({'.'.join(map(str, FIRST))} to {NEXT[0]}.{NEXT[1] - 1}); update primax if something fails",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 Config = _jax.config.Config
 config_unset = _jax.config.unset
@@ -30,6 +76,8 @@ Traceback = _jax.Traceback
 TracebackScope = _jax.TracebackScope
 XlaRuntimeError = _jax.JaxRuntimeError
 array_result_handler = _jax.array_result_handler
+if "_skip_checks" in array_result_handler.__nb_signature__[0][0]:
+    array_result_handler = functools.partial(array_result_handler, _skip_checks=True)
 batched_copy_array_to_devices_with_sharding = _jax.batched_copy_array_to_devices_with_sharding
 batched_device_put = _jax.batched_device_put
 buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
@@ -68,3 +116,12 @@ def __getattr__(name: str) -> Any:
     module = importlib.import_module(target)
     globals()[name] = module
     return module
+
+
+_OPTIONS_GONE = {"xla_cpu_use_fusion_emitters": (0, 11, 1)}
+
+
+def known_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the options of the compiler that this release knows."""
+    gone = {name for name, since in _OPTIONS_GONE.items() if release >= since}
+    return {name: value for name, value in options.items() if name not in gone}

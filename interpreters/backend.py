@@ -78,9 +78,9 @@ def default_platform() -> str:
 
 def client(platform: str | None = None) -> Any:
     """The XLA client of a platform, made on first use."""
-    if platform is not None and not (isinstance(platform, str) and platform.__hash__):
+    if platform is not None and not isinstance(platform, str):
         raise TypeError(f"platform must be a name such as 'cpu', got {platform!r}")
-    name = platform or default_platform()
+    name = str.__str__(platform) if platform else default_platform()  # a subclass may have no hash
     found = _clients.get(name)
     if found is None:
         with _lock:
@@ -161,7 +161,6 @@ def _widen(b: Any) -> Any:
             ShapedArray(aval.shape, _WIDE_DTYPES[wide]),
             sharding_of(device),
             committed=False,
-            _skip_checks=True,
         )
         program = client(device.platform).compile_and_load(text, DeviceList((device,)), compile_options(device))
         found = _widening[device, aval.shape, aval.dtype] = program, handler

@@ -117,8 +117,9 @@ class BatchTrace(Trace):
                 by_axis = False
         before = thread.trace
         thread.trace = parent
-        if not parent.tracing:
-            _swap_flag(False)
+        flagged = before.tracing
+        if flagged is not parent.tracing:
+            _swap_flag(not flagged)
         try:
             if by_axis:
                 returned = rule(self.axis, values, dims, **params)
@@ -129,8 +130,8 @@ class BatchTrace(Trace):
             raise
         finally:
             thread.trace = before
-            if not parent.tracing:
-                _swap_flag(True)
+            if flagged is not parent.tracing:
+                _swap_flag(flagged)
         try:
             out, dim = returned
         except (TypeError, ValueError):

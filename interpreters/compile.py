@@ -78,9 +78,7 @@ class Executable:
         self.void = any(map(_is_void, self.out_avals))
         on_device = [aval.update(dtype=np.dtype(np.bool_)) if _is_void(aval) else aval for aval in self.out_avals]
         self.handlers = {
-            committed: [
-                array_result_handler(aval, self.sharding, committed=committed, _skip_checks=True) for aval in on_device
-            ]
+            committed: [array_result_handler(aval, self.sharding, committed=committed) for aval in on_device]
             for committed in (False, True)
         }
         self.ordered = lowered.ordered_effects
@@ -167,7 +165,7 @@ def _token(effect: Any, device: Any) -> Any:
 
 def _token_handler(device: Any) -> Any:
     aval = backend.put_value(np.zeros(0, np.bool_), device=device).aval
-    return array_result_handler(aval, backend.sharding_of(device), committed=True, _skip_checks=True)
+    return array_result_handler(aval, backend.sharding_of(device), committed=True)
 
 
 def wait_for_effect(effect: Any) -> None:

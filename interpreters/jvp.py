@@ -40,6 +40,8 @@ class JVPTracer(Tracer):
         return not isinstance(primal, Tracer) or primal.is_concrete
 
     def concrete(self) -> Any:
+        if not self._trace.alive:
+            raise escaped(self)
         primal = self.primal
         return primal.concrete() if isinstance(primal, Tracer) else primal
 
@@ -82,8 +84,9 @@ class JVPTrace(Trace):
             rule = _table.find(primitive, "differentiation (jvp, grad, linearize)")
         before = thread.trace
         thread.trace = parent
-        if not parent.tracing:
-            _swap_flag(False)
+        flagged = before.tracing
+        if flagged is not parent.tracing:
+            _swap_flag(not flagged)
         try:
             returned = rule(primals, tangents, **params)
         except Exception as error:
@@ -91,8 +94,8 @@ class JVPTrace(Trace):
             raise
         finally:
             thread.trace = before
-            if not parent.tracing:
-                _swap_flag(True)
+            if flagged is not parent.tracing:
+                _swap_flag(flagged)
         try:
             out, tangent_out = returned
         except (TypeError, ValueError):

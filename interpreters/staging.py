@@ -161,7 +161,12 @@ def _literal(x: Any) -> Literal | None:
         same = kind is not np.ndarray and x.dtype == aval.dtype
         return Literal(x if same else np.asarray(x, aval.dtype)[()], aval)
     if kind is Array and not x.aval.shape and isinstance(x.aval.dtype, np.dtype):
-        return Literal(x._host()[()], x.aval)
+        value = x._host()[()]
+        if x.aval.weak_type:
+            value = value.item()
+            if get_aval(value) != x.aval:
+                return None  # no scalar of Python's has this type
+        return Literal(value, x.aval)
     return None
 
 

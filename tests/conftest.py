@@ -6,14 +6,6 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-# Most of the time of the tests goes into compiling small programs, which need not be fast. Set XLA_FLAGS to nothing to
-# compile as users do; the slow tests are run so.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1 "
-    "--xla_cpu_use_fusion_emitters=false --xla_llvm_disable_expensive_passes=true "
-    + os.environ.get("MORE_XLA_FLAGS", ""),
-)
 if "PRIMAX_ENABLE_X64" in os.environ:
     os.environ.setdefault("JAX_ENABLE_X64", os.environ["PRIMAX_ENABLE_X64"])
 
@@ -24,6 +16,11 @@ import hypothesis
 import pytest
 
 import primax as px
+from primax.extend.testing.programs import quick_flags
+
+# Most of the time of the tests goes into compiling small programs, which need not be fast. Set XLA_FLAGS to nothing to
+# compile as users do; the slow tests are run so. XLA reads the variable when the first program is compiled.
+os.environ.setdefault("XLA_FLAGS", f"{quick_flags()} {os.environ.get('MORE_XLA_FLAGS', '')}")
 
 hypothesis.settings.register_profile("primax", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("primax")

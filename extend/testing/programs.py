@@ -25,12 +25,19 @@ Function = Callable[..., Sequence[Any]]
 
 
 # A tenth of the time goes into compilation this way; the programs run once or twice, on a few elements.
-_QUICK = {
-    "xla_backend_optimization_level": 0,
-    "xla_cpu_parallel_codegen_split_count": 1,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_llvm_disable_expensive_passes": True,
-}
+QUICK_OPTIONS = _jaxlib.known_options(
+    {
+        "xla_backend_optimization_level": 0,
+        "xla_cpu_parallel_codegen_split_count": 1,
+        "xla_cpu_use_fusion_emitters": False,
+        "xla_llvm_disable_expensive_passes": True,
+    }
+)
+
+
+def quick_flags() -> str:
+    """The text for XLA_FLAGS that lets a process compile quickly: set it before the first program is compiled."""
+    return " ".join(f"--{name}={str(value).lower()}" for name, value in QUICK_OPTIONS.items())
 
 
 def quickly_compiled(closed: ClosedJaxpr, device: Any) -> Executable:
@@ -39,9 +46,12 @@ def quickly_compiled(closed: ClosedJaxpr, device: Any) -> Executable:
     if device.platform != "cpu":
         return compile_lowered(trimmed, lowered, device, "conformance")
     try:
-        xla = _compiled(lowered, device, _QUICK)
+        xla = _compiled(lowered, device, QUICK_OPTIONS)
     except XlaError:  # perhaps an operation that only the emitters know, such as clamp of complex numbers
-        xla = _compiled(lowered, device, {**_QUICK, "xla_cpu_use_fusion_emitters": True})
+        emitters = _jaxlib.known_options({"xla_cpu_use_fusion_emitters": True})
+        if not emitters:
+            raise
+        xla = _compiled(lowered, device, {**QUICK_OPTIONS, **emitters})
     return Executable(trimmed, lowered, device, xla)
 
 

@@ -231,11 +231,8 @@ def jit(
         fast = backend.fast_function(jitted.name, None, jitted.miss_of_buffers, key=key)
 
         def function(*args: Any, **kwargs: Any) -> Any:
-            try:
-                buffers = [x._b for x in args]
-            except AttributeError:
-                return fast(*args, **kwargs)
-            return fast(*buffers, **kwargs)
+            buffers = [x._b for x in args if type(x) is core.Array]
+            return fast(*(buffers if len(buffers) == len(args) else args), **kwargs)
 
     else:
         fast = function = backend.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)

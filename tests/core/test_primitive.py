@@ -11,6 +11,7 @@ import pytest
 import primax as px
 from primax import lax
 from primax.core.primitive import params_key
+from primax.core.trace import thread, tracing_flag
 from primax.extend import core
 from primax.extend.interpreters import mlir
 
@@ -64,6 +65,24 @@ def test_bind_with_trace_goes_to_that_trace():
 
     px.make_jaxpr(f)(X)
     assert seen == [3.0]
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [lambda f: px.jvp(f, (X,), (X,)), lambda f: px.vmap(f)(np.ones(2, np.float32)), lambda f: px.make_jaxpr(f)(X)],
+)
+def test_bind_with_trace_outside_of_the_trace_leaves_the_thread_as_it_was(transform):
+    flags = []
+
+    def f(x):
+        with core.set_current_trace(core.eval_trace):
+            y = lax.neg_p.bind_with_trace(x._trace, (x,), {})
+            flags.append((tracing_flag.value, thread.trace))
+        return y
+
+    transform(f)
+    assert flags == [(False, core.eval_trace)]
+    assert not tracing_flag.value
 
 
 def test_def_impl_and_its_kin_are_decorators():

@@ -19,14 +19,10 @@ from typing import Any
 
 from fuzz.frame import Finding
 from fuzz.kinds import load
+from primax.extend.testing.programs import quick_flags
 
 TESTS = Path(__file__).resolve().parent.parent
 SECONDS_TO_START = 600.0  # many processes may share a core
-# The flags of tests/conftest.py: most of the time goes into compiling.
-QUICK = (
-    "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1 "
-    "--xla_cpu_use_fusion_emitters=false --xla_llvm_disable_expensive_passes=true"
-)
 
 
 @dataclass(frozen=True)
@@ -101,7 +97,7 @@ def environment(word_size: int) -> dict[str, str]:
     return {
         "TF_CPP_MIN_LOG_LEVEL": "1",
         "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": QUICK,
+        "XLA_FLAGS": quick_flags(),
         **os.environ,
         "PRIMAX_ENABLE_X64": wide,
         "JAX_ENABLE_X64": wide,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from operator import methodcaller
 
 import numpy as np
 import pytest
@@ -96,6 +97,35 @@ def test_an_array_of_rank_zero_is_a_literal_too():
 
 
 pnp_scalar = pnp.float32(2.0)
+
+
+REPLAYS = {
+    "jvp": lambda f: px.jvp(f, (1.0,), (1.0,))[0],
+    "vjp": lambda f: px.vjp(f, 1.0)[0],
+    "linearize": lambda f: px.linearize(f, 1.0)[0],
+    "vmap": lambda f: px.vmap(lambda _: f(1.0))(X),
+    "jit": lambda f: px.jit(f)(1.0),
+    "checkpoint": lambda f: px.vjp(px.checkpoint(f), 1.0)[0],
+    "scan": lambda f: lax.scan(lambda c, _: (c, f(1.0)), 0.0, None, length=1)[1],
+}
+
+
+@pytest.mark.parametrize("scalar", [2, 2.5, 2j])
+@pytest.mark.parametrize("replay", REPLAYS)
+def test_a_weak_constant_stays_weak_when_a_program_is_replayed(scalar, replay):
+    constant = px.jit(lambda: scalar)()
+    inner = px.jit(lambda x: x * constant)
+    out = REPLAYS[replay](lambda x: inner(x) * pnp.ones(3, pnp.bfloat16))
+    assert out.dtype == (np.complex64 if isinstance(scalar, complex) else pnp.bfloat16)
+
+
+def test_a_weak_constant_of_a_type_that_no_scalar_has_is_hoisted(in_32_bits):
+    narrow = px.jit(lambda: 2.5)()
+    with px.enable_x64(True):
+        closed = px.make_jaxpr(lambda x: x * narrow)(np.float16(1))
+    assert [v.aval.str_short() for v in closed.jaxpr.constvars] == ["f32[]"]
+    assert closed.jaxpr.constvars[0].aval.weak_type
+    assert closed.out_avals[0].dtype == np.float16
 
 
 def test_other_constants_are_hoisted_once_by_identity():
@@ -339,8 +369,8 @@ def test_an_escaped_tracer_raises_wherever_it_is_used_and_says_where_it_was_made
         assert __file__ in str(error.value)
 
 
-@pytest.mark.parametrize("leak", ["jit", "make_jaxpr", "vmap"])
-@pytest.mark.parametrize("convert", [bool, float, int, np.asarray, range])
+@pytest.mark.parametrize("leak", ["jit", "make_jaxpr", "vmap", "jvp", "grad", "vjp", "jit-grad", "grad-vmap"])
+@pytest.mark.parametrize("convert", [bool, float, int, complex, np.asarray, range, methodcaller("tolist")])
 def test_an_escaped_tracer_asked_for_its_value_says_that_it_escaped(leak, convert):
     leaks.clear()
     LEAKS[leak]()

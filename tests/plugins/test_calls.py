@@ -226,6 +226,31 @@ def test_types_that_no_array_has_are_refused_before_anything_is_computed(dtype) 
             look(x)
 
 
+def test_containers_may_have_attributes_of_any_names() -> None:
+    @px.tree_util.register_pytree_node_class
+    class Quantity:
+        """Hands on what it does not know to the array inside."""
+
+        def __init__(self, value: Any) -> None:
+            self.value = value
+            self._a = self._host = value
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.__dict__["value"], name)
+
+        def tree_flatten(self) -> Any:
+            return (self.value,), None
+
+        @classmethod
+        def tree_unflatten(cls, _: None, children: Any) -> Any:
+            return cls(*children)
+
+    quantity = Quantity(pnp.ones(2))
+    for jitted in (px.jit(lambda *xs: xs[0]._a + xs[-1].value), px.jit(lambda x, y: x._a + y.value)):
+        for _ in range(3):
+            assert jitted(quantity, quantity).tolist() == [2.0, 2.0]
+
+
 def test_signature_errors_are_pythons_own() -> None:
     f = px.jit(lambda x, y: x)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
