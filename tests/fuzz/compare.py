@@ -102,7 +102,8 @@ def _arrays(mine: Any, other: Any, at: tuple[Any, ...], slack: float) -> Differe
     for name in ("shape", "dtype") if keys else ("shape", "dtype", "weak_type"):
         ours, theirs = _attribute(mine, name), _attribute(other, name)
         if ours != theirs:
-            return Difference(name.replace("_", " "), f"{name} of primax: {ours}, of jax: {theirs}", at)
+            what = f" ({mine.dtype})" if name == "weak_type" else ""
+            return Difference(name.replace("_", " "), f"{name} of primax: {ours}, of jax: {theirs}{what}", at)
     if keys:
         mine, other = px.random.key_data(mine), jax.random.key_data(other)
     return _values(np.asarray(mine), np.asarray(other), at, slack)

@@ -138,6 +138,17 @@ VALUES: tuple[Meant, ...] = tuple(
     for sort in ("nan", "value")
 )
 
+VALUES += tuple(
+    Meant(
+        r"numpy\.logaddexp2?(\.\w+)?",
+        sort,
+        "Complex numbers whose powers are 0 or infinite have a sum; jax subtracts infinities.",
+        text=r"complex\(",
+        message=r"primax: (?!.*nan.*jax).*jax: .*nan",
+    )
+    for sort in ("nan", "value")
+)
+
 VALUES += (
     Meant(
         r"random\.weibull_min",
@@ -149,13 +160,6 @@ VALUES += (
         "nan",
         "Far to the right the logarithm is -x; SciPy and jax take that of a number that underflows.",
         message=r"jax: \S*-inf",
-    ),
-    Meant(
-        r"numpy\.logaddexp2?(\.\w+)?",
-        "nan",
-        "Complex numbers whose powers are 0 or infinite have a sum; jax subtracts infinities.",
-        text=r"complex\(",
-        message=r"primax: (?!.*nan.*jax).*jax: .*nan",
     ),
     Meant(
         r"numpy\.(setxor1d|setdiff1d|union1d|intersect1d|unique\w*)",
@@ -322,6 +326,11 @@ OTHER_TYPES: tuple[Meant, ...] = (
         "An argument dtype is that of the result.",
         text=r"dtype=|float16",
     ),
+    Meant(
+        r"numpy\.array_(str|repr)",
+        "value",
+        "Elements print with the digits of their own dtype, and arrays under the name of their class that users know.",
+    ),
     Meant(r"numpy\.einsum_path", "type", "A path is told as a string, as NumPy's is.", message="primax: str"),
     Meant(r"lax\.linalg\.qdwh", "dtype", "The number of iterations is an int32."),
     Meant(
@@ -354,11 +363,10 @@ WEAK: tuple[Meant, ...] = (
         when=lambda text: not re.search(r"\bA\(|array\(", text),
     ),
     Meant(
-        r"(lax|numpy|Array)\..*",
+        r".*",
         "weak type",
         "Booleans are never of weak type: they promote to every other dtype anyway.",
-        text=r"\.(eq|ne|lt|le|gt|ge|(not_)?equal|(less|greater)(_equal)?|is_?finite|isnan|isinf)\(",
-        message="primax: False",
+        message=r"primax: False, of jax: True \(bool\)",
     ),
     *(
         Meant(
