@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer, naming
+from primax.extend.api_util import integer, naming, sequence
 from primax.extend.core import Tracer, dtypes, get_aval, tree
 from primax.plugins.arithmetic import max_p
 from primax.plugins.calls import jit
@@ -255,10 +255,12 @@ def histogramdd(
       ValueError: `bins`, `range` or `weights` are of another length.
     """
     columns = list(sample) if isinstance(sample, tuple | list) else list(unstack_p.bind(_points(sample), axis=1))
+    if not columns or any(len(aval_of("histogramdd", x, "sample").shape) != 1 for x in columns):
+        raise ValueError("histogramdd: sample must be of shape (n, d), or d arrays of rank 1")
     columns = [asarray(column) for column in promote("histogramdd", *columns)]
     count, rank = columns[0].shape[0], len(columns)
     bins = list(bins) if _is_sequence(bins) else [bins] * rank
-    range = [None] * rank if range is None else list(range)
+    range = [None] * rank if range is None else sequence("histogramdd", "range", range)
     if len(bins) != rank or len(range) != rank:
         raise ValueError(
             f"histogramdd: bins and range must have one entry per axis, {rank}, got {len(bins)} and {len(range)}"

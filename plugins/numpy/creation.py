@@ -296,17 +296,15 @@ def _full(function: str, shape: tuple[int, ...], value: Any, dtype: Any, device:
 
 
 def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Any:
-    aval = aval_of(function, a, "a") if not _is_duck(a) else a
+    if _is_duck(a):
+        aval = a
+        shape = a.shape if shape is None else shape
+    else:
+        aval = aval_of(function, a, "a")
     weak = dtype is None and getattr(aval, "weak_type", False)
     dtype = aval.dtype if dtype is None else dtype
-    return _full(
-        function,
-        tuple(aval.shape) if shape is None else read_shape(shape, function),
-        value,
-        dtype,
-        device,
-        weak,
-    )
+    sizes = aval.shape if shape is None else read_shape(shape, function)
+    return _full(function, sizes, value, dtype, device, weak)
 
 
 def _is_duck(a: Any) -> bool:

@@ -6,17 +6,16 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import numpy as np
-
 from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.linear import contract
-from primax.plugins.numpy.promotion import convert, promote
+from primax.plugins.numpy.promotion import aval_of, convert, promote
 from primax.plugins.numpy.shaping import permuted
 from primax.plugins.numpy.triangles import last_diagonal
 from primax.plugins.reductions import reduce_or_p
 from primax.plugins.structural import reduce_sum_p, squeeze_p
+from primax.plugins.structural.arguments import integers
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -89,7 +88,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     The arguments are those of `einsum`.
     """
     subscripts, arrays = _interleaved(subscripts, operands)
-    shapes = [tuple(np.shape(x)) for x in arrays]
+    shapes = [aval_of("einsum_path", x, "operands").shape for x in arrays]
     inputs, output = _parse(subscripts, shapes)
     sizes: dict[str, int] = {}
     for labels, shape in zip(inputs, shapes, strict=True):
@@ -117,9 +116,7 @@ def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[An
 
     def text(axes: Any) -> str:
         listed = sequence("einsum", "subscripts", axes)
-        return "".join(
-            "..." if axis is Ellipsis else _LETTERS[integer("einsum", "subscripts", axis)] for axis in listed
-        )
+        return "".join("..." if axis is Ellipsis else letter(axis) for axis in listed)
 
     ends = len(given) % 2
     pairs = [(given[i], text(given[i + 1])) for i in range(0, len(given) - ends, 2)]
@@ -251,8 +248,9 @@ def _kept(of_x: Labels, of_y: Labels, needed: list[Labels]) -> Labels:
 def _path(inputs: list[Labels], output: Labels, sizes: dict[str, int], optimize: Any) -> list[tuple[int, int]]:
     """Which two operands to multiply next, by position; the product goes to the end."""
     if isinstance(optimize, list | tuple):
-        steps = [tuple(step) for step in optimize if not isinstance(step, str)]
-        if any(len(step) != 2 for step in steps) or len(steps) != len(inputs) - 1:
+        steps = [integers(step, "einsum", "optimize") for step in optimize if not isinstance(step, str)]
+        rooms = range(len(inputs), 1, -1)
+        if len(steps) != len(rooms) or not all(map(_names_two, steps, rooms)):
             raise ValueError(f"einsum: optimize must be {len(inputs) - 1} pairs of positions, got {optimize!r}")
         return [(min(step), max(step)) for step in steps]
     items = list(inputs)
@@ -268,6 +266,10 @@ def _path(inputs: list[Labels], output: Labels, sizes: dict[str, int], optimize:
         items = [*rest, _kept(items[i], items[j], [*rest, output])]
         path.append(best)
     return path
+
+
+def _names_two(step: tuple[int, ...], count: int) -> bool:
+    return len(step) == 2 and step[0] != step[1] and min(step) >= 0 and max(step) < count
 
 
 def _cost(items: list[Labels], pair: tuple[int, int], output: Labels, sizes: dict[str, int]) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
     return diag_indices(shape[0], len(shape))
 
 
-def mask_indices(n: int, mask_func: Any, k: Any = 0, *, size: int | None = None) -> tuple[Any, ...]:
+def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Any, ...]:
     """The positions of the elements of a square matrix that a function such as `triu` keeps.
 
     Args:

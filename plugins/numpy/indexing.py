@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.api_util import of_call
 from primax.extend.core import Array, ShapedArray, Tracer, get_aval
 from primax.plugins.indexing import GatherScatterMode, dynamic_slice_p, gather_p
 from primax.plugins.indexing.positions import clipped, from_the_end
@@ -72,7 +73,11 @@ def _of_host(x: Array, index: Any) -> Any:
                     _require_elements(size, axis, host.shape)
                     within[i] = min(max(entry, -size), size - 1) if kind is int else clipped(entry, -size, size - 1)
             axis += 1
-    return backend.put_value(np.asarray(host[tuple(within)]), weak)
+    try:
+        part = host[tuple(within)]
+    except IndexError as error:  # there are more axes than NumPy's arrays may have
+        raise IndexError(f"{error}{of_call()}") from None
+    return backend.put_value(np.asarray(part), weak)
 
 
 def _require_elements(size: int, axis: int, shape: tuple[int, ...]) -> None:

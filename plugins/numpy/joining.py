@@ -36,6 +36,8 @@ __all__ = [
 def _parts(function: str, arrays: Any, dtype: Any, at_least: int = 1) -> list[Any]:
     """The arrays of a sequence (or along the first axis of an array), in one dtype."""
     if isinstance(arrays, Array | Tracer | np.ndarray):
+        if not aval_of(function, arrays, "arrays").shape:
+            raise TypeError(f"{function}: arrays must be a sequence of arrays, got an array of rank 0")
         parts = list(unstack(arrays)) if isinstance(arrays, Array | Tracer) else list(arrays)
     elif isinstance(arrays, list | tuple):
         parts = list(arrays)

@@ -140,7 +140,7 @@ def _host_numbers(function: str, q: Any) -> Any:
         if found.dtype.kind in "cmMSU":
             raise TypeError
         return found.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{function}: q must consist of real numbers, got {q!r}") from None
 
 

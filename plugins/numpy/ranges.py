@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -318,7 +319,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
 
 
-def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
     """What a function makes of the positions of the elements of an array of a shape.
 
     Args:

@@ -21,7 +21,7 @@ from primax.plugins.numpy.searching import around, known
 from primax.plugins.numpy.shaping import permuted, ravel, reshaped
 from primax.plugins.numpy.taking import take
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, rev_p, tile_p
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers, listed
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, canonical_shape, listed
 
 __all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
 
@@ -65,7 +65,7 @@ def tile(A: Any, reps: Any) -> Any:
     Array([1, 2, 1, 2], dtype=int32)
     """
     shape = aval_of("tile", A, "A").shape
-    counts = integers(listed(reps), "tile", "reps")
+    counts = canonical_shape(listed(reps), "tile", "reps")
     counts = (1,) * (len(shape) - len(counts)) + counts
     x = reshaped(A, (1,) * (len(counts) - len(shape)) + shape)
     return tile_p.bind(x, reps=counts) if any(count != 1 for count in counts) else x

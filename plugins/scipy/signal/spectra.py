@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, integer, naming
+from primax.extend.api_util import among, integer, naming, read_size
 from primax.extend.core import ConcretizationTypeError, dtypes, get_aval
 from primax.plugins.arithmetic import complex as complex_of
 from primax.plugins.numpy.creation import zeros
@@ -208,7 +208,7 @@ def istft(
         raise ValueError(f"istft: time_axis and freq_axis must differ, got {time_axis} and {freq_axis}")
     count, points = shape[when], shape[where]
     natural = 2 * (points - 1) if input_onesided else points
-    length = natural if nperseg is None else integer("istft", "nperseg", nperseg)
+    length = natural if nperseg is None else read_size("istft", "nperseg", nperseg)
     if nfft is None:
         nfft = length if input_onesided and length == natural + 1 else natural
     win, step, nfft = _windowing("istft", length, window, length, noverlap, nfft)
@@ -292,7 +292,7 @@ def _prepared(function: str, axis: int, *signals: Any) -> tuple[list[Any], int, 
 
 def _windowing(function: str, size: int, window: Any, nperseg: Any, noverlap: Any, nfft: Any) -> tuple[Any, int, int]:
     """The window, the step between segments, and the length of transforms."""
-    nperseg = None if nperseg is None else integer(function, "nperseg", nperseg)
+    nperseg = None if nperseg is None else read_size(function, "nperseg", nperseg)
     if nperseg is not None and nperseg < 1:
         raise ValueError(f"{function}: nperseg must be positive, got {nperseg}")
     if isinstance(window, str | tuple):
@@ -309,7 +309,7 @@ def _windowing(function: str, size: int, window: Any, nperseg: Any, noverlap: An
     overlap = length // 2 if noverlap is None else integer(function, "noverlap", noverlap)
     if overlap >= length:
         raise ValueError(f"{function}: noverlap must be less than nperseg, got {overlap} and {length}")
-    points = length if nfft is None else integer(function, "nfft", nfft)
+    points = length if nfft is None else read_size(function, "nfft", nfft)
     if points < length:
         raise ValueError(f"{function}: nfft must not be less than nperseg, got {points} and {length}")
     return win, length - overlap, points
