@@ -13,6 +13,7 @@ from primax.core.diagnostics import of_call, shorten
 from primax.core.rules import load_plugins
 
 __all__ = [
+    "NO_VALUE",
     "AbstractToken",
     "AbstractValue",
     "ShapeDtypeStruct",
@@ -188,6 +189,7 @@ class AbstractToken(AbstractValue):
 
 abstract_token = AbstractToken()
 
+NO_VALUE = (TypeError, ValueError, OverflowError)  # what `get_aval` raises for what no program can hold
 aval_handlers: dict[type, Callable[[Any], AbstractValue]] = {}
 
 
@@ -201,6 +203,8 @@ def get_aval(x: Any) -> Any:
 
     Raises:
       TypeError: `x` is not something a primax program can hold.
+      ValueError: it is an array with a mask.
+      OverflowError: it is an int out of range.
     """
     handler = aval_handlers.get(type(x))
     if handler is not None:

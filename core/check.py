@@ -185,7 +185,7 @@ def _check_literal(literal: Literal) -> None:
     else:
         fits = is_valid(value) and compatible(aval, get_aval(value))
     if not fits:
-        raise _Fault(f"does not have the type of its value, which is of {type(value)}", literal)
+        raise _Fault(f"does not have the type of its value, which is of {type(value).__name__}", literal)
 
 
 def _type(aval: Any) -> str:

@@ -137,9 +137,11 @@ class RuleTable(MutableMapping[Any, Rule]):
           origin: how it came to be; what the rule's attribute `derived_from` says, by default.
 
         Raises:
-          TypeError: the rule is not callable, or cannot be derived.
+          TypeError: the key is no primitive, or the rule is not callable or cannot be derived.
           PluginError: there is a rule already and `override` is False.
         """
+        if not hasattr(_primitive(key), "bind"):
+            raise TypeError(f"{self.kind} rules are for primitives, got {key!r}")
         rule = made(f"{self.kind} rule of {key}", rule, _primitive(key), self.kind, {})
         source = getattr(rule, "derived_from", None)
         if source is not None and origin == "given":

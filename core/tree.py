@@ -582,7 +582,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     """
     level = registry.flatten_one_level(tree)
     if level is None:
-        raise ValueError(f"flatten_one_level: tree must be a pytree node, got a leaf of type {type(tree)}")
+        raise ValueError(f"flatten_one_level: tree must be a pytree node, got a leaf of type {type(tree).__name__}")
     return level  # type: ignore[no-any-return]
 
 

@@ -245,6 +245,14 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
     return cls
 
 
+def _names(who: str, argument: str, names: Any) -> list[str]:
+    listed = [] if isinstance(names, str) else sequence(who, argument, names)
+    if isinstance(names, str) or not all(isinstance(name, str) for name in listed):
+        what = "the string " if isinstance(names, str) else ""
+        raise TypeError(f"{who}: {argument} must be a sequence of names, got {what}{names!r}")
+    return listed
+
+
 def _dataclass_fields(
     nodetype: Any, data: Sequence[str] | None, meta: Sequence[str] | None, drop: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -259,9 +267,7 @@ def _dataclass_fields(
         kept = [field for field in dataclasses.fields(nodetype) if field.name not in drop]
         data = [field.name for field in kept if not field.metadata.get("static", False)]
         meta = [field.name for field in kept if field.metadata.get("static", False)]
-    for argument, names in (("data_fields", data), ("meta_fields", meta)):
-        if isinstance(names, str):
-            raise TypeError(f"{who}: {argument} must be a sequence of names, got the string {names!r}")
+    data, meta = _names(who, "data_fields", data), _names(who, "meta_fields", meta)
     named = [*data, *meta]
     repeated = sorted({name for name in named if named.count(name) > 1})
     if repeated:
@@ -311,7 +317,7 @@ def register_dataclass(
     """
     _check_new("register_dataclass", nodetype)
     data, meta = _dataclass_fields(
-        nodetype, data_fields, meta_fields, tuple(sequence("register_dataclass", "drop_fields", drop_fields))
+        nodetype, data_fields, meta_fields, tuple(_names("register_dataclass", "drop_fields", drop_fields))
     )
     with _lock:
         _check_new("register_dataclass", nodetype)

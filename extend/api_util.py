@@ -23,12 +23,13 @@ from primax.core.avals import ShapeDtypeStruct
 from primax.core.diagnostics import of_call
 from primax.core.tree import flatten_axes, keystr
 from primax.extend.linear_util import DebugInfo, transformation_with_aux2
-from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names, shaped_abstractify
+from primax.interpreters.signature import StaticArguments, aval_of, avals_of, positions_and_names, shaped_abstractify
 
 __all__ = [
     "ShapeDtypeStruct",
     "StaticArguments",
     "among",
+    "aval_of",
     "avals_of",
     "check_function",
     "check_hashable",

@@ -12,6 +12,7 @@ import numpy as np
 
 from primax.core import _jaxlib, fork
 from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
+from primax.core.arguments import check_function
 from primax.core.array import Array, Gone, constructor, deleted
 from primax.core.avals import ShapedArray, ShapeDtypeStruct, get_aval, unwrap
 from primax.core.diagnostics import of_call
@@ -66,6 +67,9 @@ def register_platform(name: str, make_client: Callable[[], Any]) -> None:
     Raises:
       ValueError: there is a platform of that name.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"register_platform: name must be a str, got {name!r}")
+    check_function("register_platform", "make_client", make_client)
     if name in platforms:
         raise ValueError(f"register_platform: there is a platform {name!r} already")
     platforms[name] = make_client

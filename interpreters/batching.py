@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import rules
-from primax.core.avals import get_aval
+from primax.core.avals import NO_VALUE, get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.protocol import protocol_of
@@ -149,7 +149,7 @@ class BatchTrace(Trace):
         """What a batch rule returned, as a tracer; plain if it is not batched."""
         try:
             aval = get_aval(value)
-        except TypeError as error:
+        except NO_VALUE as error:
             raise not_array(_table_of(primitive), primitive, value) from error
         if _foreign[primitive] and isinstance(value, Tracer) and not value._trace.alive:
             raise stale(_table_of(primitive), primitive, value)

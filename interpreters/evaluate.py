@@ -20,7 +20,7 @@ from primax.core.errors import MissingRuleError
 from primax.core.extended import ExtendedArray
 from primax.core.primitive import params_key
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, thread
-from primax.core.tree import dispatch_registry
+from primax.core.tree import dispatch_registry, flatten
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, compile_lowered, is_committed, lower
 from primax.interpreters.nonfinite import refuse, watching
@@ -88,6 +88,10 @@ def fast_function(
     def guarded(*args: Any, **kwargs: Any) -> Any:
         try:
             return miss(*args, **kwargs)
+        except (SystemError, AttributeError):
+            dispatched._clear_cache()
+            _refuse_depth((args, kwargs))
+            raise
         except BaseException:
             dispatched._clear_cache()  # or else jaxlib would never again dispatch this signature
             raise
@@ -96,19 +100,23 @@ def fast_function(
         """What jaxlib calls instead when jax's own `disable_jit` is on."""
         return miss(*args, **kwargs)[0]
 
-    dispatched: Any = _jaxlib.pjit(
-        name,
-        fun if fun is not None and _has_weak_references(fun) else compute,
-        guarded,
-        list(numbers),
-        list(names),
-        key,
-        dispatch_registry,
-        _to_shard,
-        _fast_cache,
-    )
+    shared = fun if fun is not None and _has_weak_references(fun) else compute
+    pieces = guarded, list(numbers), list(names), key, dispatch_registry, _to_shard, _fast_cache
+    try:
+        dispatched: Any = _jaxlib.pjit(name, shared, *pieces)
+    except TypeError:
+        raise TypeError(f"fast_function: fun must be callable or None, key hashable; got {fun!r}, {key!r}") from None
     _fast_functions.add(dispatched)
     return dispatched
+
+
+def _refuse_depth(arguments: Any) -> None:
+    """Say that a tree is too deep. When it meets one, jaxlib goes on with the error set, so that what is next fails."""
+    try:
+        flatten(arguments)
+    except SystemError as error:
+        if error.__cause__ is not None:
+            raise error.__cause__ from None
 
 
 def _has_weak_references(x: Any) -> bool:

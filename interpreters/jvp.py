@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import dtypes, rules
-from primax.core.avals import get_aval
+from primax.core.avals import NO_VALUE, get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
@@ -147,7 +147,7 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
     try:
         p = get_aval(primal)
         t = get_aval(tangent)
-    except TypeError as error:
+    except NO_VALUE as error:
         if tangent is None:
             raise wrong(_table, primitive, "returned None as a tangent; a zero is Zero(aval)") from None
         raise not_array(_table, primitive, (primal, tangent)) from error
@@ -180,6 +180,8 @@ def jvp_flat(
       tangents: one for each primal, possibly `Zero`.
       parent: the trace under which rules run, if not the current one.
     """
+    if not isinstance(parent, Trace | None):
+        raise TypeError(f"jvp_flat: parent must be a trace or None, got {parent!r}")
     trace = JVPTrace(thread.trace if parent is None else parent)
     args = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
     before = enter(trace)

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.core import config, dtypes, rules
 from primax.core._jaxlib import Traceback
-from primax.core.avals import get_aval
+from primax.core.avals import NO_VALUE, get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
@@ -298,7 +298,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                 if type(x) is LinearTracer and x._trace is trace:
                     try:
                         have = get_aval(c)
-                    except TypeError as error:
+                    except NO_VALUE as error:
                         raise not_array(_transpose_rules, primitive, c) from error
                     if _foreign[primitive] and isinstance(c, Tracer) and not c._trace.alive:
                         raise stale(_transpose_rules, primitive, c)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.core import rules
-from primax.core.avals import get_aval
+from primax.core.avals import NO_VALUE, get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.source_info import is_internal
@@ -22,7 +22,7 @@ def type_of(table: Any, key: Any, x: Any) -> Any:
     """
     try:
         aval = get_aval(x)
-    except TypeError as error:
+    except NO_VALUE as error:
         raise not_array(table, key, x) from error
     if isinstance(x, Tracer) and not x._trace.alive:
         raise stale(table, key, x)

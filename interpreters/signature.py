@@ -10,9 +10,9 @@ import numpy as np
 
 from primax.core import tree
 from primax.core.arguments import one_or_several
-from primax.core.avals import AbstractValue, ShapeDtypeStruct, get_aval
+from primax.core.avals import NO_VALUE, AbstractValue, ShapeDtypeStruct, get_aval
 
-__all__ = ["StaticArguments", "avals_of", "check_outputs", "positions_and_names", "shaped_abstractify"]
+__all__ = ["StaticArguments", "aval_of", "avals_of", "check_outputs", "positions_and_names", "shaped_abstractify"]
 
 
 def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
@@ -135,8 +135,47 @@ def shaped_abstractify(x: Any) -> Any:
         return get_aval(ShapeDtypeStruct(x.shape, x.dtype, weak_type=weak_type is True))
 
 
+def aval_of(
+    function: str,
+    argument: str,
+    x: Any,
+    *,
+    wanted: str = "an array or a number",
+    hint: str = "",
+    type_of: Callable[[Any], Any] = get_aval,
+) -> Any:
+    """The type of an argument, or of a leaf of one.
+
+    Args:
+      function: who asks, for messages.
+      argument: what `x` is to it, for messages.
+      x: the value.
+      wanted: what it must be, for messages.
+      hint: what helps where `x` is something else than an array.
+      type_of: how the type is found.
+
+    Raises:
+      TypeError: it has none.
+      ValueError: it is an array with a mask.
+      OverflowError: it is an int out of range.
+    """
+    try:
+        return type_of(x)
+    except NO_VALUE as error:
+        kind = next(kind for kind in NO_VALUE if isinstance(error, kind))
+        tail = hint if kind is TypeError else ""
+        raise kind(f"{function}: {argument} must be {wanted}: {error}{tail}") from None
+
+
 def avals_of(
-    leaves: Sequence[Any], args: Any, function: str, *, call: bool = False, type_of: Callable[[Any], Any] = get_aval
+    leaves: Sequence[Any],
+    args: Any,
+    function: str,
+    *,
+    call: bool = False,
+    type_of: Callable[[Any], Any] = get_aval,
+    argument: str = "argument",
+    hint: str = "; static_argnums makes an argument part of the program",
 ) -> list[Any]:
     """The types of the leaves of a call.
 
@@ -146,25 +185,18 @@ def avals_of(
       function: who asks, for messages.
       call: whether `args` is a pair of positional and keyword arguments, rather than a tuple of arguments.
       type_of: how the type of a leaf is found.
+      argument: what `args` are to the function, for messages.
+      hint: see `aval_of`.
 
     Raises:
-      TypeError: a leaf has no type; the message names its path.
-      ValueError: a leaf is an array with a mask.
-      OverflowError: a leaf is an int out of range.
+      TypeError, ValueError, OverflowError: as `aval_of` does; the message names the path of the leaf.
     """
     try:
         return [type_of(x) for x in leaves]
-    except (TypeError, ValueError, OverflowError):
+    except NO_VALUE:
         for path, leaf in tree.tree_leaves_with_path(args):
-            try:
-                type_of(leaf)
-            except (TypeError, ValueError, OverflowError) as error:
-                place = tree.keystr(path[1:] if call else path)
-                text = f"{function}: argument{place} must be an array, a number or a container of them: {error}"
-                for kind in (ValueError, OverflowError):
-                    if isinstance(error, kind):
-                        raise kind(text) from None
-                raise TypeError(f"{text}; static_argnums makes an argument part of the program") from None
+            place = tree.keystr(path[1:] if call else path)
+            aval_of(function, f"{argument}{place}", leaf, hint=hint, type_of=type_of)
         raise
 
 
@@ -173,7 +205,7 @@ def check_outputs(leaves: Sequence[Any], out_tree: Any, name: str) -> None:
     for i, x in enumerate(leaves):
         try:
             get_aval(x)
-        except TypeError as error:
+        except NO_VALUE:
             marked = tree.tree_unflatten(out_tree, range(len(leaves)))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
-            raise TypeError(f"{name}: the result{path} must be an array or a number: {error}") from None
+            aval_of(name, f"the result{path}", x)

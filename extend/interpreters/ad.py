@@ -222,6 +222,9 @@ def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:
 def _named(rule: Rule, primitive: Any, given: tuple[Any, ...]) -> Rule:
     """A factory's rule, named for tracebacks and located where its first part was written."""
     rule.__name__ = f"{rule.__name__}({primitive})"
+    for part in given:
+        if part is not None and not callable(part):
+            raise TypeError(f"{rule.__name__}: each rule must be a function or None, got {part!r}")
     first = next((part for part in given if part is not None), None)
     if first is not None:
         rule.func = first  # type: ignore[attr-defined]
@@ -240,17 +243,20 @@ def defjvp2(primitive: Any, *rules: Rule | None) -> None:
 
 def deflinear(primitive: Any, transpose_rule: Rule) -> None:
     """Register the rules of a linear primitive; `transpose_rule` is `(cotangent, **params) -> cotangents`."""
+    transpose = linear_transpose(primitive, transpose_rule)
     primitive_jvps[primitive] = linear_jvp(primitive)
-    primitive_transposes[primitive] = linear_transpose(primitive, transpose_rule)
+    primitive_transposes[primitive] = transpose
 
 
 def deflinear2(primitive: Any, transpose_rule: Rule) -> None:
     """Like `deflinear`, for transpose rules `(cotangent, *args, **params) -> cotangents`."""
+    transpose = linear_transpose2(primitive, transpose_rule)
     primitive_jvps[primitive] = linear_jvp(primitive)
-    primitive_transposes[primitive] = linear_transpose2(primitive, transpose_rule)
+    primitive_transposes[primitive] = transpose
 
 
 def defbilinear(primitive: Any, lhs_rule: Rule, rhs_rule: Rule) -> None:
     """Register the rules of a bilinear primitive; see `bilinear_transpose`."""
+    transpose = bilinear_transpose(primitive, lhs_rule, rhs_rule)
     primitive_jvps[primitive] = bilinear_jvp(primitive)
-    primitive_transposes[primitive] = bilinear_transpose(primitive, lhs_rule, rhs_rule)
+    primitive_transposes[primitive] = transpose

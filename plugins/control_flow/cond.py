@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import sequence
+from primax.extend.api_util import aval_of, sequence
 from primax.extend.core import ShapedArray, dtypes, get_aval, tree
 from primax.plugins.arithmetic import clamp
 from primax.plugins.comparison import ne
@@ -131,10 +131,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 
 def _require_scalar(what: str, name: str, x: Any) -> Any:
-    try:
-        aval = get_aval(x)
-    except TypeError as error:
-        raise TypeError(f"{what}: {name} must be a number of rank 0: {error}") from None
+    aval = aval_of(what, name, x, wanted="a number of rank 0")
     if not isinstance(aval, ShapedArray) or aval.shape:
         raise TypeError(f"{what}: {name} must be of rank 0, got {aval.str_short()}")
     return aval

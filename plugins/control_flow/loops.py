@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import integer
+from primax.extend.api_util import aval_of, integer
 from primax.extend.core import ShapedArray, Tracer, dtypes, get_aval, tree
 from primax.extend.transformations import vmap
 from primax.plugins import trees
@@ -77,10 +77,7 @@ def fori_loop(
 
 def _bound(name: str, x: Any) -> ShapedArray:
     """The type of a bound."""
-    try:
-        aval = get_aval(x)
-    except TypeError as error:
-        raise TypeError(f"fori_loop: {name} must be a number of rank 0: {error}") from None
+    aval = aval_of("fori_loop", name, x, wanted="a number of rank 0")
     real = isinstance(aval, ShapedArray) and isinstance(aval.dtype, np.dtype) and not dtypes.is_complex(aval.dtype)
     if not real or aval.shape:
         raise TypeError(f"fori_loop: {name} must be a real number of rank 0, got {aval.str_short()}")

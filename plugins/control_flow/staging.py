@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from primax.extend import core
+from primax.extend.api_util import avals_of
 from primax.extend.core import tree
 from primax.extend.programs import stage
 
@@ -44,17 +45,10 @@ def flatten_operands(what: str, name: str, operands: Any) -> tuple[list[Any], An
     """The leaves of operands, their structure and their types.
 
     Raises:
-      TypeError: a leaf is neither an array nor a number; the message names its path.
+      TypeError, ValueError, OverflowError: as `avals_of` does.
     """
     leaves, in_tree = tree.flatten(operands)
-    avals = []
-    for i, x in enumerate(leaves):
-        try:
-            avals.append(core.get_aval(x))
-        except TypeError as error:
-            path = tree.keystr(tree.tree_leaves_with_path(operands)[i][0])
-            raise TypeError(f"{what}: {name}{path} must be an array or a number: {error}") from None
-    return leaves, in_tree, avals
+    return leaves, in_tree, avals_of(leaves, operands, what, argument=name, hint="")
 
 
 def stage_function(what: str, fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> Staged:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from primax.extend import core
-from primax.extend.api_util import one_or_several
+from primax.extend.api_util import avals_of, one_or_several
 from primax.extend.core import tree
 
 __all__ = ["Arguments", "resolve", "split", "without_positions"]
@@ -118,15 +118,7 @@ def split(args: Sequence[Any], positions: Sequence[int], what: str) -> Arguments
     fixed = {i: _mapped_tracers(hoisted, args[i]) for i in positions if i < len(args)}
     dynamic = tuple(x for i, x in enumerate(args) if i not in fixed)
     leaves, in_tree = tree.flatten(dynamic)
-    for i, x in enumerate(leaves):
-        try:
-            core.get_aval(x)
-        except TypeError as error:
-            path = tree.keystr(tree.tree_leaves_with_path(dynamic)[i][0])
-            raise TypeError(
-                f"{what}: argument{path} must be an array or a number: {error}; nondiff_argnums makes an argument "
-                "part of the function"
-            ) from None
+    avals_of(leaves, dynamic, what, hint="; nondiff_argnums makes an argument part of the function")
     return Arguments(fixed, constants, leaves, in_tree, len(args))
 
 

@@ -185,7 +185,10 @@ def _starts(function: str, indices: Any, shape: tuple[int, ...], negative: bool 
         raise TypeError(
             f"{function}: start_indices must have one entry per axis of operand, got {len(given)} for shape {shape}"
         )
-    allowed = [negative] * len(shape) if isinstance(negative, bool) else list(negative)
+    if isinstance(negative, bool):
+        allowed = [negative] * len(shape)
+    else:
+        allowed = sequence(function, "allow_negative_indices", negative)
     if len(allowed) != len(shape):
         raise TypeError(
             f"{function}: allow_negative_indices must have one entry per axis of operand, got {len(allowed)} "

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import aval_of
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.plugins.arithmetic import add_p
@@ -29,10 +30,7 @@ def cast_indices(function: str, argument: str, indices: Any) -> Any:
     Raises:
       TypeError: they are not integers.
     """
-    try:
-        aval = get_aval(indices)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{function}: {argument} must be an array or a number: {error}") from None
+    aval = aval_of(function, argument, indices)
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"{function}: {argument} must be integers, got {aval.str_short()}")
     return indices

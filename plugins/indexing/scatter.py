@@ -55,6 +55,7 @@ def scatter(
     Array([0., 0., 1.], dtype=float32)
     """
     return _scatter(
+        "scatter",
         scatter_p,
         operand,
         scatter_indices,
@@ -67,6 +68,7 @@ def scatter(
 
 
 def _scatter(
+    name: str,
     primitive: core.Primitive,
     operand: Any,
     indices: Any,
@@ -78,9 +80,9 @@ def _scatter(
 ) -> Any:
     return primitive.bind(
         operand,
-        cast_indices(primitive.name, "scatter_indices", indices),
+        cast_indices(name, "scatter_indices", indices),
         updates,
-        dimension_numbers=canonical_numbers(primitive.name, numbers, ScatterDimensionNumbers),
+        dimension_numbers=canonical_numbers(name, numbers, ScatterDimensionNumbers),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
         mode=GatherScatterMode.from_any(mode),
@@ -99,6 +101,7 @@ def _combining(primitive: core.Primitive, name: str, what: str) -> Callable[...,
         mode: str | GatherScatterMode | None = None,
     ) -> Any:
         return _scatter(
+            name,
             primitive,
             operand,
             scatter_indices,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import check_hashable
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, structural
@@ -94,6 +95,7 @@ def eig(
     """
     if use_magma:
         raise ValueError(f"eig: use_magma must be None or False: there is no MAGMA here, got {use_magma!r}")
+    check_hashable("eig", "implementation", implementation)
     return eig_p.bind(  # type: ignore[no-any-return]
         x,
         compute_left_eigenvectors=bool(compute_left_eigenvectors),

@@ -80,6 +80,7 @@ def eigh(
     >>> px.lax.linalg.eigh(px.numpy.array([[2.0, 0.0], [0.0, 1.0]]))[1]
     Array([1., 2.], dtype=float32)
     """
+    check_hashable("eigh", "implementation", implementation)
     x = inexact(x)
     check_hashable("eigh", "implementation", implementation)
     vectors, values = eigh_p.bind(

@@ -104,7 +104,10 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     shape, rank = get_aval(x).shape, integer("broadcast_to_rank", "rank", rank)
     if rank < len(shape):
         raise ValueError(f"broadcast_to_rank: rank must be that of x or more, {len(shape)}, got {rank}")
-    return broadcast(x, (1,) * (rank - len(shape)))
+    try:
+        return broadcast(x, (1,) * (rank - len(shape)))
+    except (MemoryError, OverflowError):
+        raise ValueError(f"broadcast_to_rank: rank must be a number of axes that memory holds, got {rank}") from None
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Any:
@@ -173,7 +176,8 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     new = canonical_axes(listed, rank, "expand_dims", "dimensions")
     if not new and is_value(array):
         return array
-    kept = tuple([axis for axis in range(rank) if axis not in new])
+    inserted = set(new)
+    kept = tuple([axis for axis in range(rank) if axis not in inserted])
     sizes = [1] * rank
     for axis, size in zip(kept, shape, strict=True):
         sizes[axis] = size

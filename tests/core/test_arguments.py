@@ -11,6 +11,7 @@ import primax as px
 import primax.numpy as pnp
 from primax.core import arguments
 from primax.extend import backend, source_info_util
+from primax.extend.interpreters import ad, batching, mlir
 
 
 def generator(x):
@@ -90,15 +91,55 @@ def test_an_int_out_of_range_is_refused_with_the_argument_that_it_is():
         px.vjp(lambda x: x, {"a": 2**200})
 
 
+@pytest.mark.parametrize(
+    "call,name",
+    [
+        (lambda x: px.lax.cond(x, abs, abs, 1.0), "cond: pred"),
+        (lambda x: px.lax.fori_loop(0, x, max, 1.0), "fori_loop: upper"),
+        (lambda x: px.lax.scan(max, (x,), None, 3), r"scan: init\[0\]"),
+        (lambda x: px.lax.scatter_add(pnp.ones(3), x, 1.0, ()), "scatter_add: scatter_indices"),
+        (lambda x: px.vjp(lambda y: [y, x], 1.0), r"<lambda>: the result\[1\]"),
+        (lambda x: px.custom_derivatives.linear_call(max, abs, x, 1.0), "linear_call: residual_args"),
+    ],
+)
+def test_what_an_argument_cannot_be_is_said_with_its_name(call, name):
+    with pytest.raises(OverflowError, match=f"^{name} must be .*: Python int must fit"):
+        call(2**200)
+    with pytest.raises(ValueError, match=f"^{name} must be .*: an array with a mask"):
+        call(np.ma.masked_array([1.0, 2.0], [True, False]))
+    with pytest.raises(TypeError, match=f"^{name} must be .*: a value of type object"):
+        call(object())
+
+
+def test_a_rule_that_returns_what_no_program_can_hold_is_told_so():
+    p = px.extend.core.Primitive("overflowing")
+    p.def_abstract_eval(lambda x: x)
+    ad.primitive_jvps[p] = lambda xs, ts: (2**200, ts[0])
+    with pytest.raises(px.errors.RuleError, match="must return arrays"):
+        px.jvp(p.bind, (1.0,), (1.0,))
+
+
+def test_arguments_without_an_end_are_said_to_be_so():
+    endless = [1.0]
+    endless.append(endless)
+    with pytest.raises(RecursionError, match="PyTree may have cyclical node references"):
+        px.jit(lambda x: x)(endless)
+
+
+def test_more_axes_than_memory_holds_are_refused():
+    for rank in (2**40, 2**64):
+        with pytest.raises(ValueError, match=r"^broadcast_to_rank: rank must be"):
+            px.lax.broadcast_to_rank(1.0, rank)
+
+
 class Unhashable(str):
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
 
-def test_names_that_cannot_be_looked_up_are_none_that_is_known():
+def test_names_without_a_hash_are_none_that_is_known_unless_they_are_read_as_text():
     name = Unhashable("cpu")
-    with pytest.raises(TypeError, match="platform must be a name such as 'cpu'"):
-        px.devices(name)
+    assert px.devices(name) == px.devices("cpu")
     with pytest.raises(ValueError, match="mode must be 'clip'"):
         pnp.ones(3).at[0].get(mode=name)
     with pytest.raises(ValueError, match="mlir_module: platform must be one of"):
@@ -234,6 +275,22 @@ def test_errors_of_the_objects_that_are_given_remain_as_causes():
         (lambda x: backend.fast_function("f", abs, abs, x), "^fast_function: static_argnums must be int"),
         (lambda x: backend.fast_function("f", abs, abs, (), x), "^fast_function: static_argnames must be str"),
         (lambda x: pnp.ones(3).__dlpack__(dl_device=x), "^__dlpack__: dl_device must be a sequence"),
+        (lambda x: backend.fast_function("f", type("A", (), {"x": x})(), abs), "^fast_function: fun must be callable"),
+        (lambda x: backend.register_platform("no platform", x), "^register_platform: make_client must be callable"),
+        (lambda x: px.lax.linalg.svd(pnp.eye(2), algorithm=[x]), "^svd: algorithm must be hashable"),
+        (lambda x: px.lax.linalg.eigh(pnp.eye(2), implementation=[x]), "^eigh: implementation must be hashable"),
+        (lambda x: px.lax.linalg.eig(pnp.eye(2), implementation=[x]), "^eig: implementation must be hashable"),
+        (
+            lambda x: px.lax.dynamic_slice(pnp.ones(3), (0,), (1,), allow_negative_indices=x),
+            "^dynamic_slice: allow_negative_indices must be a sequence",
+        ),
+        (lambda x: px.tree_util.register_dataclass(Unhashable, x, ()), "data_fields must be a sequence"),
+        (lambda x: px.tree_util.register_dataclass(Unhashable, (), (x,)), "meta_fields must be a sequence of names"),
+        (lambda x: ad.jvp_flat(abs, (1.0,), (1.0,), x), "^jvp_flat: parent must be a trace or None"),
+        (lambda x: ad.deflinear2(x, abs), "^jvp rules are for primitives"),
+        (lambda x: ad.deflinear2(px.lax.add_p, x), r"^transpose\(add\): each rule must be a function or None"),
+        (lambda x: batching.defvectorized(x), "^batch rules are for primitives"),
+        (lambda x: mlir.register_lowering(x, abs, "cpu"), "^lowering rules are for primitives"),
         (lambda x: round(px.random.key(0), 2), r"^arithmetic is not defined .* \(an argument of round\)"),
         (lambda x: px.lax.linalg.qdwh(pnp.ones((2, 2)), eps=x), "^qdwh: eps must be a real number"),
         (lambda x: pnp.fromiter([1, 2], "float32", count=x), "^fromiter: "),

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -206,7 +207,15 @@ def judge(error: BaseException, target: Target, places: Mapping[str, Hostile]) -
         return "raw"
     if foreign or isinstance(error, _OURS) or _FORM.match(message) or _for_authors(target):
         return None
-    return None if target.words & set(re.findall(r"\w+", message)) else "unnamed"
+    words = set(re.findall(r"\w+", message))
+    called = re.search(r"\(an argument of ([\w<>]+)\)", message)  # what the program's own function calls
+    return None if target.words & words or (called is not None and called[1] in _names()) else "unnamed"
+
+
+@cache
+def _names() -> frozenset[str]:
+    """The names of public functions, and of those that programs give."""
+    return frozenset(target.path.rpartition(".")[2].strip("_") for target in targets()) | {"<lambda>"}
 
 
 def place(error: BaseException) -> str:
