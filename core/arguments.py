@@ -168,7 +168,7 @@ class naming:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        for known in (TypeError, OverflowError, ValueError):
+        for known in (TypeError, OverflowError, ValueError, BufferError):
             if isinstance(error, known) and not isinstance(error, ConcretizationTypeError):
                 if not str(error).startswith(self.function):
                     # What was raised further inside may come from an object of the user, and says where.

@@ -12,7 +12,7 @@ import numpy as np
 
 from primax.core import _jaxlib, fork
 from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
-from primax.core.arguments import check_function
+from primax.core.arguments import check_function, naming
 from primax.core.array import Array, Gone, constructor, deleted
 from primax.core.avals import ShapedArray, ShapeDtypeStruct, get_aval, unwrap
 from primax.core.diagnostics import of_call
@@ -434,7 +434,8 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Array:
             kind, number = x.__dlpack_device__()
         except (TypeError, ValueError) as error:
             raise TypeError(f"from_dlpack: x.__dlpack_device__() must give a pair of integers: {error}") from None
-        made = _from_host(x, copy) if int(kind) == _DLPACK_HOST else _from_accelerator(x, int(kind), number)
+        with naming("from_dlpack"):
+            made = _from_host(x, copy) if int(kind) == _DLPACK_HOST else _from_accelerator(x, int(kind), number)
     if device is None or device_of(device, "from_dlpack") in made.devices():
         return made
     if copy is False:

@@ -57,6 +57,7 @@ def _ir_type_makers() -> dict[str, Callable[[], Any]]:
 _makers: dict[str, Callable[[], Any]] = {}
 # XLA counts the bytes of an array in 64 bits with a sign, and ends the process if it cannot.
 _MOST_ELEMENTS = 2**59
+_MOST_AXES = 1024  # XLA compiles programs of more for minutes; NumPy's arrays have up to 64
 
 
 def dtype_to_ir_type(dtype: Any) -> Any:
@@ -75,6 +76,8 @@ def aval_to_ir_type(aval: Any) -> Any:
     if isinstance(aval, AbstractToken):
         return _jaxlib.hlo_ext.TokenType.get()
     aval = physical_aval(aval)
+    if len(aval.shape) > _MOST_AXES:
+        raise ValueError(f"arrays must have at most {_MOST_AXES} axes, got {len(aval.shape)}{of_call()}")
     if max(aval.shape, default=0) >= _MOST_ELEMENTS or prod(aval.shape) >= _MOST_ELEMENTS:
         most = f"2**{_MOST_ELEMENTS.bit_length() - 1}"
         raise ValueError(f"arrays must have fewer than {most} elements, got {aval.str_short()}{of_call()}")

@@ -177,6 +177,21 @@ def test_an_array_of_too_many_elements_is_refused_before_xla_sees_it():
         pnp.broadcast_to(1.0, (2**40, 2**40))
 
 
+def test_an_array_of_too_many_axes_is_refused_before_xla_sees_it():
+    with pytest.raises(ValueError, match=r"at most 1024 axes, got 100000 \(an argument of bernoulli\)"):
+        px.random.bernoulli(px.random.key(0), shape=range(10**5))
+
+
+def test_an_index_makes_no_more_axes_than_numpy_has():
+    with pytest.raises(IndexError, match=r"would have 65 \(an argument of circulant\)"):
+        px.scipy.linalg.circulant(np.ones((1,) * 64, np.float32))
+
+
+def test_elements_without_a_dtype_of_dlpack_are_refused_by_name():
+    with pytest.raises(BufferError, match=r"^from_dlpack: DLPack only supports"):
+        pnp.from_dlpack(np.zeros(2, "M8[s]"))
+
+
 def test_a_shape_without_a_value_is_no_argument_of_what_computes():
     shape = px.ShapeDtypeStruct((2,), "float32")
     for name in ("sin", "asarray", "nonzero", "unique"):
