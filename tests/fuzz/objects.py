@@ -86,8 +86,8 @@ _TEXTS = _plain(
     "'x' * 100000",
     "b''",
     "b'abc'",
-    "bytearray(b'abcd')",
-    "memoryview(b'abcd')",
+    "bytearray(b'\\1\\2\\3\\4')",
+    "memoryview(b'\\1\\2\\3\\4')",
     "__import__('array').array('f', [1.0, 2.0])",
 )
 _CONTAINERS = _plain(
