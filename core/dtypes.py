@@ -223,10 +223,7 @@ def canonicalize_dtype(dtype: Any) -> Any:
     if not isinstance(dtype, np.dtype):
         if isinstance(dtype, ExtendedDType):
             return dtype
-        try:
-            dtype = np.dtype(dtype)
-        except TypeError:
-            raise TypeError(f"canonicalize_dtype: dtype must name a dtype, got {dtype!r}") from None
+        dtype = numpy_dtype("canonicalize_dtype", "dtype", dtype)
     return dtype if enable_x64.value else _NARROWED.get(dtype, dtype)
 
 

@@ -107,6 +107,8 @@ def called() -> str:
         name = values.get("name", values.get("what"))
     elif code.co_name in ("__call__", "miss"):
         name = getattr(values.get("self"), "__name__", None) or getattr(values.get("self"), "name", None)
+    elif code.co_name in ("__new__", "__init__"):
+        name = code.co_qualname.split(".")[-2]  # the class
     else:
         name = code.co_name.strip("_")
     # As an operator, Python's `round` has another name than the method.

@@ -205,7 +205,12 @@ def conv_general_dilated_patches(
     features = shape[lhs_spec[1]]
     dtype = get_aval(lhs).dtype
     # Each output feature takes one element of a part as it is.
-    same = np.eye(count, dtype=dtype)
+    try:
+        same = np.eye(count, dtype=dtype)
+    except (MemoryError, ValueError):
+        raise ValueError(
+            f"conv_general_dilated_patches: filter_shape must be of as few elements as memory holds, got {window}"
+        ) from None
     kernel = broadcast_in_dim_p.bind(same, shape=(features, count, count), broadcast_dimensions=(1, 2))
     kernel = reshape_p.bind(kernel, new_sizes=(features * count, min(features, 1), *window), dimensions=None)
     return conv_general_dilated(

@@ -121,10 +121,7 @@ def _count(name: str, value: Any) -> int:
 
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of an array or a number."""
-    try:
-        return x.shape  # type: ignore[no-any-return]
-    except AttributeError:
-        return core.get_aval(x).shape  # type: ignore[no-any-return]
+    return core.get_aval(x).shape  # type: ignore[no-any-return]
 
 
 def conv_general_dilated_abstract_eval(

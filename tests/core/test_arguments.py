@@ -126,6 +126,11 @@ def test_arguments_without_an_end_are_said_to_be_so():
         px.jit(lambda x: x)(endless)
 
 
+def test_filters_of_more_elements_than_memory_holds_are_refused():
+    with pytest.raises(ValueError, match=r"^conv_general_dilated_patches: filter_shape must be"):
+        px.lax.conv_general_dilated_patches(np.ones((1, 1, 3, 3)), (2**40, 2**40), (1, 1), "SAME")
+
+
 def test_more_axes_than_memory_holds_are_refused():
     for rank in (2**40, 2**64):
         with pytest.raises(ValueError, match=r"^broadcast_to_rank: rank must be"):
@@ -306,6 +311,12 @@ def test_errors_of_the_objects_that_are_given_remain_as_causes():
         (lambda x: ad.deflinear2(px.lax.add_p, x), r"^transpose\(add\): each rule must be a function or None"),
         (lambda x: batching.defvectorized(x), "^batch rules are for primitives"),
         (lambda x: mlir.register_lowering(x, abs, "cpu"), "^lowering rules are for primitives"),
+        (lambda x: px.dtypes.canonicalize_dtype({"a": {"a": x}}), "^canonicalize_dtype: dtype must be a dtype"),
+        (lambda x: px.dtypes.prng_key(x), r"an argument of prng_key\)"),
+        (
+            lambda x: px.lax.conv_general_dilated_patches(type(x), (1,), (1,), "SAME"),
+            "argument of conv_general_dilated_patches",
+        ),
         (lambda x: round(px.random.key(0), 2), r"^arithmetic is not defined .* \(an argument of round\)"),
         (lambda x: px.lax.linalg.qdwh(pnp.ones((2, 2)), eps=x), "^qdwh: eps must be a real number"),
         (lambda x: pnp.fromiter([1, 2], "float32", count=x), "^fromiter: "),

@@ -380,7 +380,7 @@ def test_canonicalize_dtype():
             assert canonicalize_dtype("float64") == python_scalar_dtypes[float]
     assert canonicalize_dtype(float0) == float0
     assert canonicalize_dtype(Key()) == Key()
-    with pytest.raises(TypeError, match="must name a dtype, got 'spam'"):
+    with pytest.raises(TypeError, match="canonicalize_dtype: dtype must be a dtype, got 'spam'"):
         canonicalize_dtype("spam")
 
 

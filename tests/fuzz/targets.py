@@ -19,6 +19,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 EXCLUDED = {
     r"primax\.extend\.commands\b.*": "the command line",
     r"primax\.extend\.interpreters\.mlir\..*": "rules of lowering call these while a module is being built",
+    r"primax\.extend\.testing\.batching\.said": "writes down as many arguments as it is told that there are",
     r"primax\.extend\.testing\.pytest_plugin\..*": "pytest calls it",
     r"primax\.extend\.core\.(set|take)_current_trace": "changes the current trace, as it is asked to",
     r"primax\.extend\.core\.primitives\..*": "parameters of primitives are checked by the functions that bind them",
