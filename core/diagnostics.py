@@ -9,7 +9,7 @@ from primax.core.errors import MissingRuleError, RuleError
 from primax.core.source_info import account, called, is_internal, recorded_frames, running_frames
 from primax.core.thread import thread
 
-__all__ = ["blame", "missing_text", "of_call", "shorten", "user_line", "wrong"]
+__all__ = ["blame", "encodable", "missing_text", "of_call", "shorten", "user_line", "wrong"]
 
 # How a rule is given in one line of a program, by kind; of other kinds it is `registry.define`.
 _GIVE = {
@@ -155,6 +155,11 @@ def of_call() -> str:
     """Whose argument a value is, in brackets: that of the function that the user's line calls, if it can be told."""
     function = called()
     return function and f" (an argument of {function})"
+
+
+def encodable(text: str) -> str:
+    """A text with `?` for what UTF-8 cannot say, such as half of a surrogate pair."""
+    return text.encode(errors="replace").decode()
 
 
 def shorten(x: Any) -> str:

@@ -15,7 +15,7 @@ from primax.core._jaxlib import PjitFunctionCache, jax_jit
 from primax.core.arguments import one_or_several
 from primax.core.array import Array
 from primax.core.avals import get_aval
-from primax.core.diagnostics import blame
+from primax.core.diagnostics import blame, encodable
 from primax.core.errors import MissingRuleError
 from primax.core.extended import ExtendedArray
 from primax.core.primitive import params_key
@@ -103,7 +103,7 @@ def fast_function(
     shared = fun if fun is not None and _has_weak_references(fun) else compute
     pieces = guarded, list(numbers), list(names), key, dispatch_registry, _to_shard, _fast_cache
     try:
-        dispatched: Any = _jaxlib.pjit(name, shared, *pieces)
+        dispatched: Any = _jaxlib.pjit(encodable(name), shared, *pieces)
     except TypeError:
         raise TypeError(f"fast_function: fun must be callable or None, key hashable; got {fun!r}, {key!r}") from None
     _fast_functions.add(dispatched)

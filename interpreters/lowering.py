@@ -10,7 +10,7 @@ from typing import Any
 from primax.core import _jaxlib, rules
 from primax.core.avals import ShapedArray
 from primax.core.config import enable_x64
-from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.diagnostics import blame, encodable, shorten, wrong
 from primax.core.dtypes import canonicalize_dtype
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, MissingRuleError, RuleError, XlaError
@@ -453,7 +453,7 @@ def lower_to_module(
         attributes = op.operation.attributes
         if not isinstance(name, str):
             raise TypeError(f"lower: name must be a str, got {name!r}")
-        attributes["sym_name"] = ir.StringAttr.get(name)
+        attributes["sym_name"] = ir.StringAttr.get(encodable(name))
         one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
         attributes["mhlo.num_partitions"] = one
         attributes["mhlo.num_replicas"] = one

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from primax.core.diagnostics import encodable
 from primax.extend.drawing.graph import Box, Edge, Graph, Node
 
 __all__ = ["to_dot"]
@@ -51,7 +52,7 @@ def to_dot(graph: Graph, title: str) -> str:
         attributes = ["style=dashed", "arrowsize=0.4"] if edge.faint else []
         attributes += ["weight=12"] if straight[edge.target] == edge.source else []
         lines.append(f"  {edge.source} -> {edge.target}{_bracketed(attributes)};")
-    return "\n".join([*lines, "}"]) + "\n"
+    return encodable("\n".join([*lines, "}"]) + "\n")
 
 
 def _longest_ways(edges: Sequence[Edge]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.core.arguments import sequence
 from primax.core.avals import ShapedArray
 from primax.core.extended import ExtendedArray, physical
 from primax.extend.testing.case import Case, batched
@@ -84,6 +85,7 @@ class Mapped:
     ) -> None:
         self.fun = fun
         self.size = size
+        elements = sequence("Mapped", "elements", elements)
         self.count = len(elements[0])
         self.dims: dict[Where, list[Any]] = {}
         inputs: list[Any] = list(elements[0])

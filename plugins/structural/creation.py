@@ -82,8 +82,11 @@ def empty(shape: Sequence[int] | int, dtype: Any) -> Any:
 
 def shape_as_value(shape: Sequence[int]) -> Any:
     """A shape as an array of integers."""
-    sizes = canonical_shape(shape, "shape_as_value")
-    return backend.put_value(np.array(sizes, dtypes.default_int_dtype()))
+    sizes, dtype = canonical_shape(shape, "shape_as_value"), dtypes.default_int_dtype()
+    try:
+        return backend.put_value(np.array(sizes, dtype))
+    except OverflowError:
+        raise OverflowError(f"shape_as_value: shape must consist of sizes that fit {dtype}, got {sizes}") from None
 
 
 def zeros_like(x: Any) -> Any:

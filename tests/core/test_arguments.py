@@ -126,6 +126,27 @@ def test_arguments_without_an_end_are_said_to_be_so():
         px.jit(lambda x: x)(endless)
 
 
+def test_sizes_that_the_dtype_of_integers_does_not_hold_are_refused():
+    with px.enable_x64(False), pytest.raises(OverflowError, match=r"^shape_as_value: shape must consist of sizes"):
+        px.lax.shape_as_value((2**40,))
+
+
+def test_names_that_are_half_a_character_do_no_harm():
+    def f(x):
+        return x + 1
+
+    f.__name__ = "\ud800"
+    assert float(px.jit(f)(1.0)) == 2.0
+    assert px.export.export(px.jit(f))(1.0).serialize()
+    assert 'digraph "?"' in px.visualize(f, 1.0).dot
+
+
+def test_what_is_no_artifact_is_refused_and_nothing_is_printed(capfd):
+    with pytest.raises(ValueError, match=r"^artifact_text: .* the file is damaged \(custom op 'abc' is unknown"):
+        backend.artifact_text(b"abc")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_filters_of_more_elements_than_memory_holds_are_refused():
     with pytest.raises(ValueError, match=r"^conv_general_dilated_patches: filter_shape must be"):
         px.lax.conv_general_dilated_patches(np.ones((1, 1, 3, 3)), (2**40, 2**40), (1, 1), "SAME")

@@ -194,8 +194,13 @@ def judge(error: BaseException, target: Target, places: Mapping[str, Hostile]) -
         return None
     if "index-sized integer" in message and any("__len__ = lambda s: 2**70" in "".join(x.lines) for x in objects):
         return None  # Python asks such an object for its length to know whether it is true
-    if isinstance(error, SystemError | RecursionError) and any(thing in NESTS for thing in objects):
-        return None  # jaxlib takes trees apart by recursion, and says so in this way, as in jax
+    if any(thing in NESTS for thing in objects):
+        # jaxlib takes trees apart by recursion. It says so in this way, as in jax, or goes on with the error set, so
+        # that whatever has an attribute seems to have none.
+        if isinstance(error, SystemError | RecursionError):
+            return None
+        if isinstance(error, AttributeError) and not re.match(r"'(list|tuple|dict)' object", message):
+            return None
     if isinstance(error, RecursionError):
         return None if any("calls itself" in thing.name for thing in objects) else "internal"
     if not isinstance(error, _DOCUMENTED):

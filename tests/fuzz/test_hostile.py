@@ -96,6 +96,13 @@ def test_errors_of_functions_that_the_program_gives_are_their_own():
     assert judge(_error("[].pop()"), vjp, {"primals": PLAIN["x"]}) == "unnamed"
 
 
+def test_what_fails_after_a_tree_without_an_end_is_due_to_it():
+    (thing,) = (thing for thing in OBJECTS if thing.name == "a list that holds itself")
+    assert judge(AttributeError("'Option' object has no attribute 'value'"), SIN, {"x": thing}) is None
+    assert judge(AttributeError("'list' object has no attribute 'shape'"), SIN, {"x": thing}) == "internal"
+    assert judge(AttributeError("'Option' object has no attribute 'value'"), SIN, PLAIN) == "internal"
+
+
 def test_a_class_is_a_function_where_functions_are_expected():
     (thing,) = (thing for thing in OBJECTS if thing.name == "dict")
     error = TypeError("cannot convert dictionary update sequence element #0 to a sequence")
