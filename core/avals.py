@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import dtypes
+from primax.core import dtypes, journal
 from primax.core.arguments import numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
 from primax.core.rules import load_plugins
@@ -195,7 +195,7 @@ aval_handlers: dict[type, Callable[[Any], AbstractValue]] = {}
 
 def register_aval(kind: type, handler: Callable[[Any], AbstractValue]) -> None:
     """Say how the type of a program value is read off Python values of type `kind`."""
-    aval_handlers[kind] = handler
+    journal.put(aval_handlers, kind, handler)
 
 
 def get_aval(x: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from primax.core import journal
 from primax.core.rules import load_plugins
 
 __all__ = ["Effect", "Effects", "effect_kinds", "no_effects", "register_effect"]
@@ -47,7 +48,7 @@ def register_effect(
     """
     if not (isinstance(kind, type) and issubclass(kind, Effect)):
         raise TypeError(f"register_effect: kind must be a subclass of Effect, got {kind!r}")
-    effect_kinds[kind] = EffectKind(ordered, control_flow, custom_derivatives)
+    journal.put(effect_kinds, kind, EffectKind(ordered, control_flow, custom_derivatives))
     return kind
 
 

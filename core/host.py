@@ -13,7 +13,7 @@ from typing import Any
 
 import pluggy
 
-from primax.core import config, hookspec, rules
+from primax.core import config, hookspec, journal, rules
 from primax.core.discovery import ApiRange, installed_plugins, show_version
 from primax.core.errors import PluginError, PluginWarning
 from primax.core.plugin_record import PluginRecord, one_line
@@ -410,7 +410,8 @@ class PluginHost:
         try:
             self._enlist(record.name, plugin)
             others = [each for _, each in self.manager.list_name_plugin() if each is not plugin]
-            self.manager.subset_hook_caller("primax_register", others)(registry=registry)
+            with journal.recording(registry.undos):  # it may write to tables, too
+                self.manager.subset_hook_caller("primax_register", others)(registry=registry)
         except BaseException as error:
             registry.roll_back()
             if self.manager.get_plugin(record.name) is plugin:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from primax.core.rules import load_plugins
+from primax.core import journal
+from primax.core.rules import epoch, load_plugins
 
 __all__ = ["Operand", "install_operators", "operator_names"]
 
@@ -84,13 +85,11 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
     unknown = sorted(functions.keys() - operator_names)
     if unknown:
         raise TypeError(f"operators: {unknown} are not operators of arrays; there are {sorted(operator_names)}")
-    _implementations.update(functions)
-
-
-def withdraw_operators(names: Mapping[str, Callable[..., Any]]) -> None:
-    """Undo `install_operators`."""
-    for name in names:
-        _implementations.pop(name, None)
+    for name, function in functions.items():
+        if name in _implementations:
+            epoch.bump()  # programs were made with the other one
+            journal.note(epoch.bump)
+        journal.put(_implementations, name, function)
 
 
 def installed_operators() -> dict[str, Callable[..., Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from primax.core import journal
 from primax.core.diagnostics import user_line
 from primax.core.errors import PluginError
 from primax.core.rules import load_plugins
@@ -42,15 +43,15 @@ class ArrayProtocol:
 protocols: dict[type, ArrayProtocol] = {}
 
 
-def install_protocol(kind: type, protocol: ArrayProtocol) -> None:
+def install_protocol(kind: type, protocol: ArrayProtocol, override: bool = False) -> None:
     """Supply the operations on values whose aval is a `kind`.
 
     Raises:
-      PluginError: another plugin supplies them already.
+      PluginError: another plugin supplies them already, and `override` is False.
     """
-    if kind in protocols and protocols[kind] is not protocol:
+    if not override and kind in protocols and protocols[kind] is not protocol:
         raise PluginError(f"the array protocol of {kind.__name__} is supplied already")
-    protocols[kind] = protocol
+    journal.put(protocols, kind, protocol)
 
 
 def protocol_of(aval: Any) -> ArrayProtocol:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
-from primax.core import rules
+from primax.core import journal, rules
 from primax.core.author import author, is_surface
 from primax.core.avals import AbstractValue, aval_handlers, register_aval
 from primax.core.effects import Effect, effect_kinds, register_effect
 from primax.core.errors import PluginError
 from primax.core.experimental import experimental
-from primax.core.operand import install_operators, installed_operators, operator_names, withdraw_operators
+from primax.core.operand import install_operators, installed_operators, operator_names
 from primax.core.primitive import Primitive
 from primax.core.protocol import ArrayProtocol, install_protocol, protocols
 from primax.core.rules import Provenance, RuleTable, rule_tables
@@ -39,14 +40,12 @@ class Entry:
       name: what it is called, such as the primitive's name.
       kind: the kind of rule; empty for other things.
       provenance: where the rule comes from; None for other things.
-      undo: takes it back.
     """
 
     what: str
     name: str
     kind: str
     provenance: Provenance | None
-    undo: Callable[[], None]
 
 
 class Registry:
@@ -63,6 +62,7 @@ class Registry:
     ) -> None:
         self.plugin = plugin
         self.entries: list[Entry] = []
+        self.undos: list[Callable[[], None]] = []
         self.open = True
         self._primitives = primitives
         self._owners = {} if owners is None else owners
@@ -100,12 +100,13 @@ class Registry:
             raise TypeError(f"registry.define: primitive must be a Primitive, got {primitive!r}")
         unsupported = unsupported or {}
         flat = rules_to_enter(f"registry.define({primitive})", primitive, given, unsupported)
-        self._claim(primitive)
-        for (kind, key), rule in flat.items():
-            self._enter_rule(primitive, rule_tables[kind], key, rule, override)
-        for kind, reason in unsupported.items():
-            reasons = rule_tables[kind].unsupported
-            self._log("unsupported", primitive.name, kind, None, _put(reasons, primitive, reason))
+        with journal.recording(self.undos):
+            self._claim(primitive)
+            for (kind, key), rule in flat.items():
+                self._enter_rule(primitive, rule_tables[kind], key, rule, override)
+            for kind, reason in unsupported.items():
+                journal.put(rule_tables[kind].unsupported, primitive, reason)
+                self._log("unsupported", primitive.name, kind)
         if samples:
             self.samples(primitive, *samples)
 
@@ -123,9 +124,9 @@ class Registry:
         if not isinstance(primitive, Primitive):
             raise TypeError(f"registry.samples: primitive must be a Primitive, got {primitive!r}")
         require_samples(f"registry.samples({primitive})", samples)
-        undo = _restore(sample_sources, primitive)
-        sample_sources[primitive] = [*sample_sources.get(primitive, ()), *samples]
-        self._log("samples", primitive.name, "", None, undo)
+        with journal.recording(self.undos):
+            journal.put(sample_sources, primitive, [*sample_sources.get(primitive, ()), *samples])
+        self._log("samples", primitive.name)
 
     def array_protocol(self, aval_type: type, *, override: bool = False, **functions: Callable[..., Any]) -> None:
         """Supply what interpreters need of values whose aval is an `aval_type`.
@@ -150,10 +151,8 @@ class Registry:
         _require_callable(where, functions)
         self._refuse_taken("protocol", aval_type, aval_type.__name__, aval_type in protocols, override)
         experimental("custom aval types")
-        undo = _restore(protocols, aval_type)
-        protocols.pop(aval_type, None)
-        install_protocol(aval_type, ArrayProtocol(**functions))
-        self._log_owned("protocol", aval_type, aval_type.__name__, undo)
+        with self._owning("protocol", aval_type, aval_type.__name__):
+            install_protocol(aval_type, ArrayProtocol(**functions), override=override)
 
     def operators(self, *, override: bool = False, **functions: Callable[..., Any]) -> None:
         """Carry out Python's operators, and the methods and properties of arrays, by functions.
@@ -172,10 +171,9 @@ class Registry:
         _require_callable("registry.operators", functions)
         current = installed_operators()
         for name, function in functions.items():
-            before = current.get(name)
-            self._refuse_taken("operator", name, name, before is not None, override)
-            install_operators({name: function})
-            self._log_owned("operator", name, name, _operator_undo(name, before))
+            self._refuse_taken("operator", name, name, name in current, override)
+            with self._owning("operator", name, name):
+                install_operators({name: function})
 
     def effect(
         self,
@@ -202,9 +200,8 @@ class Registry:
         self._require_open("effect")
         if isinstance(kind, type):
             self._refuse_taken("effect", kind, kind.__name__, kind in effect_kinds, override)
-        undo = _restore(effect_kinds, kind)
-        register_effect(kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives)
-        self._log_owned("effect", kind, kind.__name__, undo)
+        with self._owning("effect", kind, getattr(kind, "__name__", "")):
+            register_effect(kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives)
 
     def aval(self, python_type: type, handler: Callable[[Any], AbstractValue], *, override: bool = False) -> None:
         """Say how the type of a program value is read off Python values of one class.
@@ -224,9 +221,8 @@ class Registry:
         _require_callable("registry.aval", {"handler": handler})
         known = python_type in aval_handlers
         self._refuse_taken("aval", python_type, python_type.__name__, known, override)
-        undo = _restore(aval_handlers, python_type)
-        register_aval(python_type, handler)
-        self._log_owned("aval", python_type, python_type.__name__, undo)
+        with self._owning("aval", python_type, python_type.__name__):
+            register_aval(python_type, handler)
 
     def enter(self, what: str, table: dict[str, Any], name: str, value: Any, *, override: bool = False) -> None:
         """Enter something else by name, in a table that other plugins may enter theirs in too.
@@ -243,17 +239,20 @@ class Registry:
         """
         self._require_open("enter")
         self._refuse_taken(what, name, name, name in table, override)
-        self._log_owned(what, name, name, _put(table, name, value))
+        with self._owning(what, name, name):
+            journal.put(table, name, value)
 
     def roll_back(self) -> None:
-        """Undo every entry, latest first. What was overridden comes back."""
+        """Undo every entry, and whatever else the plugin wrote while it registered, latest first.
+
+        What was overridden comes back.
+        """
         self.open = False
-        if self.entries:
+        if self.undos:
             with rules.lock:
-                for entry in reversed(self.entries):
-                    entry.undo()
+                journal.undo_all(self.undos)
                 rules.epoch.bump()
-            self.entries = []
+        self.entries = []
 
     def _require_open(self, method: str) -> None:
         if not self.open:
@@ -262,8 +261,8 @@ class Registry:
                 "before its primax_register returns"
             )
 
-    def _log(self, what: str, name: str, kind: str, provenance: Provenance | None, undo: Callable[[], None]) -> None:
-        self.entries.append(Entry(what, name, kind, provenance, undo))
+    def _log(self, what: str, name: str, kind: str = "", provenance: Provenance | None = None) -> None:
+        self.entries.append(Entry(what, name, kind, provenance))
 
     def _claim(self, primitive: Primitive) -> None:
         """Take the primitive's name, unless the primitive has been entered already."""
@@ -277,15 +276,14 @@ class Registry:
                 f"since plugin {holder.plugin!r} has one of that name"
             )
         before = primitive.plugin
-        self._primitives[name] = primitive
-        primitive.plugin = self.plugin
 
         def undo() -> None:
-            del self._primitives[name]
             primitive.plugin = before
-            _forget(primitive)
 
-        self._log("primitive", name, "", None, undo)
+        primitive.plugin = self.plugin
+        journal.note(undo)
+        journal.put(self._primitives, name, primitive)
+        self._log("primitive", name)
 
     def _enter_rule(self, primitive: Primitive, table: RuleTable, key: Any, rule: Any, override: bool) -> None:
         there = table.provenance.get(key)
@@ -294,16 +292,12 @@ class Registry:
                 f"plugin {self.plugin!r} may not replace the {table.kind} rule of {primitive}{_on(key)}, "
                 f"{there}, unless it passes override=True"
             )
-        change = table.register(key, rule, plugin=self.plugin, override=override)
+        table.register(key, rule, plugin=self.plugin, override=override)
         provenance = table.provenance[key] = self._placed(table.provenance[key], rule)
+        primitive.abstract_cache.clear()
+        primitive.eager_cache.clear()
         kind = f"{table.kind}[{key[1]}]" if isinstance(key, tuple) else table.kind
-
-        def undo() -> None:
-            table.restore(change)
-            _forget(primitive)
-
-        _forget(primitive)
-        self._log("rule", primitive.name, kind, provenance, undo)
+        self._log("rule", primitive.name, kind, provenance)
 
     def _placed(self, provenance: Provenance, rule: Any) -> Provenance:
         """Provenance of a rule that a factory of the surface has made: the line that asked for it."""
@@ -323,26 +317,19 @@ class Registry:
                 f"given by {owner or 'no plugin'}, unless it passes override=True"
             )
 
-    def _log_owned(self, what: str, key: Any, name: str, undo: Callable[[], None]) -> None:
-        disown = _put(self._owners, (what, key), self.plugin)
-
-        def both() -> None:
-            undo()
-            disown()
-
-        self._log(what, name, "", None, both)
+    @contextmanager
+    def _owning(self, what: str, key: Any, name: str) -> Iterator[None]:
+        """A block that enters something: it can be undone, is listed, and is this plugin's."""
+        with journal.recording(self.undos):
+            yield
+            journal.put(self._owners, (what, key), self.plugin)
+        self._log(what, name)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing if no known name is near."""
     close = difflib.get_close_matches(name, list(known), 1)
     return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def _forget(primitive: Primitive) -> None:
-    """Drop what the primitive remembers of its rules."""
-    primitive.abstract_cache.clear()
-    primitive.eager_cache.clear()
 
 
 def _on(key: Any) -> str:
@@ -418,35 +405,3 @@ def _require_callable(where: str, functions: Mapping[str, Any]) -> None:
     for name, function in functions.items():
         if not callable(function):
             raise TypeError(f"{where}: {name} must be a function, got {function!r}")
-
-
-_ABSENT = object()
-
-
-def _restore(table: dict[Any, Any], key: Any) -> Callable[[], None]:
-    """A function that puts `table[key]` back to what it is now."""
-    before = table.get(key, _ABSENT)
-
-    def undo() -> None:
-        if before is _ABSENT:
-            table.pop(key, None)
-        else:
-            table[key] = before
-
-    return undo
-
-
-def _put(table: dict[Any, Any], key: Any, value: Any) -> Callable[[], None]:
-    undo = _restore(table, key)
-    table[key] = value
-    return undo
-
-
-def _operator_undo(name: str, before: Callable[..., Any] | None) -> Callable[[], None]:
-    def undo() -> None:
-        if before is None:
-            withdraw_operators({name: undo})
-        else:
-            install_operators({name: before})
-
-    return undo

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from primax.core import journal
 from primax.core.author import author
 from primax.core.derivation import Derivation
 from primax.core.diagnostics import missing_text
@@ -172,7 +174,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             self._provenance[key] = Provenance(plugin, file, line, origin, replaced)
             if before is not None or self._was_missed(key):
                 _forget(key)
-            return Change(self, key, before)
+            return self._changed(key, before)
 
     def remove(self, key: Any, *, override: bool = False) -> Change:
         """Take a rule out; refuse to unless `override`.
@@ -192,7 +194,7 @@ class RuleTable(MutableMapping[Any, Rule]):
                 )
             del self.functions[key], self._provenance[key]
             _forget(key)
-            return Change(self, key, before)
+            return self._changed(key, before)
 
     def _is_free(self, key: Any) -> bool:
         """Whether the calling module may replace or remove a rule as it likes: its own, or of nobody's primitive."""
@@ -228,6 +230,11 @@ class RuleTable(MutableMapping[Any, Rule]):
             else:
                 self.functions[change.key], self._provenance[change.key] = change.before
             _forget(change.key)
+
+    def _changed(self, key: Any, before: tuple[Rule, Provenance] | None) -> Change:
+        change = Change(self, key, before)
+        journal.note(functools.partial(self.restore, change))
+        return change
 
     def _was_missed(self, key: Any) -> bool:
         """Whether programs may have been made without a rule that would have been asked."""
@@ -289,9 +296,11 @@ def made(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[str, A
 
 def _forget(key: Any) -> None:
     """Drop what was derived from the rules of a primitive before one of them changed."""
-    cache = getattr(_primitive(key), "abstract_cache", None)
-    if cache is not None:
-        cache.clear()
+    primitive = _primitive(key)
+    for name in ("abstract_cache", "eager_cache"):
+        cache = getattr(primitive, name, None)
+        if cache is not None:
+            cache.clear()
     epoch.bump()
 
 
@@ -403,7 +412,7 @@ def new_rule_table(kind: str, signature: str, *, remedy: str = "", optional: boo
     with lock:
         if kind in rule_tables:
             raise PluginError(f"new_rule_table: there is a table of {kind} rules already")
-        rule_tables[kind] = RuleTable(kind, signature, remedy, optional=optional)
+        journal.put(rule_tables, kind, RuleTable(kind, signature, remedy, optional=optional))
         return rule_tables[kind]
 
 

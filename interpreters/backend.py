@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import _jaxlib, fork
+from primax.core import _jaxlib, fork, journal
 from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
 from primax.core.arguments import check_function, naming
 from primax.core.array import Array, Gone, constructor, deleted
@@ -72,7 +72,7 @@ def register_platform(name: str, make_client: Callable[[], Any]) -> None:
     check_function("register_platform", "make_client", make_client)
     if name in platforms:
         raise ValueError(f"register_platform: there is a platform {name!r} already")
-    platforms[name] = make_client
+    journal.put(platforms, name, make_client)
 
 
 def default_platform() -> str:

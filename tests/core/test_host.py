@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from distributions import PLUGIN, REPORT, Site, states
 
-from primax.core import hookspec, rules
+from primax.core import avals, effects, hookspec, operand, rules
 from primax.core.errors import PluginError
 from primax.core.hookspec import hookimpl
 from primax.core.host import PluginHost
 from primax.core.primitive import Primitive
+from primax.interpreters import backend
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
@@ -679,6 +680,47 @@ def test_a_module_at_hand_that_fails_raises_and_leaves_nothing(local: PluginHost
     assert p not in rules.impl_rules
     assert local.primitives == {}
     assert "at_hand" not in [record.name for record in local.records()]
+
+
+def test_a_hook_that_fails_leaves_nothing_of_what_it_wrote_in_any_way(local: PluginHost) -> None:
+    p, q = Primitive("p"), Primitive("q")
+
+    class Mine(effects.Effect):
+        """Only this test knows it."""
+
+    class Value:
+        """Likewise."""
+
+    def tables() -> Any:
+        each = {
+            kind: (dict(t.functions), dict(t.provenance), dict(t.unsupported)) for kind, t in rules.rule_tables.items()
+        }
+        return each, dict(effects.effect_kinds), dict(avals.aval_handlers), operand.installed_operators(), p.plugin
+
+    def jvp(primals: Any, tangents: Any) -> Any:
+        return primals[0], tangents[0]
+
+    rules.jvp_rules[q] = jvp
+    before = tables()
+
+    def register(registry: Any) -> None:
+        registry.define(p, impl=abs)
+        rules.new_rule_table("of_this_test", "(x) -> y")
+        rules.rule_tables["of_this_test"][p] = abs
+        rules.jvp_rules.register(q, lambda primals, tangents: (primals[0], primals[0]), override=True)
+        rules.transpose_rules[q] = abs
+        del rules.impl_rules[p]
+        effects.register_effect(Mine, ordered=True)
+        avals.register_aval(Value, lambda value: value)
+        operand.install_operators({"add": abs})
+        backend.register_platform("mine", abs)
+        raise OSError("no licence")
+
+    with pytest.raises(PluginError, match="failed while it registered: OSError: no licence"):
+        local.register_module(_module("at_hand", register))
+    assert tables() == before
+    assert rules.jvp_rules[q] is jvp
+    assert "mine" not in backend.platforms
 
 
 def test_two_modules_at_hand_may_not_have_one_name(local: PluginHost) -> None:

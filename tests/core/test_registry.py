@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
+import primax as px
 from primax.core import avals, effects, operand, protocol, rules
 from primax.core.avals import AbstractValue
 from primax.core.effects import Effect
@@ -15,6 +17,7 @@ from primax.core.errors import PluginError
 from primax.core.primitive import Primitive
 from primax.core.registry import Registry
 from primax.extend.interpreters import ad
+from primax.interpreters import backend
 
 # What experimental warnings say is tested elsewhere.
 pytestmark = [
@@ -219,6 +222,18 @@ def test_operators_are_carried_out_and_then_put_back(make: Any) -> None:
     assert operand.installed_operators()["ptp"] is _one
     alpha.roll_back()
     assert operand.installed_operators().get("ptp") is before
+
+
+def test_programs_made_with_an_operator_are_made_again_when_it_is_replaced_and_when_it_is_back(make: Any) -> None:
+    make("alpha").operators(override=True, ptp=lambda x: 1.0)
+    spread = px.jit(lambda x: x.ptp())
+    x = backend.put_value(np.zeros(3, np.float32))
+    assert [float(spread(x)) for _ in range(2)] == [1.0, 1.0]
+    beta = make("beta")
+    beta.operators(override=True, ptp=lambda x: 2.0)
+    assert [float(spread(x)) for _ in range(2)] == [2.0, 2.0]
+    beta.roll_back()
+    assert [float(spread(x)) for _ in range(2)] == [1.0, 1.0]
 
 
 def test_an_operator_that_arrays_do_not_have_is_refused(make: Any) -> None:
