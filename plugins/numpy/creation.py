@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, of_call
+from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, numpy_dtype, of_call
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.structural import (
@@ -350,15 +350,16 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
     Args:
       buffer: an object with the buffer protocol.
-      dtype: the dtype of the elements.
+      dtype: the dtype of the elements in the buffer, of 64 bits where it says so: `float` is float64.
       count: how many elements; -1 for all.
       offset: at which byte to begin.
 
     Raises:
       ValueError: the size of the buffer is not a multiple of that of an element, or too small.
     """
+    read_dtype(dtype, "frombuffer")
     with naming("frombuffer"):
-        return asarray(np.frombuffer(buffer, np.dtype(read_dtype(dtype, "frombuffer")), count, offset))
+        return asarray(np.frombuffer(buffer, numpy_dtype("frombuffer", "dtype", dtype), count, offset))
 
 
 def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Any:

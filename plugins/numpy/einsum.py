@@ -8,9 +8,9 @@ from typing import Any
 
 from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.numpy.creation import asarray, read_dtype
-from primax.plugins.numpy.linear import contract
-from primax.plugins.numpy.promotion import aval_of, convert, promote
+from primax.plugins.numpy.creation import asarray
+from primax.plugins.numpy.linear import contract, prepared
+from primax.plugins.numpy.promotion import aval_of, convert
 from primax.plugins.numpy.shaping import permuted
 from primax.plugins.numpy.triangles import last_diagonal
 from primax.plugins.reductions import reduce_or_p
@@ -56,14 +56,13 @@ def einsum(
     if out is not None:
         raise NotImplementedError("einsum: out must be None: arrays are immutable")
     subscripts, arrays = _interleaved(subscripts, operands)
-    arrays = promote("einsum", *arrays) if arrays else []
-    preferred = None if preferred_element_type is None else read_dtype(preferred_element_type, "einsum")
+    arrays, preferred = prepared("einsum", arrays, preferred_element_type) if arrays else ([], None)
     inputs, output = _parse(subscripts, [get_aval(x).shape for x in arrays])
     items = [
         _simplified(x, labels, output, inputs[:i] + inputs[i + 1 :], preferred)
         for i, (x, labels) in enumerate(zip(arrays, inputs, strict=True))
     ]
-    sizes = _sizes(items)
+    sizes = _sizes("einsum", [(labels, get_aval(x).shape) for x, labels in items])
     if len(items) == 1:
         x, labels = items[0]
         x = convert(x, get_aval(x), preferred) if preferred is not None else x
@@ -90,10 +89,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     subscripts, arrays = _interleaved(subscripts, operands)
     shapes = [aval_of("einsum_path", x, "operands").shape for x in arrays]
     inputs, output = _parse(subscripts, shapes)
-    sizes: dict[str, int] = {}
-    for labels, shape in zip(inputs, shapes, strict=True):
-        for label, size in zip(labels, shape, strict=True):
-            sizes[label] = max(size, sizes.get(label, 1))
+    sizes = _sizes("einsum_path", list(zip(inputs, shapes, strict=True)))
     unique = [tuple(dict.fromkeys(labels)) for labels in inputs]
     path: list[tuple[int, ...]] = [(0,)] if len(unique) == 1 else list(_path(unique, output, sizes, optimize))
     return path, f"{','.join(map(''.join, inputs))}->{''.join(output)}: {path}"
@@ -198,16 +194,16 @@ def _summed(x: Any, labels: Labels, needed: Collection[str]) -> tuple[Any, Label
     return reduce.bind(x, axes=axes), tuple([label for label in labels if label in needed])
 
 
-def _sizes(items: list[tuple[Any, Labels]]) -> dict[str, int]:
+def _sizes(function: str, items: list[tuple[Labels, tuple[int, ...]]]) -> dict[str, int]:
     sizes: dict[str, int] = {}
-    for x, labels in items:
-        for label, size in zip(labels, get_aval(x).shape, strict=True):
+    for labels, shape in items:
+        for label, size in zip(labels, shape, strict=True):
             known = sizes.setdefault(label, size)
             if known == 1:
                 sizes[label] = size
             elif size not in (1, known):
                 raise ValueError(
-                    f"einsum: axes of one label must have one length, got {known} and {size} for {label!r}"
+                    f"{function}: axes of one label must have one length, got {known} and {size} for {label!r}"
                 )
     return sizes
 

@@ -10,7 +10,7 @@ from primax.extend.core import config, dtypes, get_aval
 from primax.plugins import arithmetic, bitwise
 from primax.plugins.dot import dot_general_p
 from primax.plugins.numpy.creation import read_dtype
-from primax.plugins.numpy.promotion import aval_of, convert, promote
+from primax.plugins.numpy.promotion import aval_of, convert, promote, strong
 from primax.plugins.numpy.shaping import moveaxis, ravel, reshaped
 from primax.plugins.numpy.ufuncs import conjugate, multiply, negative, subtract
 from primax.plugins.precision import canonicalize_precision
@@ -41,13 +41,18 @@ __all__ = [
 _MATRIX_BY_MATRIX = (((1,), (0,)), ((), ()))
 
 
-def _prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Any], Any]:
+def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Any], Any]:
     """Operands of one dtype, and the dtype of the result if it is another."""
     if preferred is None:
         return promote(function, *arrays), None
+    wanted = read_dtype(preferred, function)
+    avals = [aval_of(function, x, i) for i, x in enumerate(arrays)]
     with config.numpy_dtype_promotion("standard"):  # who tells the dtype of the result agrees to conversions
-        out = promote(function, *arrays)
-    return out, read_dtype(preferred, function)
+        common = dtypes.result_type(*avals)
+    bits = dtypes.itemsize_bits(wanted)
+    if bits < dtypes.itemsize_bits(common) and all(dtypes.itemsize_bits(aval.dtype) <= bits for aval in avals):
+        common = wanted  # none of the operands is wider, only their common dtype
+    return [strong(convert(x, aval, common)) for x, aval in zip(arrays, avals, strict=True)], wanted
 
 
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
@@ -69,7 +74,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     >>> px.numpy.dot(px.numpy.array([1.0, 2.0]), px.numpy.array([3.0, 4.0]))
     Array(11., dtype=float32)
     """
-    (a, b), preferred = _prepared("dot", (a, b), preferred_element_type)
+    (a, b), preferred = prepared("dot", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not x or not y:
         return _scaled(a, b, preferred)
@@ -122,7 +127,7 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     >>> px.numpy.matmul(px.numpy.ones((2, 3)), px.numpy.ones((3, 4))).shape
     (2, 4)
     """
-    (a, b), preferred = _prepared("matmul", (a, b), preferred_element_type)
+    (a, b), preferred = prepared("matmul", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not x or not y:
         raise TypeError(f"matmul: arguments must have an axis, got shapes {x} and {y}; multiply by numbers with *")
@@ -274,7 +279,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
     >>> px.numpy.tensordot(px.numpy.ones((2, 3, 4)), px.numpy.ones((3, 4, 5))).shape
     (2, 5)
     """
-    (a, b), preferred = _prepared("tensordot", (a, b), preferred_element_type)
+    (a, b), preferred = prepared("tensordot", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not hasattr(axes, "__iter__"):
         count = max(integer("tensordot", "axes", axes), 0)  # NumPy sums over no axes where the number is negative
@@ -309,7 +314,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     Raises:
       ValueError: the vectors differ in length, or the other axes do not broadcast.
     """
-    (a, b), preferred = _prepared("vecdot", (x1, x2), preferred_element_type)
+    (a, b), preferred = prepared("vecdot", (x1, x2), preferred_element_type)
     a, b = (moveaxis(x, canonical_axis(axis, len(get_aval(x).shape), "vecdot"), -1) for x in (a, b))
     lengths = get_aval(a).shape[-1], get_aval(b).shape[-1]
     if lengths[0] != lengths[1]:
@@ -327,7 +332,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     Raises:
       ValueError: the inner axes differ in length, or the leading axes do not broadcast.
     """
-    (a, b), _ = _prepared("matvec", (x1, x2), None)
+    (a, b), _ = prepared("matvec", (x1, x2), None)
     _require_inner("matvec", a, 2, -1, b, 1, -1)
     return _stacked(a, b, ("m", "k"), ("k",), ("m",), None, None)
 
@@ -342,7 +347,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
     Raises:
       ValueError: the inner axes differ in length, or the leading axes do not broadcast.
     """
-    (a, b), _ = _prepared("vecmat", (x1, x2), None)
+    (a, b), _ = prepared("vecmat", (x1, x2), None)
     _require_inner("vecmat", a, 1, -1, b, 2, -2)
     return _stacked(conjugate(a), b, ("k",), ("k", "n"), ("n",), None, None)
 

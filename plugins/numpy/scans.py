@@ -40,7 +40,9 @@ def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any
     if axis is None:
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, len(get_aval(a).shape), function)
-    a = convert(a, get_aval(a), dtypes.default_int_dtype() if dtypes.is_bool(wanted) else wanted)
+    a = convert(a, get_aval(a), wanted)
+    if dtypes.is_bool(wanted):  # whether numbers are zero is asked before they are combined
+        a = convert(a, get_aval(a), dtypes.default_int_dtype())
     scanned = primitive.bind(a, axis=axis, reverse=False)
     return strong(convert(scanned, get_aval(scanned), wanted))
 

@@ -77,6 +77,20 @@ JAX_LACKS: tuple[Meant, ...] = (
         message=r"does not accept dtype (u?int\d+|bool)",
     ),
     Meant(
+        r"numpy\.(setxor1d|setdiff1d|union1d|intersect1d|unique\w*)",
+        "jax raises",
+        "Sets of size 0 are empty.",
+        text=r"size=0",
+        message=r"zero-size array to reduction",
+    ),
+    Meant(
+        r"numpy\..*",
+        "jax raises",
+        "The dtype of a result is compared with that of the promoted operands: of uint64 and int64, a float.",
+        text=r"uint64",
+        message=r"preferred_element_type` must not be narrower",
+    ),
+    Meant(
         r"numpy\.arange",
         "jax raises",
         "Of booleans there are two at most, as in NumPy.",
@@ -210,6 +224,12 @@ CHECKED: tuple[Meant, ...] = (
         message=r"_dimension must be in",
     ),
     Meant(
+        r"(numpy|Array)\.(nan)?(var|std)",
+        "primax raises",
+        "Variances are not computed in integers; jax takes no notice of such a dtype.",
+        message=r"dtype must be floating or complex",
+    ),
+    Meant(
         r"Array\.addressable_data",
         "primax raises",
         "The number of a part is an integer.",
@@ -267,7 +287,7 @@ OTHER_TYPES: tuple[Meant, ...] = (
     ),
     Meant(r"lax\.empty", "dtype", "Arrays of 64 bits are not made where they are not enabled."),
     Meant(
-        r"numpy\.(flatnonzero|nonzero|argwhere)",
+        r"(numpy|Array)\.(flatnonzero|nonzero|argwhere)",
         "dtype",
         "Positions are integers whatever fills the rest.",
         text="fill_value",
@@ -325,6 +345,13 @@ OTHER_TYPES: tuple[Meant, ...] = (
         "dtype",
         "An argument dtype is that of the result.",
         text=r"dtype=|float16",
+    ),
+    Meant(
+        r"numpy\.fft\.r?fftfreq",
+        "dtype",
+        "An argument dtype is that of the result.",
+        text=r"dtype=",
+        message=r"of jax: float",
     ),
     Meant(
         r"numpy\.array_(str|repr)",

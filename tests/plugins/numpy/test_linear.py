@@ -177,6 +177,28 @@ def test_orders_of_multiplication_give_the_same() -> None:
     refuses(ValueError, "optimize must be 3 pairs", pnp.einsum, "ij,jk,kl,lm->im", *arrays, optimize=[(0, 1)])
 
 
+def test_dtypes_of_results_that_are_told_are_strong_and_compared_with_those_of_operands() -> None:
+    small, unsigned = sample("int8", (3, 3)), sample("uint16", (3, 3), seed=1)
+    calls: dict[str, Any] = {}
+    for name in ("dot", "matmul", "inner", "tensordot", "vecdot"):
+        calls[name] = lambda m, name=name: getattr(m, name)(
+            m.asarray([2.0]),
+            m.asarray([3.0]),
+            **({"axes": 1} if name == "tensordot" else {}),
+            preferred_element_type="float32",
+        )
+        calls[f"{name} of two dtypes"] = lambda m, name=name: getattr(m, name)(
+            small, unsigned, preferred_element_type="float16"
+        )
+    calls["dot of numbers"] = lambda m: m.dot(2.0, 3.0, preferred_element_type="float32")
+    calls["einsum"] = lambda m: m.einsum("i,i", m.asarray([2.0]), m.asarray([3.0]), preferred_element_type="float32")
+    compare(calls)
+
+
+def test_einsum_path_refuses_axes_of_different_lengths() -> None:
+    refuses(ValueError, "einsum_path: axes of one label must have one", pnp.einsum_path, "ii", pnp.ones((2, 3)))
+
+
 def test_einsum_takes_lists_of_integers() -> None:
     x, y = sample("float32", (2, 3)), sample("float32", (3, 4))
     assert np.allclose(pnp.einsum(x, [0, 1], y, [1, 2], [0, 2]), x @ y, rtol=1e-5)

@@ -162,6 +162,8 @@ def test_products_of_booleans_say_whether_all_are_true() -> None:
     x = pnp.array([True, False, True])
     assert pnp.cumprod(x, dtype=bool).tolist() == [True, False, False]
     assert pnp.cumsum(~x, dtype=bool).tolist() == [False, True, True]
+    assert pnp.cumprod(pnp.array([0.5, 256.0, 0.0]), dtype=bool).tolist() == [True, True, False]
+    assert pnp.cumsum(pnp.array([0.0, 0.5, -0.5]), dtype=bool).tolist() == [False, True, True]
 
 
 @pytest.mark.usefixtures("narrow")

@@ -23,6 +23,7 @@ def test_functions_promote_nothing_inside_that_the_user_has_not_mixed() -> None:
         "histogram": lambda m, n, z: m.histogram(n, m.asarray([0, 2, 9])),
         "histogram2d": lambda m, n, z: m.histogram2d(n, n, (2, 3)),
         "dot, whose result is told": lambda m, n, z: m.dot(n, n.astype("uint8"), preferred_element_type="float32"),
+        "einsum, likewise": lambda m, n, z: m.einsum("i,i", n, n.astype("uint8"), preferred_element_type="float32"),
     }
     with px.numpy_dtype_promotion("strict"), jax.numpy_dtype_promotion("strict"):
         compare(calls, np.arange(8), z, rtol=1e-4)
