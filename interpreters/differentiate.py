@@ -339,7 +339,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     6.0
     """
     check_function("linear_transpose", "fun", fun)
-    if reduce_axes != ():
+    if not isinstance(reduce_axes, tuple) or reduce_axes:
         raise NotImplementedError("linear_transpose: reduce_axes must be (), the axes follow from the types")
     flat, in_tree = tree.flatten(primals)
     avals = avals_of(flat, primals, "linear_transpose")

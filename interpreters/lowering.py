@@ -10,7 +10,7 @@ from typing import Any
 from primax.core import _jaxlib, rules
 from primax.core.avals import ShapedArray
 from primax.core.config import enable_x64
-from primax.core.diagnostics import blame, encodable, shorten, wrong
+from primax.core.diagnostics import blame, encodable, of_call, shorten, wrong
 from primax.core.dtypes import canonicalize_dtype
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, MissingRuleError, RuleError, XlaError
@@ -187,6 +187,8 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
     try:
         out = rule(ctx, *args, **params)
     except Exception as error:
+        if isinstance(error, TypeError | OverflowError):
+            _refuse_wide(ctx.primitive, params)
         blame(error, rules.lowering_rules, key, ctx.source_info)
         raise
     value = _jaxlib.ir.Value
@@ -211,6 +213,17 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
             if x.type != aval_to_ir_type(aval):
                 raise _wrong(ctx, key, f"returned {x.type} for a result of type {aval.str_short()}")
     return outs
+
+
+def _refuse_wide(primitive: Any, params: dict[str, Any]) -> None:
+    """Name the parameter with an int that does not fit 64 bits, which no rule can hand to XLA."""
+    for name, value in params.items():
+        parts = [value]
+        for x in parts:  # grows
+            if isinstance(x, tuple | list):
+                parts += x
+            elif isinstance(x, int) and not -(2**63) <= x < 2**63:
+                raise OverflowError(f"{primitive}: {name} must fit 64 bits, got {value!r}{of_call()}") from None
 
 
 def _rule_of(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:

@@ -128,10 +128,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    try:
-        return x.shape  # type: ignore[no-any-return]
-    except AttributeError:
-        return core.get_aval(x).shape  # type: ignore[no-any-return]
+    return core.get_aval(x).shape  # type: ignore[no-any-return]
 
 
 _MATRIX_PRODUCTS = {1: (((0,), (0,)), ((), ())), 2: (((1,), (0,)), ((), ()))}

@@ -103,6 +103,9 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
         raise ValueError(f"reduce_precision: exponent_bits must be at least 1, got {exponent_bits}")
     if mantissa_bits < 0:
         raise ValueError(f"reduce_precision: mantissa_bits must not be negative, got {mantissa_bits}")
+    for name, bits in (("exponent_bits", exponent_bits), ("mantissa_bits", mantissa_bits)):
+        if bits >= 2**31:
+            raise ValueError(f"reduce_precision: {name} must be below 2**31, got {bits}")
     return reduce_precision_p.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
 
 

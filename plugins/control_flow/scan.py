@@ -14,6 +14,8 @@ from primax.plugins.control_flow.staging import flatten_operands, require_functi
 
 __all__ = ["scan"]
 
+_MOST_UNROLLED = 2**20  # XLA does not come to an end with longer programs
+
 
 def scan(
     f: Callable[..., Any],
@@ -96,11 +98,11 @@ def _length(xs: Any, avals: list[Any], length: Any) -> int:
 
 
 def _unroll(unroll: Any, length: int) -> int:
-    if unroll is True:
-        return max(length, 1)
-    turns = integer("scan", "unroll", unroll)
+    turns = length if unroll is True else integer("scan", "unroll", unroll)
     if turns < 0:
         raise ValueError(f"scan: unroll must not be negative, got {turns}")
+    if min(turns, length) >= _MOST_UNROLLED:
+        raise ValueError(f"scan: unroll must be below {_MOST_UNROLLED}, got {unroll} for {length} steps")
     return max(turns, 1)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import aval_of
+from primax.extend.api_util import aval_of, of_call
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.plugins.arithmetic import add_p
@@ -46,7 +46,11 @@ def clipped(index: Any, first: int, last: int) -> Any:
 def from_the_end(index: Any, size: int) -> Any:
     """Positions along an axis of a given length, from positions that count from the end where they are negative."""
     if type(index) is int:
-        return index_dtype(size).type(index + size if index < 0 else index)
+        dtype = index_dtype(size)
+        try:
+            return dtype.type(index + size if index < 0 else index)
+        except OverflowError:
+            raise OverflowError(f"an index must fit {dtype}, got {index}{of_call()}") from None
     dtype = get_aval(index).dtype
     if dtypes.is_unsigned_integer(dtype):
         return index

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
+from primax.extend.api_util import among
 from primax.extend.core import dtypes
 from primax.plugins.devices import device_put
 from primax.plugins.numpy.kinds import isdtype
@@ -31,7 +32,7 @@ def array_namespace(x: Any, /, *, api_version: str | None = None) -> Any:
     Raises:
       ValueError: it is another one.
     """
-    if api_version not in (None, ARRAY_API_VERSION):
+    if api_version is not None and not among(api_version, (ARRAY_API_VERSION,)):
         raise ValueError(f"__array_namespace__: api_version must be {ARRAY_API_VERSION!r} or None, got {api_version!r}")
     # What users call is named in a room above this one, which is there whenever there are arrays.
     return sys.modules["primax"].numpy

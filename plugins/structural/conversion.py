@@ -94,8 +94,12 @@ def _wrapped(x: int, dtype: Any) -> Any:
     wide = not -(2**63) <= x < 2**64
     if wide and dtypes.is_integer(dtype):
         raise OverflowError(f"convert_element_type: operand must fit 64 bits to become {dtype}, got {x}")
-    with np.errstate(over="ignore"):
-        return np.asarray(float(x) if wide else x).astype(dtype)[()]
+    try:
+        with np.errstate(over="ignore"):
+            return np.asarray(float(x) if wide else x).astype(dtype)[()]
+    except OverflowError:
+        text = f"convert_element_type: operand must fit float64 to become {dtype}, got one of {x.bit_length()} bits"
+        raise OverflowError(text) from None
 
 
 # For each Python scalar the kinds of dtypes that it becomes by NumPy's rules and XLA's alike.

@@ -6,6 +6,7 @@ elements have been moved `base_dilation` apart, and then padded or, where paddin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import product
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 Params = dict[str, Any]
+_MOST_ELEMENTS = 2**31  # of a window: XLA's loops over more do not end
 
 # What each parameter is along an axis over which no window slides.
 PLAIN: Params = {"window_dimensions": 1, "window_strides": 1, "padding": (0, 0)}
@@ -102,7 +104,12 @@ def check_window(function: str, operand: ShapedArray, params: Params) -> tuple[i
         raise TypeError(
             f"{function}: padding must have one pair per axis, {len(shape)}, got {params['padding']} for shape {shape}"
         )
-    return shape_of_windows(shape, **params)
+    found = shape_of_windows(shape, **params)
+    if math.prod(params["window_dimensions"]) >= _MOST_ELEMENTS and all(found):
+        raise ValueError(
+            f"{function}: window_dimensions must have fewer than 2**31 elements, got {params['window_dimensions']}"
+        )
+    return found
 
 
 def shape_of_windows(

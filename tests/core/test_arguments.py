@@ -147,6 +147,50 @@ def test_what_is_no_artifact_is_refused_and_nothing_is_printed(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(
+    "call,said",
+    [
+        (lambda n: px.lax.slice_in_dim(pnp.ones(3), 0, 2, n), "slice: strides"),
+        (lambda n: px.lax.pad(pnp.ones(3), 0.0, ((n, -n, 0),)), "pad: padding_config"),
+        (lambda n: px.lax.scan(lambda c, x: (c, None), 1.0, None, n), "scan: length"),
+        (lambda n: px.lax.conv(np.ones((1, 1, 3)), np.ones((1, 1, 2)), (n,), "VALID"), ".*: window_strides"),
+    ],
+)
+def test_numbers_that_xla_cannot_be_told_are_refused_with_the_parameter(call, said):
+    with pytest.raises(OverflowError, match=f"^{said} must fit 64 bits, got"):
+        call(2**64)
+
+
+@pytest.mark.parametrize(
+    "call,error,said",
+    [
+        (lambda n: px.lax.reduce_precision(1.0, n, 2), ValueError, "^reduce_precision: exponent_bits must be below"),
+        (lambda n: px.lax.reduce_precision(1.0, 2, n), ValueError, "^reduce_precision: mantissa_bits must be below"),
+        (
+            lambda n: px.lax.reduce_window(pnp.ones(3), 0.0, px.lax.add, (n,), (1,), "SAME"),
+            ValueError,
+            "window_dimensions must have fewer than",
+        ),
+        (lambda n: px.lax.scan(max, 1.0, None, n, unroll=True), ValueError, "^scan: unroll must be below"),
+        (lambda n: px.lax.convert_element_type(n**200, "float32"), OverflowError, "^convert_element_type: operand"),
+        (
+            lambda n: px.lax.dynamic_index_in_dim(pnp.ones(3), n),
+            OverflowError,
+            r"must fit int32.* \(an argument of dynamic_index_in_dim\)",
+        ),
+    ],
+)
+def test_numbers_that_would_not_end_or_not_fit_are_refused(call, error, said):
+    with px.enable_x64(False), pytest.raises(error, match=said):
+        call(2**40)
+
+
+@pytest.mark.parametrize("axes", [np.ones((1, 2)), ["i"], "i"])
+def test_axes_that_are_no_longer_named_are_refused(axes):
+    with pytest.raises(NotImplementedError, match="linear_transpose: reduce_axes must be"):
+        px.linear_transpose(lambda x: x, 1.0, reduce_axes=axes)
+
+
 def test_filters_of_more_elements_than_memory_holds_are_refused():
     with pytest.raises(ValueError, match=r"^conv_general_dilated_patches: filter_shape must be"):
         px.lax.conv_general_dilated_patches(np.ones((1, 1, 3, 3)), (2**40, 2**40), (1, 1), "SAME")

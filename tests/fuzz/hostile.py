@@ -188,6 +188,9 @@ def judge(error: BaseException, target: Target, places: Mapping[str, Hostile]) -
     if any(thing.around != "{}" for thing in objects):
         if _AROUND.search(message):
             return None
+        attribute = re.fullmatch(r"'StagingTracer' object has no attribute '(\w+)'", message)
+        if attribute and attribute[1] in target.words:
+            return None  # the array that has the method is made inside, and is no array there
     elif _raised_by_program(error):
         return None  # by the function that is the usual argument, whose own argument is hostile
     if isinstance(error, MemoryError):

@@ -103,6 +103,14 @@ def test_what_fails_after_a_tree_without_an_end_is_due_to_it():
     assert judge(AttributeError("'Option' object has no attribute 'value'"), SIN, PLAIN) == "internal"
 
 
+def test_a_method_that_a_staged_array_does_not_have_is_named():
+    (tracer,) = (thing for thing in OBJECTS if thing.name == "a tracer of jit")
+    (target,) = (target for path, target in BY_PATH.items() if path.endswith(".addressable_data"))
+    error = AttributeError("'StagingTracer' object has no attribute 'addressable_data'")
+    assert judge(error, target, {"index": tracer}) is None
+    assert judge(error, target, {"index": PLAIN["x"]}) == "internal"
+
+
 def test_a_class_is_a_function_where_functions_are_expected():
     (thing,) = (thing for thing in OBJECTS if thing.name == "dict")
     error = TypeError("cannot convert dictionary update sequence element #0 to a sequence")
