@@ -123,8 +123,9 @@ def real_number(function: str, argument: str, value: Any) -> float:
 
 
 def among(value: Any, choices: Any) -> bool:
-    """Whether a value is one of some names; no to what cannot be looked up or compared."""
+    """Whether a value is one of some names; no to what cannot be looked up or compared, such as arrays."""
     try:
+        hash(value)
         return value in choices
     except (TypeError, ValueError):
         return False

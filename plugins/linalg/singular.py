@@ -131,6 +131,7 @@ def _jvp(primals: Any, tangents: Any, *, compute_uv: bool, full_matrices: bool, 
     if type(t) is ad.Zero or not get_aval(x).size:
         outs = svd_p.bind(x, **given)
         return outs, [ad.Zero.from_primal_value(out) for out in outs]
+    require_matrix("svd", get_aval(x), "x")
     m, n = get_aval(x).shape[-2:]
     if full_matrices and compute_uv and m != n:
         raise NotImplementedError(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, numpy_dtype, of_call
+from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, numpy_dtype, of_call, read_size
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.structural import (
@@ -132,7 +132,7 @@ def array(
            [3, 4]], dtype=int32)
     """
     out = _array("array", object, dtype, order, copy or None, device)
-    missing = integer("array", "ndmin", ndmin) - out.ndim
+    missing = read_size("array", "ndmin", max(integer("array", "ndmin", ndmin), 0), 1024) - out.ndim
     return reshape_p.bind(out, new_sizes=(1,) * missing + out.shape, dimensions=None) if missing > 0 else out
 
 

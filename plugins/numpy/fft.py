@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend.api_util import among, integer, read_size, sequence
+from primax.extend.api_util import among, read_size, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import conj_p, mul_p
 from primax.plugins.fft import FftType, fft_p
@@ -149,12 +149,12 @@ def _along(kind: FftType, x: Any, axes: Sequence[int], lengths: tuple[int, ...])
 
 def _one(function: str, kind: FftType, a: Any, n: Any, axis: Any, norm: Any) -> Any:
     axis = canonical_axis(axis, len(aval_of(function, a, "a").shape), function)
-    return _transform(function, kind, a, (axis,), None if n is None else (integer(function, "n", n),), norm)
+    return _transform(function, kind, a, (axis,), None if n is None else (read_size(function, "n", n),), norm)
 
 
 def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Any:
     rank = len(aval_of(function, a, "a").shape)
-    lengths = None if s is None else integers(s, function, "s")
+    lengths = None if s is None else tuple([read_size(function, "s", n) for n in integers(s, function, "s")])
     if axes is None:
         if lengths is not None and len(lengths) > rank:
             raise ValueError(f"{function}: s must not be longer than the rank of a, got {lengths} for rank {rank}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
-from primax.extend.api_util import check_function, integer
+from primax.extend.api_util import check_function, read_size
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, ones
 from primax.plugins.numpy.joining import concatenate, stack
@@ -129,7 +129,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
       n: the length.
       ndim: the number of axes.
     """
-    n, ndim = integer("diag_indices", "n", n), integer("diag_indices", "ndim", ndim)
+    n, ndim = read_size("diag_indices", "n", n), read_size("diag_indices", "ndim", ndim)
     found = backend.put_value(np.arange(n, dtype=dtypes.default_int_dtype()))
     return (found,) * ndim
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import sequence
+from primax.extend.api_util import read_size, sequence
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, read_dtype
 from primax.plugins.numpy.indexing import unstack
@@ -208,7 +208,7 @@ def _split(function: str, ary: Any, indices_or_sections: Any, axis: int, uneven:
         (count,) = integers((indices_or_sections,), function, "indices_or_sections")
         if count <= 0:
             raise ValueError(f"{function}: indices_or_sections must be positive, got {count}")
-        quotient, rest = divmod(size, count)
+        quotient, rest = divmod(size, read_size(function, "indices_or_sections", count))
         if rest and not uneven:
             raise ValueError(
                 f"{function}: indices_or_sections must divide the length of the axis, got {count} for {size}"

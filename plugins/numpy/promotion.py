@@ -141,7 +141,10 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Any:
         if kind is int and dtypes.is_integer(dtype):
             return _wrapped(x, dtype)
         if kind is not complex or dtypes.is_complex(dtype):
-            return dtype.type(x)
+            try:
+                return dtype.type(x)
+            except (OverflowError, ValueError):  # a float without an integer, of which XLA takes the nearest
+                return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
     on_host = not weak and isinstance(x, np.ndarray | np.generic)
     if on_host and isinstance(dtype, np.dtype) and (dtypes.is_complex(dtype) or not dtypes.is_complex(aval.dtype)):
         if aval.dtype == dtypes.float0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import among, check_function, naming, sequence
+from primax.extend.api_util import among, check_function, of_call, read_size, sequence
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins import arithmetic, rounding
 from primax.plugins.calls import jit
@@ -39,7 +39,10 @@ def _known(function: str, argument: str, x: Any) -> Any:
 def counted(count: int, start: Any, step: Any, dtype: Any) -> Any:
     """start, start + step, ...: `count` numbers of one dtype."""
     if not core.thread.trace.tracing:
-        host = np.arange(count).astype(dtype)
+        try:
+            host = np.arange(count).astype(dtype)
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"no array can have {count} elements{of_call()}: {error}") from None
         with np.errstate(all="ignore"):
             if step != 1:
                 host = host * np.asarray(step).astype(dtype)
@@ -103,7 +106,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
 
 def _interpolated(function: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, axis: int) -> Any:
     """`num` points on the way from start to stop, the way gone at each of them, and the dtype of the result."""
-    num = _count(function, num)
+    num = read_size(function, "num", num)
     start, stop = broadcast(function, promote(function, start, stop, to=dtypes.to_inexact_dtype))
     computed = get_aval(start).dtype
     wanted = computed if dtype is None else read_dtype(dtype, function)
@@ -125,18 +128,6 @@ def _ending(out: Any, stop: Any, axis: int) -> Any:
     shape = list(get_aval(out).shape)
     others, shape[axis] = slice_in_dim(out, 0, -1, axis=axis), 1
     return concatenate([others, broadcast_to_shape(stop, shape)], axis)
-
-
-def _count(function: str, num: Any) -> int:
-    try:
-        count = num.__index__()
-    except core.ConcretizationTypeError:
-        raise
-    except (AttributeError, TypeError):
-        raise TypeError(f"{function}: num must be an integer, got {num!r}") from None
-    if count < 0:
-        raise ValueError(f"{function}: num must not be negative, got {count}")
-    return int(count)
 
 
 def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
@@ -186,7 +177,7 @@ def linspace(
     >>> px.numpy.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    count = _count("linspace", num)
+    count = read_size("linspace", "num", num)
     if dtype is not None:
         dtype = read_dtype(dtype, "linspace")
     for x, argument in ((start, "start"), (stop, "stop")):
@@ -331,6 +322,5 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     check_function("fromfunction", "function", function)
     shape = read_shape(shape, "fromfunction")
     dtype = read_dtype(dtype, "fromfunction")
-    with naming("fromfunction"):
-        positions = [counted(size, 0, 1, dtype) for size in shape]
+    positions = [counted(size, 0, 1, dtype) for size in shape]
     return function(*meshgrid(*positions, indexing="ij"), **kwargs)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import read_size
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import neg_p
 from primax.plugins.indexing import dynamic_slice_in_dim
@@ -95,7 +95,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     axis = canonical_axis(0 if axis is None else axis, len(shape), "repeat")
     size = shape[axis]
     if total_repeat_length is not None:
-        total_repeat_length = integer("repeat", "total_repeat_length", total_repeat_length)
+        total_repeat_length = read_size("repeat", "total_repeat_length", total_repeat_length)
     if total_repeat_length == 0:
         return take_slice(a, 0, 0, axis)
     if total_repeat_length is not None and known(repeats) is None:
@@ -167,7 +167,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         shifts = shifts * len(axes) if len(shifts) == 1 else shifts
         axes = axes * len(shifts) if len(axes) == 1 else axes
     if all(type(places) is int for places in shifts):
-        return _rolled(a, tuple(axes), tuple(shifts))
+        moves = dict.fromkeys(axes, 0)
+        for i, places in zip(axes, shifts, strict=True):
+            moves[i] += places
+        return _rolled(a, tuple(moves), tuple(moves.values()))
     out = a
     for i, places in zip(axes, shifts, strict=True):
         size = shape[i]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.api_util import integer
+from primax.extend.api_util import among, integer
 from primax.extend.core import dtypes, get_aval
 from primax.plugins import arithmetic, bitwise, cumulative
 from primax.plugins.numpy.creation import asarray, read_dtype
@@ -189,7 +189,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
       ValueError: an axis has fewer than 2 points.
       NotImplementedError: `edge_order` is not 1.
     """
-    if edge_order not in (None, 1):
+    if not among(edge_order, (None, 1)):
         raise NotImplementedError(f"gradient: edge_order must be 1, got {edge_order}")
     f, *spacings = promote("gradient", f, *varargs, to=to_inexact)
     shape = get_aval(f).shape

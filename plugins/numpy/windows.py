@@ -53,8 +53,7 @@ def kaiser(M: int, beta: Any) -> Any:
     dtype = dtypes.default_float_dtype()
     if count <= 1:
         return counted(count, 1, 1, dtype)
-    middle = (count - 1) / 2
     with naming("kaiser"):
-        places = np.arange(count)
+        middle, places = (count - 1) / 2, np.arange(count)
     ratio = backend.put_value(((places - middle) / middle).astype(dtype))
     return divide(i0(multiply(beta, sqrt(1 - ratio**2))), i0(beta))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.api_util import among, integer
+from primax.extend.api_util import among, read_size
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p
 from primax.plugins.calls import jit
@@ -17,7 +17,7 @@ from primax.plugins.numpy.rearranging import flip
 from primax.plugins.numpy.shaping import moveaxis
 from primax.plugins.numpy.ufuncs import multiply
 from primax.plugins.structural import broadcast_in_dim_p, iota_p, pad_p, slice_p, zero_of
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers, listed
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
 from primax.plugins.trigonometry import cos_p, sin_p
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
@@ -84,13 +84,13 @@ def _along_one(function: str, x: Any, kind: int, n: Any, axis: Any, norm: Any, i
     aval = aval_of(function, x, "x")
     axis = canonical_axis(axis, len(aval.shape), function)
     return _transformed(
-        function, x, kind, [aval.shape[axis] if n is None else integer(function, "n", n)], [axis], norm, inverse
+        function, x, kind, [aval.shape[axis] if n is None else read_size(function, "n", n)], [axis], norm, inverse
     )
 
 
 def _along_many(function: str, x: Any, kind: int, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:
     shape = aval_of(function, x, "x").shape
-    sizes = None if s is None else integers(listed(s), function, "s")
+    sizes = None if s is None else tuple([read_size(function, "s", n) for n in listed(s)])
     if axes is None:
         axes = range(0 if sizes is None else len(shape) - len(sizes), len(shape))
     axes = canonical_axes(listed(axes), len(shape), function)

@@ -455,7 +455,10 @@ def test_what_cannot_be_iterated_over_is_one_axis(call, name, axis):
         (lambda: pnp.kaiser(2**70, 1.0), "^kaiser: "),
         (lambda: pnp.identity(2**64), "^identity: "),
         (lambda: pnp.fft.fftfreq(2**70), "^fftfreq: n must be in"),
-        (lambda: pnp.fromfunction(np.sin, (2**62,)), "^fromfunction: "),
+        (lambda: pnp.fromfunction(np.sin, (2**62,)), r"of fromfunction\)"),
+        (lambda: pnp.geomspace(1, 4, num=2**70), "^geomspace: num must be in"),
+        (lambda: pnp.fft.fft(pnp.ones(3), n=2**70), "^fft: n must be in"),
+        (lambda: pnp.repeat(1.0, 1, total_repeat_length=-1), "^repeat: total_repeat_length must be in"),
         (lambda: pnp.unravel_index(np.array([0, 1]), 2**64), "^unravel_index: "),
         (lambda: pnp.unique_inverse(pnp.ones(3), size=2**70), "^unique: size must be in"),
         (lambda: pnp.nonzero(pnp.ones(3), size=2**70), "^nonzero: size must be in"),
@@ -523,7 +526,7 @@ def test_names_of_options_are_compared_with_nothing_but_names(call, name, order)
         call(order)
 
 
-@pytest.mark.parametrize("name", [["left"], {"left": 1}, np.zeros((), "V3"), np.ones(3)])
+@pytest.mark.parametrize("name", [["left"], {"left": 1}, np.zeros((), "V3"), np.ones(3), np.array("left")])
 def test_what_is_no_name_is_among_no_names(name):
     assert not arguments.among(name, ("left", "right"))
     assert not arguments.among(name, {"left": 1})

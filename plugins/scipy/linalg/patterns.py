@@ -260,12 +260,16 @@ def hadamard(n: int, dtype: Any = int) -> Any:
     Raises:
       ValueError: `n` is no power of 2.
     """
-    n = integer("hadamard", "n", n)
-    if n < 1 or n & (n - 1):
+    n = _size("hadamard", n)
+    if n & (n - 1):
         raise ValueError(f"hadamard: n must be a power of 2, got {n}")
-    found = np.ones((1, 1), np.int8)
-    while found.shape[0] < n:
-        found = np.kron(np.int8([[1, 1], [1, -1]]), found)
+    found = np.ones((n, n), np.int8)
+    done = 1
+    while done < n:
+        first, second = slice(0, done), slice(done, 2 * done)
+        found[first, second] = found[second, first] = found[first, first]
+        found[second, second] = -found[first, first]
+        done *= 2
     return asarray(found, dtype)
 
 

@@ -214,7 +214,8 @@ def istft(
     win, step, nfft = _windowing("istft", length, window, length, noverlap, nfft)
     parts = (irfft if input_onesided else ifft)(moveaxis(Zxx, (when, where), (-2, -1)), nfft)
     parts = multiply(take_slice(parts, 0, length, -1), _like(parts, win * win.sum()))
-    places = step * np.arange(count)[:, None] + np.arange(length)
+    with naming("istft"):
+        places = step * np.arange(count)[:, None] + np.arange(length)
     size = step * (count - 1) + length if count else 0
     whole = zeros((*get_aval(parts).shape[:-2], size), get_aval(parts).dtype)
     whole = whole.at[..., places].add(parts)
