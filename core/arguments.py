@@ -65,8 +65,10 @@ def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -
       ValueError: it is negative, or above `most`.
     """
     found = integer(function, argument, value)
-    if not 0 <= found <= most:
-        raise ValueError(f"{function}: {argument} must be in [0, {most}], got {found}")
+    if found < 0:
+        raise ValueError(f"{function}: {argument} must not be negative, got {found}")
+    if found > most:
+        raise ValueError(f"{function}: {argument} must be at most {most}, got {found}")
     return found
 
 

@@ -141,7 +141,10 @@ def _edges(function: str, a: Any, bins: Any, range: Any) -> Any:
     if range is None:
         low, high = (asarray(a).min(), asarray(a).max()) if aval.size else (0.0, 1.0)
     else:
-        low, high = range
+        pair = sequence(function, "range", range)
+        if len(pair) != 2:
+            raise ValueError(f"{function}: range must be two numbers, got {range!r}")
+        low, high = pair
     low, high = cast(asarray(low), dtype), cast(asarray(high), dtype)
     same = eq_p.bind(low, high)
     half = dtype.type(0.5)

@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend.api_util import read_size, sequence
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, read_dtype
-from primax.plugins.numpy.indexing import unstack
+from primax.plugins.numpy.indexing import take_slice, unstack
 from primax.plugins.numpy.promotion import aval_of, convert
 from primax.plugins.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshaped
 from primax.plugins.structural import concatenate_p, split_p, stack_p
@@ -216,7 +216,13 @@ def _split(function: str, ary: Any, indices_or_sections: Any, axis: int, uneven:
         sizes = [quotient + 1] * rest + [quotient] * (count - rest)
     if len(sizes) == 1:
         return [asarray(ary)]
-    return list(split_p.bind(ary, sizes=tuple(sizes), axis=axis))
+    full = tuple([size for size in sizes if size])
+    parts = list(split_p.bind(ary, sizes=full, axis=axis)) if len(full) > 1 else [asarray(ary)]
+    if len(full) == len(sizes):
+        return parts
+    # There may be very many parts without elements, which are all the same.
+    empty, rest = take_slice(ary, 0, 0, axis), iter(parts)
+    return [next(rest) if size else empty for size in sizes]
 
 
 def _overlapping(ary: Any, bounds: list[int], axis: int) -> list[Any]:

@@ -395,6 +395,10 @@ def test_errors_of_the_objects_that_are_given_remain_as_causes():
         (lambda x: pnp.hsplit(x, 2), "^hsplit: ary must be an array"),
         (lambda x: pnp.corrcoef(None), "^corrcoef: |^cov: "),
         (lambda x: pnp.array_str(pnp.ones(3), max_line_width=x), "^array_str: "),
+        (
+            lambda x: px.jit(lambda r: pnp.histogram_bin_edges(pnp.ones(2), range=r))(1.0),
+            "^histogram_bin_edges: range must be a sequence",
+        ),
         (lambda x: pnp.choose(0, x), "^choose: choices must be a sequence"),
         (lambda x: pnp.ravel_multi_index(x, (2,)), "^ravel_multi_index: multi_index must be a sequence"),
         (lambda x: pnp.diagflat(px.random.key(0)), r"no elements that are numbers \(an argument of diagflat\)"),
@@ -454,19 +458,19 @@ def test_what_cannot_be_iterated_over_is_one_axis(call, name, axis):
         (lambda: pnp.blackman(2**70), "^blackman: "),
         (lambda: pnp.kaiser(2**70, 1.0), "^kaiser: "),
         (lambda: pnp.identity(2**64), "^identity: "),
-        (lambda: pnp.fft.fftfreq(2**70), "^fftfreq: n must be in"),
+        (lambda: pnp.fft.fftfreq(2**70), "^fftfreq: n must be at most"),
         (lambda: pnp.fromfunction(np.sin, (2**62,)), r"of fromfunction\)"),
-        (lambda: pnp.geomspace(1, 4, num=2**70), "^geomspace: num must be in"),
-        (lambda: pnp.fft.fft(pnp.ones(3), n=2**70), "^fft: n must be in"),
-        (lambda: pnp.repeat(1.0, 1, total_repeat_length=-1), "^repeat: total_repeat_length must be in"),
+        (lambda: pnp.geomspace(1, 4, num=2**70), "^geomspace: num must be at most"),
+        (lambda: pnp.fft.fft(pnp.ones(3), n=2**70), "^fft: n must be at most"),
+        (lambda: pnp.repeat(1.0, 1, total_repeat_length=-1), "^repeat: total_repeat_length must not be negative"),
         (lambda: pnp.unravel_index(np.array([0, 1]), 2**64), "^unravel_index: "),
-        (lambda: pnp.unique_inverse(pnp.ones(3), size=2**70), "^unique: size must be in"),
-        (lambda: pnp.nonzero(pnp.ones(3), size=2**70), "^nonzero: size must be in"),
+        (lambda: pnp.unique_inverse(pnp.ones(3), size=2**70), "^unique: size must be at most"),
+        (lambda: pnp.nonzero(pnp.ones(3), size=2**70), "^nonzero: size must be at most"),
         (lambda: pnp.polyint(pnp.ones(3), m=2**70), "^polyint: "),
         (lambda: px.scipy.special.bernoulli(2**63), "^bernoulli: "),
         (lambda: px.scipy.linalg.pascal(2**40), "^pascal: n must be in"),
         (lambda: px.scipy.linalg.invhilbert(2**40), "^invhilbert: n must be in"),
-        (lambda: px.lax.linalg.qdwh(pnp.ones((2, 2)), max_iterations=2**64), "^qdwh: max_iterations must be in"),
+        (lambda: px.lax.linalg.qdwh(pnp.ones((2, 2)), max_iterations=2**64), "^qdwh: max_iterations must be at most"),
         (lambda: pnp.ones(3) + 10**400, "^add: "),
         (lambda: pnp.ones(3).round(2**40), "^round: "),
         (lambda: pnp.pad(pnp.ones(3), 1, constant_values=[1, 2, 3]), "^pad: "),
@@ -477,7 +481,7 @@ def test_what_cannot_be_iterated_over_is_one_axis(call, name, axis):
         (lambda: pnp.einsum("i,i", np.ones(2), np.ones(2), optimize=[(0, 5)]), "^einsum: optimize must be 1 pairs"),
         (lambda: pnp.tile(pnp.ones(2), -1), "^tile: reps must consist of non-negative integers"),
         (lambda: pnp.quantile(pnp.ones(2), 10**400), "^quantile: q must consist of real numbers"),
-        (lambda: px.scipy.signal.istft(np.ones((2, 2)), nperseg=2**64), "^istft: nperseg must be in"),
+        (lambda: px.scipy.signal.istft(np.ones((2, 2)), nperseg=2**64), "^istft: nperseg must be at most"),
         (lambda: pnp.histogramdd([]), "^histogramdd: sample must be"),
         (lambda: pnp.trim_zeros(1.0), "^trim_zeros: filt must be of rank 1"),
         (lambda: pnp.polyval(1.0, pnp.ones(3)), "^polyval: p must be of rank 1"),
@@ -491,10 +495,11 @@ def test_sizes_and_numbers_that_are_too_large_or_do_not_fit_are_named(call, said
 
 def test_a_number_of_elements_is_bounded():
     assert arguments.read_size("f", "n", np.int8(3)) == 3
-    for value in (-1, 2**60):
-        with pytest.raises(ValueError, match=rf"^f: n must be in \[0, {2**59 - 1}\], got {value}"):
-            arguments.read_size("f", "n", value)
-    with pytest.raises(ValueError, match=r"^f: n must be in \[0, 4\], got 5"):
+    with pytest.raises(ValueError, match=r"^f: n must not be negative, got -1"):
+        arguments.read_size("f", "n", -1)
+    with pytest.raises(ValueError, match=rf"^f: n must be at most {2**59 - 1}, got {2**60}"):
+        arguments.read_size("f", "n", 2**60)
+    with pytest.raises(ValueError, match=r"^f: n must be at most 4, got 5"):
         arguments.read_size("f", "n", 5, 4)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.numpy.creation import full_like
+from primax.plugins.numpy.ranges import counted
 from primax.plugins.numpy.rounding import floor
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.ufuncs import exp, log, log1p, sin
@@ -134,10 +134,9 @@ def multigammaln(a: Any, d: Any) -> Any:
     """
     d = integer("multigammaln", "d", d)
     (a,) = real("multigammaln", a)
-    total = full_like(a, d * (d - 1) / 4 * _log(pi), dtype=get_aval(a).dtype)
-    for i in range(d):
-        total = total + lgamma_p.bind(a - i / 2)
-    return total
+    dtype = get_aval(a).dtype
+    halves = counted(d, 0, 0.5, dtype)
+    return d * (d - 1) / 4 * _log(pi) + lgamma_p.bind(a[..., None] - halves).sum(-1)
 
 
 def factorial(n: Any, exact: bool = False) -> Any:
