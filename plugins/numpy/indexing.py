@@ -75,8 +75,8 @@ def _of_host(x: Array, index: Any) -> Any:
             axis += 1
     try:
         part = host[tuple(within)]
-    except IndexError as error:  # there are more axes than NumPy's arrays may have
-        raise IndexError(f"{error}{of_call()}") from None
+    except (IndexError, ValueError) as error:  # for steps of 0, or more axes than NumPy's arrays may have
+        raise type(error)(f"{error}{of_call()}") from None
     return backend.put_value(np.asarray(part), weak)
 
 

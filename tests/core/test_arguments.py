@@ -257,6 +257,11 @@ def test_an_index_makes_no_more_axes_than_numpy_has():
         px.scipy.linalg.circulant(np.ones((1,) * 64, np.float32))
 
 
+def test_a_step_of_zero_is_refused_with_the_function_that_was_called():
+    with pytest.raises(ValueError, match=r"step cannot be zero \(an argument of getitem\)"):
+        pnp.ones(3)[slice(None, None, 0)]
+
+
 def test_elements_without_a_dtype_of_dlpack_are_refused_by_name():
     with pytest.raises(BufferError, match=r"^from_dlpack: DLPack only supports"):
         pnp.from_dlpack(np.zeros(2, "M8[s]"))
