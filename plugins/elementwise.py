@@ -107,7 +107,7 @@ def elementwise_abstract_eval(
                     shape = _joint_shape(name, shape, aval.shape, same_shape)
         weak = all(aval.weak_type for aval in avals)
         dtype = first.dtype if out_dtype is None else out_dtype(first.dtype)
-        return ShapedArray(shape, dtype, weak and (out_dtype is None or dtype != np.bool_))
+        return ShapedArray(shape, dtype, weak)
 
     abstract_eval.__name__ = f"abstract_eval({name})"
     return abstract_eval

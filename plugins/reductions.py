@@ -226,12 +226,13 @@ def _without(shape: Any, axes: Any) -> list[int]:
 
 def _abstract_eval(primitive: core.Primitive, monoid: Monoid) -> Callable[..., ShapedArray]:
     name, accepts = primitive.name, monoid.accepts
+    of_bits = primitive in (reduce_and_p, reduce_or_p, reduce_xor_p)
 
     def abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
         if operand.dtype not in accepts:
             raise TypeError(f"{name}: operand must be {accepts.name}, got {operand.str_short()}")
         _check_axes(name, operand, axes)
-        return ShapedArray(_without(operand.shape, axes), operand.dtype, operand.weak_type)
+        return ShapedArray(_without(operand.shape, axes), operand.dtype, operand.weak_type and not of_bits)
 
     abstract_eval.__name__ = f"abstract_eval({name})"
     return abstract_eval

@@ -15,6 +15,7 @@ from primax.plugins.arithmetic import complex_p
 from primax.plugins.linalg.orthogonal import qr
 from primax.plugins.numpy import creation
 from primax.plugins.numpy.creation import read_dtype, read_shape
+from primax.plugins.numpy.promotion import cast
 from primax.plugins.numpy.shaping import moveaxis, reshaped
 from primax.plugins.numpy.triangles import last_diagonal
 from primax.plugins.numpy.ufuncs import absolute
@@ -301,7 +302,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         q, r = qr(_normal(key, (max(rows, columns), min(rows, columns)), dtype), full_matrices=False)
         diagonal = last_diagonal(r, 0)
         # Without the signs of r, whose diagonal LAPACK leaves as it comes, some matrices would be likelier than others.
-        q = q * (diagonal / absolute(diagonal))
+        q = q * (diagonal / cast(absolute(diagonal), dtype))
         if rows < columns:
             q = q.T
         return dtype.type(scale) * moveaxis(q.reshape((*others, columns)), -1, axis)

@@ -13,7 +13,7 @@ from primax.plugins import arithmetic, bitwise, comparison, rounding, structural
 from primax.plugins.elementwise import like
 from primax.plugins.numpy import reductions
 from primax.plugins.numpy.creation import asarray, constant
-from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, convert, operands
+from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, convert, operands, strong
 from primax.plugins.numpy.ufuncs import document, equal, imag, real, require_real, to_inexact
 
 __all__ = [
@@ -76,7 +76,7 @@ def isinf(x: Any, /) -> Any:
     if dtypes.is_complex(aval.dtype):
         return bitwise.or_p.bind(isinf(real(x)), isinf(imag(x)))
     if dtypes.is_floating(aval.dtype):
-        return comparison.eq_p.bind(arithmetic.abs_p.bind(x), like(x, math.inf))
+        return comparison.eq_p.bind(arithmetic.abs_p.bind(x), aval.dtype.type(math.inf))
     return constant(False, aval.shape, _BOOL)
 
 
@@ -85,7 +85,7 @@ def _infinity(name: str, value: float, sentence: str) -> Function:
         aval = aval_of(name, x)
         require_real(name, x)
         if dtypes.is_floating(aval.dtype):
-            return comparison.eq_p.bind(x, like(x, value))
+            return comparison.eq_p.bind(x, aval.dtype.type(value))
         return constant(False, aval.shape, _BOOL)
 
     return document(function, name, sentence, 1, "real")
@@ -166,7 +166,7 @@ def signbit(x: Any, /) -> Any:
         integer = np.dtype(f"int{dtypes.itemsize_bits(aval.dtype)}")
         return comparison.lt_p.bind(structural.bitcast_convert_type(x, integer), integer.type(0))
     if dtypes.is_signed_integer(aval.dtype):
-        return comparison.lt_p.bind(x, like(x, 0))
+        return comparison.lt_p.bind(x, aval.dtype.type(0))
     return constant(False, aval.shape, _BOOL)
 
 
@@ -196,7 +196,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 def _tolerance(name: str, x: Any, compared: Any) -> Any:
     """A tolerance in the real dtype of what is compared."""
     dtype = dtypes.to_floating_dtype(get_aval(compared).dtype)
-    return convert(x, aval_of("isclose", x, name), dtype)
+    return strong(convert(x, aval_of("isclose", x, name), dtype))
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:

@@ -44,7 +44,7 @@ def _root(cov: Any, method: str) -> Any:
 
 @sampler
 def _multivariate_normal(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
-    wide = dtypes.promote_types(dtype, np.float32)  # for LAPACK
+    wide = np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype  # for LAPACK
     root = _root(cast(cov, wide), method)
     numbers = normal_numbers(key, (*shape, root.shape[-1]), dtype)
     return cast(mean + einsum("...ij,...j->...i", root, cast(numbers, wide)), dtype)

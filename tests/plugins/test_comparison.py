@@ -61,3 +61,13 @@ def test_comparisons_refuse_mixed_dtypes_shapes_and_complex_order():
         px.lax.eq(x, x[:2])
     with pytest.raises(TypeError, match=r"ge: argument 0 must be real, got c64\[3\]"):
         px.lax.ge(x + 1j, x + 1j)
+
+
+def test_comparisons_of_weakly_typed_numbers_are_weakly_typed_and_reductions_of_bits_are_not() -> None:
+    assert px.lax.eq(1, 1).weak_type
+    assert px.lax.is_finite(1.0).weak_type
+    assert px.numpy.less(1, 2).weak_type
+    assert not px.lax.eq(np.float32(1), 1.0).weak_type
+    assert not px.numpy.isinf(1.0).weak_type
+    assert not px.numpy.isclose(1.0, 1.0).weak_type
+    assert not px.lax.reduce_or(px.lax.broadcast(px.lax.eq(1, 1), (2,)), (0,)).weak_type

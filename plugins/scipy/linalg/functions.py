@@ -20,7 +20,7 @@ from primax.plugins.numpy.joining import stack
 from primax.plugins.numpy.linalg.operands import inexact, require_square, square, stacked
 from primax.plugins.numpy.predicates import isfinite
 from primax.plugins.numpy.programs import one_program
-from primax.plugins.numpy.promotion import aval_of
+from primax.plugins.numpy.promotion import aval_of, cast
 from primax.plugins.numpy.reductions import any as any_
 from primax.plugins.numpy.reductions import max as max_
 from primax.plugins.numpy.reductions import sum as sum_
@@ -173,8 +173,8 @@ def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
         below, last = block[..., 1, 0], block[..., 1, 1]
         wanted = absolute(below) > eps * (absolute(block[..., 0, 0]) + absolute(last))
         along = numpy_linalg.eigvals(block)[..., 0] - last
-        length = hypot(absolute(along), absolute(below))
-        c, s = (where(wanted, x / where(wanted, length, 1), unit) for x, unit in ((along, 1), (below, 0)))
+        length = cast(where(wanted, hypot(absolute(along), absolute(below)), 1), get_aval(t).dtype)
+        c, s = (where(wanted, x / length, unit) for x, unit in ((along, 1), (below, 0)))
         rotation = stack([stack([conj(c), s], -1), stack([-s, c], -1)], -2)
         rows = where(places >= i, rotation @ rows, rows)
         t = turned(dynamic_update_slice_in_dim(t, rows, i, -2), i, rotation, i + 1)

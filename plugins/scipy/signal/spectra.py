@@ -272,7 +272,8 @@ def _power(
 
 def _transformable(dtype: Any) -> Any:
     """The least dtype of a transform."""
-    return dtypes.promote_types(dtypes.to_inexact_dtype(dtype), np.dtype(np.float32))
+    dtype = dtypes.to_inexact_dtype(dtype)
+    return np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
 def _prepared(function: str, axis: int, *signals: Any) -> tuple[list[Any], int, Any]:
@@ -346,8 +347,8 @@ def _average(x: Any, kind: str) -> Any:
 
 
 def _like(x: Any, values: Any) -> Any:
-    """A NumPy array in the real dtype that belongs to that of x."""
-    return values.astype(dtypes.finfo(get_aval(x).dtype).dtype)
+    """A NumPy array in the dtype of x."""
+    return values.astype(get_aval(x).dtype)
 
 
 def _frequencies(function: str, nfft: int, fs: Any, onesided: bool) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend.core import get_aval
 from primax.plugins.custom_derivatives import custom_jvp
+from primax.plugins.numpy.promotion import cast
 from primax.plugins.numpy.rounding import floor, round
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.ufuncs import absolute, exp, log, log1p, maximum, minimum
@@ -102,7 +103,8 @@ def beta(a: Any, b: Any) -> Any:
     a, b, reflected = _reflected(*real("beta", a, b))
     sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
     plain = _is_pole(a) | _is_pole(b) | _is_pole(a + b)
-    return (reflected * where(plain, 1.0, sign) * exp(_betaln(a, b))).astype(get_aval(sign).dtype)
+    size = exp(_betaln(a, b))
+    return (cast(reflected * where(plain, 1.0, sign), get_aval(size).dtype) * size).astype(get_aval(sign).dtype)
 
 
 def poch(z: Any, m: Any) -> Any:

@@ -63,7 +63,7 @@ def gammasgn(x: Any) -> Any:
     (x,) = real("gammasgn", x)
     whole = floor(x)
     sign = where(whole % 2 == 0, 1.0, -1.0)
-    at_zero = np.float32(1) / x  # which says the sign of a zero
+    at_zero = 1 / x  # which says the sign of a zero
     below = where(whole == x, where(x == 0, where(at_zero > 0, 1.0, -1.0), np.nan), sign)
     return where(x > 0, 1.0, where(x == x, below, np.nan)).astype(get_aval(x).dtype)
 

@@ -62,7 +62,7 @@ def kind_of(leaf: Any, lib: Any) -> tuple[Any, ...]:
     """What is to be equal apart from the numbers.
 
     jax may give NumPy's arrays, or floats with a dtype, for arrays. What jax gives for a comparison of weak types is a
-    bool of weak type, which means nothing: bools have the lowest type anyway. In primax bools are never weak.
+    bool of weak type, which means nothing: bools have the lowest type anyway. In primax fewer are weak.
     """
     if not hasattr(leaf, "dtype"):
         return ("bool", (), False) if isinstance(leaf, bool) else (type(leaf).__name__,)
