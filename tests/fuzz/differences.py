@@ -84,11 +84,18 @@ JAX_LACKS: tuple[Meant, ...] = (
         message=r"zero-size array to reduction",
     ),
     Meant(
-        r"numpy\..*",
+        r"(numpy|Array)\..*",
         "jax raises",
-        "The dtype of a result is compared with that of the promoted operands: of uint64 and int64, a float.",
-        text=r"uint64",
+        "Operands are converted to their common dtype before that of the result counts: of uint64 and int64 a float, of "
+        "an array and a number of Python that of the array.",
         message=r"preferred_element_type` must not be narrower",
+        when=lambda text: "preferred_element_type" not in text or "uint64" in text,
+    ),
+    Meant(
+        r"numpy\.array_(str|repr)",
+        "jax raises",
+        "Scalars of NumPy print as arrays of rank 0.",
+        message=r"descriptor '__getitem__' requires",
     ),
     Meant(
         r"numpy\.arange",
