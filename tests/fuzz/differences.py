@@ -86,8 +86,8 @@ JAX_LACKS: tuple[Meant, ...] = (
     Meant(
         r"(numpy|Array)\..*",
         "jax raises",
-        "Operands are converted to their common dtype before that of the result counts: of uint64 and int64 a float, of "
-        "an array and a number of Python that of the array.",
+        "Operands get their common dtype before that of the result counts: of uint64 and int64 a float, of an array "
+        "and a number of Python that of the array.",
         message=r"preferred_element_type` must not be narrower",
         when=lambda text: "preferred_element_type" not in text or "uint64" in text,
     ),
