@@ -12,7 +12,7 @@ import numpy as np
 
 from primax.core import _jaxlib, fork, journal
 from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
-from primax.core.arguments import check_function, naming
+from primax.core.arguments import check_function, integer, naming
 from primax.core.array import Array, Gone, constructor, deleted
 from primax.core.avals import ShapedArray, ShapeDtypeStruct, get_aval, unwrap
 from primax.core.diagnostics import of_call
@@ -129,9 +129,10 @@ def default_device() -> Any:
 
 def compile_options(device: Any) -> Any:
     """The options to compile for one device with."""
+    number = integer("compile_options", "the id of device", device.id)
     options = _jaxlib.CompileOptions()
     options.num_replicas = options.num_partitions = 1
-    options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(np.array([[device.id]], np.int32))
+    options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(np.array([[number]], np.int32))
     build = options.executable_build_options
     build.use_spmd_partitioning = True
     build.use_shardy_partitioner = True

@@ -13,7 +13,7 @@ from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import mlir
 from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p
 from primax.plugins.bitwise import and_p, or_p, xor_p
-from primax.plugins.elementwise import ANY, BOOL_OR_INT, NUMERIC, Accepts
+from primax.plugins.elementwise import BOOL_OR_INT, NUMERIC, Accepts
 
 __all__ = ["ADD", "AND", "MAX", "MIN", "MUL", "Monoid", "OR", "XOR"]
 
@@ -71,8 +71,9 @@ def _all_bits(dtype: Any) -> Any:
 
 ADD = Monoid(add_p, lambda dtype: 0, NUMERIC, np.add)
 MUL = Monoid(mul_p, lambda dtype: 1, NUMERIC, np.multiply)
-MAX = Monoid(max_p, _least, ANY, np.maximum)
-MIN = Monoid(min_p, _greatest, ANY, np.minimum)
+_WITH_EXTREMES = Accepts("a number or a boolean", lambda dtype: dtype != dtypes.float0)
+MAX = Monoid(max_p, _least, _WITH_EXTREMES, np.maximum)
+MIN = Monoid(min_p, _greatest, _WITH_EXTREMES, np.minimum)
 AND = Monoid(and_p, _all_bits, BOOL_OR_INT, np.bitwise_and)
 OR = Monoid(or_p, lambda dtype: 0, BOOL_OR_INT, np.bitwise_or)
 XOR = Monoid(xor_p, lambda dtype: 0, BOOL_OR_INT, np.bitwise_xor)

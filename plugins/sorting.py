@@ -200,7 +200,7 @@ def _sort_abstract_eval(*avals: ShapedArray, dimension: int, is_stable: bool, nu
         raise ValueError(f"sort: num_keys must be between 1 and the number of arrays, {len(avals)}, got {num_keys}")
     first = avals[0]
     for key in avals[:num_keys]:
-        if dtypes.is_extended(key.dtype):
+        if dtypes.is_extended(key.dtype) or key.dtype == dtypes.float0:
             raise TypeError(f"sort: arrays to sort by must have an order, got {key.str_short()}")
     for aval in avals:
         if aval.shape != first.shape:

@@ -185,6 +185,19 @@ def test_numbers_that_would_not_end_or_not_fit_are_refused(call, error, said):
         call(2**40)
 
 
+@pytest.mark.parametrize(
+    "call,said",
+    [
+        (lambda x: px.lax.reduce_min(x, (0,)), "^reduce_min: operand must be a number or a boolean, got float0"),
+        (lambda x: px.lax.argmax(x, 0, "int32"), "^argmax: operand must be real, got float0"),
+        (lambda x: px.lax.sort(x), "^sort: arrays to sort by must have an order, got float0"),
+    ],
+)
+def test_values_without_bits_have_no_order(call, said):
+    with pytest.raises(TypeError, match=said):
+        call(np.zeros(2, px.dtypes.float0))
+
+
 @pytest.mark.parametrize("axes", [np.ones((1, 2)), ["i"], "i"])
 def test_axes_that_are_no_longer_named_are_refused(axes):
     with pytest.raises(NotImplementedError, match="linear_transpose: reduce_axes must be"):
