@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import of_call
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.sampling import elementwise_samples
@@ -183,7 +184,10 @@ def like(x: Any, value: Any) -> Any:
         scalar = dtypes.scalar_type_of(aval.dtype)(value)
         if core.get_aval(scalar).dtype == aval.dtype:
             return scalar
-    return aval.dtype.type(value)
+    try:
+        return aval.dtype.type(value)
+    except TypeError:
+        raise TypeError(f"arithmetic is not defined for values of dtype {aval.dtype}{of_call()}") from None
 
 
 def repeat(x: Any, shape: tuple[int, ...]) -> Any:
