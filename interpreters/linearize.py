@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.core import config, dtypes, rules
 from primax.core._jaxlib import Traceback
+from primax.core.arguments import sequence
 from primax.core.avals import NO_VALUE, get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
@@ -336,6 +337,8 @@ def linearize_flat(
     Returns:
       The outputs, and a tape whose inputs are tangents of the active primals.
     """
+    if active is not None:
+        active = sequence("linearize_flat", "active", active)
     outer = thread.trace
     trace = LinearTrace(outer)
     tangents: list[Any] = []

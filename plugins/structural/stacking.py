@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from primax.extend import core
 from primax.extend.api_util import sequence
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.sampling import samples
-from primax.plugins.structural.arguments import canonical_axis, inserted
+from primax.plugins.structural.arguments import canonical_axis, inserted, is_value
 from primax.plugins.structural.narrow import in_whole_bytes
+from primax.plugins.structural.shapes import transpose
 
 __all__ = ["RULES", "stack", "stack_p", "unstack", "unstack_p"]
 
@@ -35,6 +38,10 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
+    if (type(operands) is np.ndarray or is_value(operands)) and get_aval(operands).shape[:1] not in ((), (0,)):
+        # Its rows are stacked already; as many operands as there are rows would keep the compiler busy for long.
+        count = len(get_aval(operands).shape)
+        return transpose(operands, inserted(tuple(range(1, count)), canonical_axis(axis, count, "stack"), 0))
     operands = sequence("stack", "operands", operands)
     rank = len(get_aval(operands[0]).shape) if operands else 0
     axis = canonical_axis(axis, rank + 1, "stack")

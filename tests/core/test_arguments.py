@@ -396,6 +396,7 @@ def test_errors_of_the_objects_that_are_given_remain_as_causes():
         (lambda x: px.tree_util.register_dataclass(Unhashable, x, ()), "data_fields must be a sequence"),
         (lambda x: px.tree_util.register_dataclass(Unhashable, (), (x,)), "meta_fields must be a sequence of names"),
         (lambda x: ad.jvp_flat(abs, (1.0,), (1.0,), x), "^jvp_flat: parent must be a trace or None"),
+        (lambda x: ad.linearize_flat(abs, (1.0,), x), "^linearize_flat: active must be a sequence"),
         (lambda x: ad.deflinear2(x, abs), "^jvp rules are for primitives"),
         (lambda x: ad.deflinear2(px.lax.add_p, x), r"^transpose\(add\): each rule must be a function or None"),
         (lambda x: batching.defvectorized(x), "^batch rules are for primitives"),

@@ -624,3 +624,15 @@ def test_stacks_are_taken_apart_again() -> None:
         px.lax.stack([np.float32(x), np.float32(x[0])])
     with pytest.raises(ValueError, match=r"unstack: axis must be in \[-2, 2\), got 2"):
         px.lax.unstack(x, 2)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_the_rows_of_one_array_are_stacked_as_they_lie(axis: int) -> None:
+    x = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+    for rows in (x, px.numpy.asarray(x)):
+        found = px.lax.stack(rows, axis)
+        assert type(found) is px.Array
+        np.testing.assert_array_equal(found, np.stack(list(x), axis))
+    assert px.lax.stack(np.broadcast_to(np.float32(1), (4096, 2))).shape == (4096, 2)
+    with pytest.raises(ValueError, match="stack: operands must hold an array"):
+        px.lax.stack(x[:0])
