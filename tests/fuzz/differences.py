@@ -98,9 +98,22 @@ JAX_LACKS: tuple[Meant, ...] = (
         message=r"descriptor '__getitem__' requires",
     ),
     Meant(
-        r"numpy\.arange",
+        r"numpy\.logical_\w+\.(reduce|accumulate|reduceat)",
         "jax raises",
-        "Of booleans there are two at most, as in NumPy.",
+        "An argument dtype is that of the result, whatever it is.",
+        text=r"dtype=",
+        message=r"does not accept dtype (float|bfloat|complex)",
+    ),
+    Meant(
+        r"numpy\.extract",
+        "jax raises",
+        "A size beyond that of the array is filled up, as in compress and nonzero.",
+        message=r"size must be positive and not greater",
+    ),
+    Meant(
+        r"numpy\.(arange|fft\.r?fftfreq)",
+        "jax raises",
+        "Booleans are counted like numbers: arange has two of them at most, as in NumPy.",
         message=r"iota does not accept dtype bool",
     ),
     Meant(
@@ -161,10 +174,21 @@ VALUES: tuple[Meant, ...] = tuple(
 
 VALUES += tuple(
     Meant(
+        r"numpy\.(nan)?(percentile|quantile|median)",
+        sort,
+        "Between an infinity and itself lies that infinity; in jax it depends on whether there is one element.",
+        text=r"\binf\b",
+        message=r"primax: \S*inf\b.*jax: \S*nan",
+    )
+    for sort in ("nan", "value")
+)
+
+VALUES += tuple(
+    Meant(
         r"numpy\.logaddexp2?(\.\w+)?",
         sort,
         "Complex numbers whose powers are 0 or infinite have a sum; jax subtracts infinities.",
-        text=r"complex\(",
+        text=r"complex",
         message=r"primax: (?!.*nan.*jax).*jax: .*nan",
     )
     for sort in ("nan", "value")
@@ -187,6 +211,17 @@ VALUES += (
         "nan",
         "Complex numbers of which one part is NaN are elements like others; jax takes them for what fills the result.",
         text=r"complex\(.*nan.*size=|size=.*complex\(.*nan",
+    ),
+    Meant(
+        r"numpy\.geomspace",
+        "nan",
+        "The ends are those given, where they are 0 too.",
+        message=r"primax: \S*\((?!nan|inf).*jax: .*nan",
+    ),
+    Meant(
+        r"numpy\.einsum_path",
+        "value",
+        "Which order is chosen among those of one cost is nobody's promise.",
     ),
     Meant(
         r"numpy\.polydiv",
@@ -363,6 +398,13 @@ OTHER_TYPES: tuple[Meant, ...] = (
         "An argument dtype is that of the result.",
         text=r"dtype=",
         message=r"of jax: float",
+    ),
+    Meant(
+        r"numpy\.(cov|corrcoef)",
+        "dtype",
+        "Covariances of nothing have the dtype that covariances of something have.",
+        text=r"zeros\(|\(\[\]",
+        message="primax: float32, of jax: float64",
     ),
     Meant(
         r"numpy\.array_(str|repr)",
