@@ -13,9 +13,9 @@ from primax.core.diagnostics import of_call, shorten
 from primax.core.rules import load_plugins
 
 __all__ = [
-    "NO_VALUE",
     "AbstractToken",
     "AbstractValue",
+    "NO_VALUE",
     "ShapeDtypeStruct",
     "ShapedArray",
     "abstract_token",
