@@ -24,7 +24,7 @@ from primax.plugins.numpy.rows import below, concrete, count_true, put_rows, tak
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import moveaxis, ravel, reshaped
 from primax.plugins.sorting import sort_p
-from primax.plugins.structural import concatenate_p, iota_p, slice_p, unstack_p
+from primax.plugins.structural import concatenate_p, convert_element_type_p, iota_p, slice_p, unstack_p
 from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = [
@@ -119,7 +119,8 @@ def _known_unique(ar: Any, axis: int | None, equal_nan: bool) -> list[Any]:
     if isinstance(ar, Tracer):
         values = getitem(ravel(ar), places[0]) if axis is None else getitem(ar, (slice(None),) * axis + (places[0],))
     else:
-        values = cast(asarray(values), get_aval(ar).dtype)
+        aval = get_aval(ar)
+        values = convert_element_type_p.bind(asarray(values), new_dtype=aval.dtype, weak_type=aval.weak_type)
     return [values, *(asarray(place, dtypes.default_int_dtype()) for place in places)]
 
 
@@ -369,7 +370,8 @@ def setdiff1d(
     else:
         aval_of("setdiff1d", ar1, "ar1"), aval_of("setdiff1d", ar2, "ar2")
         out = _sized_difference(ar1, ar2, fill_value, bool(assume_unique), _size("setdiff1d", size))
-    return cast(out, get_aval(ar1).dtype)
+    aval = get_aval(ar1)
+    return convert_element_type_p.bind(out, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
 @partial(jit, static_argnums=(3, 4))

@@ -146,8 +146,9 @@ def _binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> A
 
 
 def _working_dtype(n: Any, p: Any) -> Any:
-    """What is computed in: the common dtype of the parameters."""
-    return dtypes.to_inexact_dtype(dtypes.result_type(n, p))
+    """What is computed in: the common dtype of the parameters, unless it is too narrow to count in."""
+    dtype = dtypes.to_inexact_dtype(dtypes.result_type(n, p))
+    return dtype if dtype.itemsize > 1 else np.dtype(np.float32)
 
 
 def _by_trials(key: Any, n: Any, q: Any, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -56,6 +56,12 @@ JAX_LACKS: tuple[Meant, ...] = (
     ),
     Meant(r".*", "jax raises", "It is not implemented in jax.", message=r"NotImplementedError|is not implemented"),
     Meant(
+        r"(nn|scipy)\..*",
+        "jax raises",
+        "Integers and booleans are converted to the default float dtype, as everywhere.",
+        message=r"does not accept dtype (u?int\d+|bool)|dtype=(u?int\d+|bool) is not supported",
+    ),
+    Meant(
         r".*",
         "jax raises",
         "jax fails inside, with an error that names no argument; primax computes the value.",
@@ -105,6 +111,12 @@ JAX_LACKS: tuple[Meant, ...] = (
         message=r"does not accept dtype (float|bfloat|complex)",
     ),
     Meant(
+        r"scipy\.linalg\.(hankel|toeplitz)",
+        "jax raises",
+        "A number is a row of one element, as in SciPy.",
+        message=r"must be at least 1-dimensional",
+    ),
+    Meant(
         r"numpy\.extract",
         "jax raises",
         "A size beyond that of the array is filled up, as in compress and nonzero.",
@@ -122,7 +134,6 @@ JAX_LACKS: tuple[Meant, ...] = (
         "Without an axis the array is raveled, as in cumsum.",
         text=r"axis=None|, None",
     ),
-    Meant(r"nn\..*", "jax raises", "Activations take booleans for numbers.", message=r"does not accept dtype bool"),
     Meant(
         r"random\..*",
         "jax raises",
@@ -164,10 +175,10 @@ JAX_LACKS: tuple[Meant, ...] = (
 
 VALUES: tuple[Meant, ...] = tuple(
     Meant(
-        r"(nn|scipy\.special)\.(log_)?softmax|nn\.(log_sigmoid|hard_tanh|squareplus)",
+        r"(nn|scipy\.special)\.(log_)?softmax|nn\.(log_sigmoid|hard_tanh|squareplus|log1mexp)",
         sort,
-        "Unsigned integers are converted to floats before one is subtracted or negated, not after.",
-        text=r"'uint",
+        "Integers are converted to floats before one is subtracted or negated, which may overflow, not after.",
+        text=r"'u?int",
     )
     for sort in ("nan", "value")
 )
@@ -324,6 +335,7 @@ OTHER_TYPES: tuple[Meant, ...] = (
         message="KeyTy|PRNGSpec|str",
     ),
     Meant(r"lax\.conv.*_shape_tuple", "type", "Sizes are ints of Python.", message=r"jax: int(64|32) np\.int"),
+    Meant(r"lax\.broadcast_shapes", "type", "A shape is a tuple.", message=r"primax: tuple"),
     Meant(r"lax\.shape_as_value", "type", "The result is an array of the library, as of all functions."),
     Meant(
         r"scipy\.linalg\.(pascal|invpascal|helmert|hilbert|invhilbert)|numpy\.tri",
@@ -387,7 +399,7 @@ OTHER_TYPES: tuple[Meant, ...] = (
         message="primax: float64, of jax: float32",
     ),
     Meant(
-        r"random\.double_sided_maxwell",
+        r"random\.(double_sided_maxwell|weibull_min)",
         "dtype",
         "An argument dtype is that of the result.",
         text=r"dtype=|float16",

@@ -38,6 +38,7 @@ from fuzz.values import kind_of
 
 SCIENTIFIC = SimpleNamespace(numpy=np, scipy=scipy)
 ENOUGH = 5  # calls of each function that must succeed in both
+MANY = 20  # functions are named in a report
 
 
 @dataclass
@@ -184,7 +185,9 @@ class Functions(Kind):
     @classmethod
     def report(cls, reached: Counter[str]) -> list[str]:
         few = [f"{pair.path} ({reached[pair.path]})" for pair in pairs() if reached[pair.path] < ENOUGH]
-        return [f"{len(few)} of {len(pairs())} functions with fewer than {ENOUGH} calls that succeed: {' '.join(few)}"]
+        shown = few if len(few) <= MANY else [*few[:MANY], "..."]
+        named = " ".join(shown)
+        return [f"{len(few)} of {len(pairs())} functions with fewer than {ENOUGH} calls that succeed: {named}"]
 
 
 class SteadyFunctions(Functions):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, integer
+from primax.extend.api_util import among, integer, numpy_dtype
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.numpy.creation import asarray, zeros, zeros_like
 from primax.plugins.numpy.joining import concatenate
@@ -364,15 +364,18 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
     Args:
       n: its size.
       scale: "sqrtn" to divide by the square root of `n`, "n" to divide by `n`.
-      dtype: of the matrix.
+      dtype: of the matrix, a complex dtype; the default one if None.
 
     Raises:
-      ValueError: there is no such scale.
+      ValueError: there is no such scale, or the dtype is not complex.
     """
     n = _size("dft", n, 0)
+    dtype = numpy_dtype("dft", "dtype", complex if dtype is None else dtype)
+    if dtype.kind != "c":
+        raise ValueError(f"dft: dtype must be complex, got {dtype}")
     if not among(scale, (None, "sqrtn", "n")):
         raise ValueError(f"dft: scale must be 'sqrtn', 'n' or None, got {scale!r}")
     places = np.arange(n)
     found = np.exp(-2j * np.pi * (np.outer(places, places) % max(n, 1)) / max(n, 1))
     divisor = {None: 1.0, "sqrtn": np.sqrt(n), "n": n}[scale]
-    return asarray(found / divisor, complex if dtype is None else dtype)
+    return asarray(found / divisor, dtype)

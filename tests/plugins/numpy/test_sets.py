@@ -114,3 +114,10 @@ def test_a_difference_has_the_dtype_of_the_first_set(one: str, other: str) -> No
     for options in ({}, {"size": 2}, {"assume_unique": True, "size": 3}):
         assert pnp.setdiff1d(x, y, **options).dtype == np.dtype(one)
     assert pnp.setdiff1d(x, y).tolist() == [1]
+
+
+@pytest.mark.parametrize("function", ["unique", "unique_values", "union1d", "setdiff1d"])
+def test_elements_of_sets_are_weak_where_those_given_are(function):
+    given = (1.0, 2.0) if function in ("union1d", "setdiff1d") else (1.0,)
+    assert getattr(pnp, function)(*given).weak_type
+    assert not getattr(pnp, function)(*map(np.float32, given)).weak_type

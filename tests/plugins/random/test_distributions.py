@@ -248,3 +248,11 @@ def test_trials_without_end_come_to_an_end():
     counts = px.random.multinomial(key, 1e300, np.float32([0.0, 1.0, 2.0]))
     assert np.isinf(counts[0])
     assert np.isnan(counts[1:]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float16"])
+def test_binomial_counts_with_narrow_parameters(dtype):
+    trials, chances = px.numpy.asarray([1.0, 2.0], dtype), px.numpy.asarray([0.9, 0.25], dtype)
+    drawn = np.asarray(px.random.binomial(px.random.key(0), trials, chances, (50, 2)))
+    assert (drawn.min(0) >= 0).all()
+    assert (drawn.max(0) <= [1, 2]).all()

@@ -73,3 +73,10 @@ def test_what_gives_no_matrix_is_named(call, message):
 def test_each_companion_matrix_holds_its_own_infinities_only():
     found = np.asarray(px.scipy.linalg.companion(np.array([[1, 2, 3], [0, 1, 0]], np.float32)))
     np.testing.assert_array_equal(found, [[[-2, -3], [1, 0]], [[-np.inf, np.nan], [1, 0]]])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", bool])
+def test_a_fourier_matrix_is_complex(dtype):
+    with pytest.raises(ValueError, match=r"^dft: dtype must be complex, got"):
+        px.scipy.linalg.dft(3, dtype=dtype)
+    assert px.scipy.linalg.dft(3, dtype="complex64").dtype == np.complex64
