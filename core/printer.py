@@ -6,7 +6,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,28 @@ from primax.core.layout import (
 from primax.core.recursion import deeper
 from primax.core.source_info import user_frame
 
-__all__ = ["atom_to_text", "eqn_to_text", "jaxpr_to_text", "name_vars"]
+__all__ = ["PrintedCall", "atom_to_text", "eqn_to_text", "jaxpr_to_text", "name_vars", "shown_params"]
+
+
+class PrintedCall(NamedTuple):
+    """What a print rule may return for the call of a program.
+
+    Attributes:
+      params: the parameters to print, in order.
+      program: its arguments and results print under the names of the operands and results of the equation.
+    """
+
+    params: dict[str, Any]
+    program: Jaxpr | ClosedJaxpr
+
+
+def shown_params(eqn: JaxprEqn) -> dict[str, Any] | PrintedCall:
+    """What of the parameters of an equation is printed, by the print rule or else in the order of their names."""
+    rule = rules.print_rules.functions.get(eqn.primitive)
+    if rule is not None:
+        return rule(eqn.params)  # type: ignore[no-any-return]
+    return {name: eqn.params[name] for name in sorted(eqn.params)}
+
 
 _HOISTED_FROM: Final = 11
 _ADDRESS: Final = re.compile(r" at 0x([0-9a-fA-F]+)")
@@ -220,16 +241,14 @@ class _Writer:
         self._variables(map(self.atom, eqn.invars))
 
     def _shown_params(self, eqn: JaxprEqn) -> dict[str, Any]:
-        if eqn.primitive.name == "jit" and "jaxpr" in eqn.params:
-            jaxpr = _open(eqn.params["jaxpr"])
+        shown = shown_params(eqn)
+        if isinstance(shown, PrintedCall):
+            jaxpr = _open(shown.program)
             if jaxpr not in self._shared:
                 self.names.alias(jaxpr.invars, eqn.invars)
                 self.names.alias(jaxpr.outvars, eqn.outvars)
-            return _params_of_jit(eqn.params)
-        rule = rules.print_rules.functions.get(eqn.primitive)
-        if rule is not None:
-            return rule(eqn.params)  # type: ignore[no-any-return]
-        return {name: eqn.params[name] for name in sorted(eqn.params)}
+            return shown.params
+        return shown
 
     def _parameters(self, params: dict[str, Any]) -> None:
         put = self.put
@@ -317,16 +336,6 @@ def _literal(value: Any) -> str:
     if type(value) in (float, int, bool, complex):
         return str(value)
     return "[...]" if np.shape(value) else str(np.asarray(value).item())
-
-
-def _params_of_jit(params: dict[str, Any]) -> dict[str, Any]:
-    """The name first, then whatever was asked for beyond the defaults."""
-    shown = {"name": params["name"]} if "name" in params else {}
-    for name in sorted(params.keys() - {"name"}):
-        value = params[name]
-        if name == "jaxpr" or (any(value) if type(value) is tuple else value):
-            shown[name] = value
-    return shown
 
 
 formatter.jaxpr = jaxpr_to_text

@@ -367,7 +367,7 @@ partial_eval_jaxpr_rules = RuleTable(
 dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)", optional=True)
 staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers", optional=True)
 check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)")
-print_rules = RuleTable("print", "(params) -> the params to print, in order")
+print_rules = RuleTable("print", "(params) -> the params to print, in order, or a PrintedCall")
 named_axes_rules = RuleTable("named_axes", "(**params) -> names of axes", optional=True)
 interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
 

@@ -46,6 +46,7 @@ from primax.core.jaxpr import (
     subjaxprs,
 )
 from primax.core.primitive import Primitive
+from primax.core.printer import PrintedCall
 from primax.core.protocol import protocol_of
 from primax.core.recursion import deeper
 from primax.core.registry import Registry
@@ -89,6 +90,7 @@ __all__ = [
     "MissingRuleError",
     "NonConcreteBooleanIndexError",
     "Primitive",
+    "PrintedCall",
     "Provenance",
     "Registry",
     "RuleError",

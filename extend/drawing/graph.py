@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from primax.core import rules
 from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
-from primax.core.printer import atom_to_text, eqn_to_text, name_vars
+from primax.core.printer import PrintedCall, atom_to_text, eqn_to_text, name_vars, shown_params
 
 __all__ = ["Box", "Edge", "Graph", "Node", "build"]
 
@@ -248,8 +247,8 @@ def _operands(eqn: JaxprEqn, texts: Mapping[Var, str]) -> str:
 
 def _parameters(eqn: JaxprEqn) -> list[str]:
     """The parameters that say most: those beyond the defaults, and no programs."""
-    rule = rules.print_rules.functions.get(eqn.primitive)
-    params = eqn.params if rule is None or eqn.primitive.name == "jit" else rule(eqn.params)
+    printed = shown_params(eqn)
+    params = printed.params if isinstance(printed, PrintedCall) else printed
     shown = []
     for name, value in params.items():
         plain = isinstance(value, int | float | str | tuple | list)

@@ -31,6 +31,16 @@ def call_params(jaxpr: core.ClosedJaxpr, name: str, inline: bool = False) -> dic
     }
 
 
+def printed(params: dict[str, Any]) -> core.PrintedCall:
+    """The name first, then whatever was asked for beyond the defaults."""
+    shown = {"name": params["name"]}
+    for name in sorted(params.keys() - {"name"}):
+        value = params[name]
+        if name == "jaxpr" or (any(value) if type(value) is tuple else value):
+            shown[name] = value
+    return core.PrintedCall(shown, params["jaxpr"])
+
+
 def check_results(name: str, closed: core.ClosedJaxpr, args: Any, outs: Any) -> None:
     """Look at what a program returned, if `debug_nans` or `debug_infs` asks for it."""
     if backend.watching():
@@ -244,6 +254,7 @@ rules = {
     "partial_eval_jaxpr": _jit_partial_eval_jaxpr,
     "dce": _jit_dce,
     "check": _jit_check,
+    "print": printed,
     "interpret": _jit_interpret,
     "samples": [_samples],
 }

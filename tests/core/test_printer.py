@@ -16,8 +16,10 @@ from primax.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, new_jax
 from primax.core.primitive import Primitive
 from primax.core.printer import eqn_to_text, jaxpr_to_text, name_vars
 from primax.interpreters.staging import trace_to_jaxpr
+from primax.plugins.calls.primitive import printed
 
 jit_p = Primitive("jit", multiple_results=True)
+rules.print_rules.register(jit_p, printed)
 jit_p.def_abstract_eval(lambda *avals, jaxpr, **params: jaxpr.out_avals)
 
 VECTOR = ShapedArray((3,), np.float32)
@@ -329,7 +331,7 @@ class FromJax:
     def __init__(self) -> None:
         self.vars: dict[Any, Any] = {}
         self.jaxprs: dict[Any, Jaxpr] = {}
-        self.primitives: dict[str, Primitive] = {}
+        self.primitives = {"jit": jit_p}
 
     def aval(self, aval: Any) -> ShapedArray:
         return ShapedArray(aval.shape, aval.dtype, aval.weak_type)
@@ -353,6 +355,7 @@ class FromJax:
         if name == "jit":
             shown = ("name", "jaxpr", "inline", "keep_unused", "donated_invars")
             params = {key: params[key] for key in shown}
+            params["inline"] = params["inline"] is True  # newer ones have words for it
         elif name == "dot_general":
             params = {key: value for key, value in params.items() if value is not None}
             (a, b), (c, d) = params["dimension_numbers"]
