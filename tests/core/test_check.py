@@ -195,7 +195,7 @@ def test_literals_of_another_type_are_refused(value: Any, aval: Any) -> None:
     literal = Literal(value, aval)
     text = complaint(Jaxpr([], [], [literal], []))
     assert "check_jaxpr: literal " in text
-    assert f"does not have the type of its value, which is of {type(value)}" in text
+    assert f"does not have the type of its value, which is of {type(value).__name__}" in text
 
 
 def test_constants_are_of_their_variables_types() -> None:
