@@ -358,6 +358,8 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
       ValueError: the size of the buffer is not a multiple of that of an element, or too small.
     """
     read_dtype(dtype, "frombuffer")
+    if isinstance(buffer, Array):
+        buffer = np.asarray(buffer)  # before Python 3.12 it is none that lends its memory
     with naming("frombuffer"):
         return asarray(np.frombuffer(buffer, numpy_dtype("frombuffer", "dtype", dtype), count, offset))
 

@@ -11,6 +11,7 @@ from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p
 from primax.plugins.calls import jit
 from primax.plugins.fft import FftType, fft_p
+from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.promotion import aval_of, promote
 from primax.plugins.numpy.rearranging import flip
@@ -111,7 +112,7 @@ def _transformed(
     for axis, size in zip(axes, sizes, strict=True):
         if size < 1:
             raise ValueError(f"{function}: the number of points must be positive, got {size} along axis {axis}")
-    (x,) = promote(function, x, to=_dtype)
+    (x,) = map(asarray, promote(function, x, to=_dtype))
     power = 1 - _POWERS[norm] if kind == 3 else _POWERS[norm]
     for axis, size in zip(axes, sizes, strict=True):
         x = _compiled(x, size, axis, (kind == 2) is inverse, power)

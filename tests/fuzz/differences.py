@@ -42,6 +42,12 @@ class Meant:
 
 JAX_LACKS: tuple[Meant, ...] = (
     Meant(
+        r"numpy\.(insert|delete)",
+        "jax raises",
+        "Booleans say where, as in NumPy.",
+        message=r"index array must be integer typed",
+    ),
+    Meant(
         r".*",
         "jax raises",
         "Types of numbers that take no argument are zero, as NumPy's.",
@@ -206,6 +212,12 @@ VALUES += tuple(
 )
 
 VALUES += (
+    Meant(
+        r"scipy\.special\.(beta|betaln)",
+        "nan",
+        "Where gamma functions have poles their quotient has a limit, or is infinite as in SciPy.",
+        message=r"jax: \S*nan",
+    ),
     Meant(
         r"random\.weibull_min",
         "value",
@@ -444,7 +456,7 @@ WEAK: tuple[Meant, ...] = (
         r"scipy\.(stats|special)\..*",
         "weak type",
         "The type of the result is strong if that of an array argument is, whatever constants a formula holds.",
-        text=r"\b(A|array)\(",
+        text=r"\b(A|array)\(|True|False",
         message="primax: False",
     ),
     Meant(
@@ -470,7 +482,7 @@ WEAK: tuple[Meant, ...] = (
         for sort in ("weak type", "dtype")
     ),
     Meant(
-        r"lax\.linalg\.cholesky",
+        r"lax\.linalg\..*",
         "weak type",
         "Booleans that are converted to floats are floats of no weak type, as integers are.",
         text=r"'bool'",

@@ -68,3 +68,10 @@ def test_one_length_and_one_axis_need_no_sequence():
     x = np.random.default_rng(5).normal(size=(2, 3)).astype(np.float32)
     np.testing.assert_array_equal(px.scipy.fft.dctn(x, axes=-1), px.scipy.fft.dctn(x, axes=(-1,)))
     np.testing.assert_array_equal(px.scipy.fft.idctn(x, s=5), px.scipy.fft.idctn(x, s=(5,)))
+
+
+@pytest.mark.parametrize("name", ["dctn", "idctn"])
+def test_a_number_is_its_own_transform_and_an_array(name):
+    out = getattr(px.scipy.fft, name)(np.uint8(2))
+    assert isinstance(out, px.Array)
+    assert out.item() == 2.0
