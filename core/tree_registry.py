@@ -8,8 +8,11 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+import numpy as np
+
 from primax.core._jaxlib import pytree
 from primax.core.arguments import sequence
+from primax.core.avals import aval_handlers
 
 if TYPE_CHECKING:
     PyTreeDef: TypeAlias = Any
@@ -61,6 +64,11 @@ def _check_new(who: str, nodetype: Any, argument: str = "nodetype") -> None:
     """Refuse what neither registry could take, before either is written to."""
     if not isinstance(nodetype, type):
         raise TypeError(f"{who}: {argument} must be a class, got {nodetype!r}")
+    if nodetype in aval_handlers or issubclass(nodetype, np.generic):
+        raise ValueError(
+            f"{who}: {argument} must be a class of containers, got {nodetype!r}, whose instances are values that "
+            "programs compute with: leaves"
+        )
     taken = nodetype in _child_names
     if not taken and not is_namedtuple(nodetype):  # C++ calls any namedtuple a node, though it may be replaced
         taken = registry.is_node(nodetype) or dispatch_registry.is_node(nodetype)
@@ -112,7 +120,7 @@ def register_pytree_node(
 
     Raises:
         TypeError: `nodetype` is not a class, or a function is not callable.
-        ValueError: the class is a pytree node already.
+        ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
 
     >>> from primax import tree, tree_util
     >>> class Interval:
@@ -142,7 +150,7 @@ def register_pytree_with_keys(
 
     Raises:
         TypeError: `nodetype` is not a class, or a function is not callable.
-        ValueError: the class is a pytree node already.
+        ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
 
     >>> from primax import tree, tree_util
     >>> class Point:
@@ -187,7 +195,7 @@ def register_pytree_node_class(cls: Class) -> Class:
 
     Raises:
         TypeError: a method is missing.
-        ValueError: the class is a pytree node already.
+        ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
 
     >>> from primax import tree, tree_util
     >>> @tree_util.register_pytree_node_class
@@ -220,7 +228,7 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
 
     Raises:
         TypeError: a method is missing.
-        ValueError: the class is a pytree node already.
+        ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
 
     >>> from primax import tree_util
     >>> @tree_util.register_pytree_with_keys_class
@@ -338,7 +346,7 @@ def register_static(cls: Class) -> Class:
 
     Raises:
         TypeError: `cls` is not a class, or its instances cannot be hashed.
-        ValueError: the class is a pytree node already.
+        ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
 
     >>> from primax import tree, tree_util
     >>> @tree_util.register_static

@@ -11,10 +11,12 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import primax as px
 from primax import tree, tree_util
 from primax.core import tree as core_tree
 
@@ -624,3 +626,19 @@ def test_mismatch_message_shows_the_first_difference_and_both_trees() -> None:
         "  the output: PyTreeDef(((*,), {'a': [*]}))",
     ]
     assert "at the root" in core_tree.mismatch_message("f", tree.structure(1), tree.structure([1]))
+
+
+@pytest.mark.parametrize(
+    "kind", [float, np.float32, np.ndarray, px.numpy.bfloat16.dtype.type, px.Array, px.ShapeDtypeStruct]
+)
+@pytest.mark.parametrize(
+    "register",
+    [
+        lambda kind: tree_util.register_static(kind),
+        lambda kind: tree_util.register_pytree_node(kind, lambda x: ((), x), lambda aux, _: aux),
+        lambda kind: tree_util.register_pytree_with_keys(kind, lambda x: ((), x), lambda aux, _: aux),
+    ],
+)
+def test_classes_of_values_are_no_nodes(kind: Any, register: Any) -> None:
+    with pytest.raises(ValueError, match=r"^register_\w+: \w+ must be a class of containers, got <class"):
+        register(kind)
