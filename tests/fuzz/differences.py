@@ -42,6 +42,12 @@ class Meant:
 
 JAX_LACKS: tuple[Meant, ...] = (
     Meant(
+        r"numpy\.\w*split",
+        "jax raises",
+        "What lies beyond the end is empty, as in NumPy.",
+        message=r"Sizes passed to split must be nonnegative",
+    ),
+    Meant(
         r"numpy\.(insert|delete)",
         "jax raises",
         "Booleans say where, as in NumPy.",
@@ -212,6 +218,12 @@ VALUES += tuple(
 )
 
 VALUES += (
+    Meant(
+        r"numpy\.(setxor1d|setdiff1d|intersect1d|isin)",
+        "value",
+        "Elements that are said to be distinct and are not give what comes of it.",
+        text=r"assume_unique=True",
+    ),
     Meant(
         r"scipy\.special\.(beta|betaln)",
         "nan",
