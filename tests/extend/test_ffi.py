@@ -103,7 +103,7 @@ def test_attributes_of_every_kind_arrive(library: Any) -> None:
         (np.array("s"), TypeError, "attribute factor must be a bool"),
         ({"a": {"b": None}}, TypeError, r"attribute factor\['a'\]\['b'\] must be a bool"),
         ({1: 2}, TypeError, r"attribute factor: keys must be strings, got \[1\]"),
-        (2**70, OverflowError, "attributes must fit into 64 bits, got 1180591620717411303424"),
+        (2**70, OverflowError, "attributes must fit 64 bits, got .*1180591620717411303424"),
         (2.0, px.XlaError, "expected F32 but got F64"),
     ],
 )

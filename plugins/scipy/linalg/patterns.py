@@ -370,12 +370,11 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
       ValueError: there is no such scale, or the dtype is not complex.
     """
     n = _size("dft", n, 0)
-    dtype = numpy_dtype("dft", "dtype", complex if dtype is None else dtype)
-    if dtype.kind != "c":
-        raise ValueError(f"dft: dtype must be complex, got {dtype}")
+    if dtype is not None and numpy_dtype("dft", "dtype", dtype).kind != "c":
+        raise ValueError(f"dft: dtype must be complex, got {dtype!r}")
     if not among(scale, (None, "sqrtn", "n")):
         raise ValueError(f"dft: scale must be 'sqrtn', 'n' or None, got {scale!r}")
     places = np.arange(n)
     found = np.exp(-2j * np.pi * (np.outer(places, places) % max(n, 1)) / max(n, 1))
     divisor = {None: 1.0, "sqrtn": np.sqrt(n), "n": n}[scale]
-    return asarray(found / divisor, dtype)
+    return asarray(found / divisor, complex if dtype is None else dtype)

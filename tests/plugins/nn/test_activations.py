@@ -43,7 +43,7 @@ def test_values_and_two_derivatives_are_those_of_jax() -> None:
 def test_types_are_those_of_jax(x: Any) -> None:
     def types(module: Any) -> Any:
         found = {}
-        for name in set(ELEMENTWISE) - ({"log_sigmoid", "squareplus"} if x is True else set()):
+        for name in set(ELEMENTWISE) - ({"log_sigmoid", "log1mexp", "squareplus"} if x is True else set()):
             try:
                 (aval,) = module.make_jaxpr(getattr(module.nn, name))(x).out_avals
             except (TypeError, ValueError):
@@ -83,7 +83,7 @@ def test_glu_gates_one_half_by_the_other() -> None:
 
 
 def test_what_is_no_number_is_refused_by_name() -> None:
-    with pytest.raises(TypeError, match=r"relu: argument\[0\] must be an array, a number .* of type str"):
+    with pytest.raises(TypeError, match=r"relu: argument\[0\] must be an array or a number: a value of type str"):
         px.nn.relu("one")
     with pytest.raises(TypeError, match=r"softmax: its argument must be an array or a number, got str"):
         px.nn.softmax("one")

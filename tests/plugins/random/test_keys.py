@@ -267,7 +267,7 @@ KEY = np.zeros(2, np.uint32)
         (lambda k: random.bits(k[0], (), "int32"), ValueError, "bits: dtype must be uint8, .*, got int32"),
         (lambda k: random.bits(k[0], (-1,)), TypeError, r"bits: shape must consist of non-negative .*\(-1,\)"),
         (lambda k: random.split(k), ValueError, r"split: key must be one key"),
-        (lambda k: random.split(k[0], 2.0), TypeError, r"split: num must be an integer or a shape, got 2.0"),
+        (lambda k: random.split(k[0], 2.0), TypeError, r"split: num must be an integer, got 2.0"),
         (lambda k: random.split(k[0], -1), TypeError, r"split: num must consist of non-negative integers"),
         (lambda k: random.fold_in(k, 1), ValueError, "fold_in: key must be one key"),
         (lambda k: random.fold_in(k[0], np.arange(3)), TypeError, r"fold_in: data must be of rank 0, got i32\[3\]"),
