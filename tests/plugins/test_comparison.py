@@ -67,7 +67,7 @@ def test_comparisons_of_weakly_typed_numbers_are_weakly_typed_and_reductions_of_
     assert px.lax.eq(1, 1).weak_type
     assert px.lax.is_finite(1.0).weak_type
     assert px.numpy.less(1, 2).weak_type
-    assert not px.lax.eq(np.float32(1), 1.0).weak_type
+    assert not px.lax.eq(np.float32(1), np.float32(1)).weak_type
     assert not px.numpy.isinf(1.0).weak_type
     assert not px.numpy.isclose(1.0, 1.0).weak_type
     assert not px.lax.reduce_or(px.lax.broadcast(px.lax.eq(1, 1), (2,)), (0,)).weak_type

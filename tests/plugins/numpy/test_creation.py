@@ -245,7 +245,7 @@ def test_questions_about_dtypes_agree_with_jax() -> None:
 def test_buffers_and_iterables_become_arrays() -> None:
     data = np.arange(4, dtype=np.int32)
     assert pnp.frombuffer(data.tobytes(), "int32", 2, 4).tolist() == [1, 2]
-    assert pnp.frombuffer(pnp.arange(4), "int32", offset=8).tolist() == [2, 3]
+    assert pnp.frombuffer(pnp.arange(4, dtype="int32"), "int32", offset=8).tolist() == [2, 3]
     wide = pnp.frombuffer(np.arange(3.0).tobytes())
     assert (wide.dtype, wide.tolist()) == (pnp.zeros(0).dtype, [0, 1, 2])
     assert pnp.fromiter((i * i for i in range(3)), "float32").tolist() == [0.0, 1.0, 4.0]
