@@ -42,6 +42,12 @@ class Meant:
 
 JAX_LACKS: tuple[Meant, ...] = (
     Meant(
+        r"numpy\.polyval",
+        "jax raises",
+        "The program has an equation for each coefficient, whatever unroll says.",
+        message=r"`unroll` must be",
+    ),
+    Meant(
         r"numpy\.\w*split",
         "jax raises",
         "What lies beyond the end is empty, as in NumPy.",
@@ -378,7 +384,6 @@ OTHER_TYPES: tuple[Meant, ...] = (
         r"numpy\.logaddexp2?\.(reduce|accumulate|reduceat)",
         "dtype",
         "The dtype is the one asked for, or else that of the function's result; initial has no influence on it.",
-        text="dtype=|initial=",
     ),
     Meant(
         r"numpy\.linalg\.vector_norm",
@@ -464,6 +469,12 @@ OTHER_TYPES: tuple[Meant, ...] = (
 )
 
 WEAK: tuple[Meant, ...] = (
+    Meant(
+        r"numpy\.(unique\w*|union1d|setdiff1d)",
+        "weak type",
+        "Elements are weak where those given are, complex ones too.",
+        message=r"primax: True.*complex",
+    ),
     Meant(
         r"scipy\.(stats|special)\..*",
         "weak type",
