@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import sequence
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import div_p
 from primax.plugins.structural import broadcast_in_dim_p
@@ -141,7 +142,7 @@ def _read(function: str, inputs: Any, window_shape: Any, strides: Any, padding: 
     if len(strides) != count:
         raise TypeError(f"{function}: strides must have one entry per spatial axis, {count}, got {strides}")
     if not isinstance(padding, str):
-        padding = tuple(padding)
+        padding = tuple(sequence(function, "padding", padding))
         if len(padding) != count:
             raise TypeError(f"{function}: padding must have one pair per spatial axis, {count}, got {padding}")
         padding = ((0, 0),) * leading + padding + ((0, 0),)

@@ -24,6 +24,8 @@ from primax.plugins.export.file import _MAGIC
 
 IMPORTS = "import primax as px, primax.numpy as pnp\nfrom fuzz.files import cached, with_bytes, with_header"
 SECONDS = 60
+# How a call may end; the last says that the program is for another platform, whose name the header has.
+_REFUSALS = ("ValueError", "TypeError", "primax.errors.XlaError", "jaxlib", "primax.core.errors.MissingRuleError")
 # What a file of data does not do as it is read.
 EVENTS = ("exec", "compile", "subprocess", "os.system", "os.exec", "os.posix_spawn", "pickle", "marshal", "ctypes")
 
@@ -217,7 +219,7 @@ class Files(Kind):
             self.reached["compiler crashes"] += 1
             return None
         last = (done.stderr.strip().splitlines() or [""])[-1]
-        if done.returncode and not last.startswith(("ValueError", "primax.errors.XlaError", "jaxlib", "TypeError")):
+        if done.returncode and not last.startswith(_REFUSALS):
             return Finding(case.name, f"the call ends in {last[:300]}", case.program, last.partition(":")[0])
         return None
 

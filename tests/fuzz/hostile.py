@@ -182,7 +182,10 @@ def judge(error: BaseException, target: Target, places: Mapping[str, Hostile]) -
         return None  # the object's own
     objects = tuple(places.values())
     foreign = any(thing in CALLABLE or (thing in CLASSES and name in target.called) for name, thing in places.items())
-    message = str(error).replace("jaxlib._jax.PjitFunction", "jit")  # how Python calls what `jit` returns
+    try:
+        message = str(error).replace("jaxlib._jax.PjitFunction", "jit")  # how Python calls what `jit` returns
+    except Exception:
+        return None  # Python's errors about files show the object when they are printed, which is its own affair
     if _OWN.search(message):
         return None
     if any(thing.around != "{}" for thing in objects):
@@ -193,8 +196,8 @@ def judge(error: BaseException, target: Target, places: Mapping[str, Hostile]) -
             return None  # the array that has the method is made inside, and is no array there
     elif _raised_by_program(error):
         return None  # by the function that is the usual argument, whose own argument is hostile
-    if isinstance(error, MemoryError):
-        return None
+    if isinstance(error, MemoryError | OSError):
+        return None  # errors of files name the file
     if "index-sized integer" in message and any("__len__ = lambda s: 2**70" in "".join(x.lines) for x in objects):
         return None  # Python asks such an object for its length to know whether it is true
     if any(thing in NESTS for thing in objects):

@@ -217,7 +217,7 @@ _TRACERS = [
 ]
 _CLASSES = [
     Hostile(expression, expression, registrable=False)
-    for expression in ("int", "float", "list", "dict", "type", "object", "Exception", "np.ndarray", "primax.Array")
+    for expression in ("int", "float", "list", "dict", "type", "object", "Exception", "np.ndarray")
 ]
 _FUNCTIONS = [
     *_plain(

@@ -284,3 +284,9 @@ def test_a_mean_counts_margins_or_not() -> None:
 def test_pools_name_what_they_refuse(call: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         call()
+
+
+@pytest.mark.parametrize("padding", [3, None, 1.5])
+def test_padding_that_is_no_sequence_is_refused(padding):
+    with pytest.raises(TypeError, match=r"^max_pool: padding must be a sequence, got"):
+        px.nn.max_pool(np.ones((1, 4, 4, 1), np.float32), (2, 2), padding=padding)
