@@ -225,6 +225,25 @@ VALUES += tuple(
 
 VALUES += (
     Meant(
+        r"numpy\.unique\w*",
+        "shape",
+        "The size that is asked for is that of the result, of arrays without elements too.",
+        text=r"size=",
+    ),
+    Meant(
+        r"lax\.clamp",
+        "value",
+        "Complex numbers are compared by their imaginary parts where the real ones are equal, as in max and min.",
+        text=r"complex",
+    ),
+    Meant(
+        r"lax\.igammac?",
+        "nan",
+        "At a = 0 the function has its limit, as in SciPy.",
+        text=r"\b0\.0\b",
+        message=r"primax: \S*\((0|1)\.0\), jax: \S*nan",
+    ),
+    Meant(
         r"numpy\.(setxor1d|setdiff1d|intersect1d|isin)",
         "value",
         "Elements that are said to be distinct and are not give what comes of it.",
@@ -283,6 +302,12 @@ VALUES += (
 )
 
 CHECKED: tuple[Meant, ...] = (
+    Meant(
+        r"scipy\..*",
+        "primax raises",
+        "Integers of Python that do not fit the default int dtype are refused everywhere.",
+        message=r"Python int must fit",
+    ),
     Meant(
         r"scipy\.stats\..*|random\..*|scipy\.special\..*",
         "primax raises",
