@@ -45,6 +45,8 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     Raises:
         ValueError: `axis_tree` is not a prefix; the message names every path where it fails.
     """
+    if type(treedef) is not PyTreeDef:
+        raise TypeError(f"{name}: treedef must be the structure of a tree, got {treedef!r}")
     if axis_tree is None or isinstance(axis_tree, int):
         return [axis_tree] * treedef.num_leaves
     axes, axis_treedef = registry.flatten(axis_tree, _is_none)

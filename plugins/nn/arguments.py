@@ -19,6 +19,8 @@ def number(function: str, x: Any) -> Any:
     aval = aval_of(function, x)
     if aval.dtype == np.bool_:
         x = convert(x, aval, dtypes.python_scalar_dtypes[int], weak=True)
+    elif not dtypes.is_numeric(aval.dtype):
+        raise TypeError(f"{function}: its argument must be an array of numbers, got {aval.str_short()}")
     return asarray(x)
 
 

@@ -225,6 +225,12 @@ VALUES += tuple(
 
 VALUES += (
     Meant(
+        r"lax\.(sort|sort_key_val|top_k)",
+        "value",
+        "Integers of 2 and 4 bits are sorted; XLA leaves them in another order.",
+        text=r"'u?int[24]'",
+    ),
+    Meant(
         r"numpy\.unique\w*",
         "shape",
         "The size that is asked for is that of the result, of arrays without elements too.",
@@ -372,8 +378,7 @@ OTHER_TYPES: tuple[Meant, ...] = (
         r"lax\.stop_gradient|lax\.optimization_barrier|ad_checkpoint\.checkpoint_name|lax\.p?copy",
         "type",
         "NumPy arrays come back as arrays of the library.",
-        message=r"primax: Array (.|\n)*jax: (Typed)?(Nd|nd)[aA]rray",
-        text=r"array\(",
+        message=r"primax: Array (.|\n)*jax: (Typed\w+|ndarray)",
     ),
     Meant(r"Array\.at", "type", "What indexes stands for has a name of its own.", message="primax: At "),
     Meant(r"Array\.__iter__", "type", "Iterators are of no promised type."),

@@ -94,3 +94,9 @@ def test_squareplus_promotes_both_arguments_and_hard_tanh_takes_unsigned_integer
     assert px.nn.squareplus(np.float16([0, 1]), 4).dtype == np.float16
     assert px.nn.hard_tanh(np.uint8([0, 1, 7])).tolist() == [0, 1, 1]
     assert px.nn.hard_tanh(np.int8([-7, -1, 7])).tolist() == [-1, -1, 1]
+
+
+@pytest.mark.parametrize("name", ["relu", "hard_tanh", "relu6", "leaky_relu"])
+def test_values_without_bits_are_refused(name: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name}: its argument must be an array of numbers, got float0"):
+        getattr(px.nn, name)(np.zeros(2, px.dtypes.float0))
