@@ -78,8 +78,12 @@ def _is_capsule(x: Any) -> bool:
     return type(x).__name__ == "PyCapsule"
 
 
+# ctypes.cast may read anywhere for the sake of other objects.
+_POINTERS = (int, ctypes._CFuncPtr, ctypes._Pointer, ctypes.c_void_p)  # type: ignore[attr-defined]
+
+
 def pycapsule(funcptr: Any) -> Any:
-    """A function of a library that `ctypes` has loaded, as a capsule.
+    """A function of a library that `ctypes` has loaded, a pointer or an address, as a capsule.
 
     Raises:
       TypeError: it is none.
@@ -92,11 +96,9 @@ def pycapsule(funcptr: Any) -> Any:
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
         ("PyCapsule_New", ctypes.pythonapi)
     )
-    try:
-        address = ctypes.cast(funcptr, ctypes.c_void_p)
-    except ctypes.ArgumentError:
-        raise TypeError(f"pycapsule: funcptr must be a function of ctypes, got {funcptr!r}") from None
-    return make(address, None, None)
+    if not isinstance(funcptr, _POINTERS):
+        raise TypeError(f"pycapsule: funcptr must be a function or pointer of ctypes, or an address, got {funcptr!r}")
+    return make(ctypes.cast(funcptr, ctypes.c_void_p), None, None)
 
 
 def include_dir() -> str:

@@ -241,6 +241,7 @@ def integer_pow(x: Any, y: int) -> Any:
 
     Raises:
       TypeError: `x` is of integers and `y` negative, or `y` is no whole number.
+      OverflowError: `y` has more than 64 bits.
 
     >>> import primax as px
     >>> import numpy as np
@@ -429,6 +430,8 @@ def _complex_transpose(ct: Any, x: Any, y: Any) -> Any:
 
 
 def _integer_pow_abstract_eval(x: Any, *, y: int) -> Any:
+    if y.bit_length() > 64:  # the program has some operations for each bit
+        raise OverflowError(f"integer_pow: y must fit 64 bits, got an integer of {y.bit_length()} bits")
     if y < 0 and dtypes.is_integer(x.dtype):
         raise TypeError(f"integer_pow: y must not be negative for integers, got {y} for {x.str_short()}")
     return _numeric_abstract_eval(x)

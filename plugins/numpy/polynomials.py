@@ -168,8 +168,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     count = aval.shape[0] if N is None else integer("vander", "N", N)
     if count < 0:
         raise ValueError(f"vander: N must not be negative, got {count}")
-    if dtypes.is_bool(aval.dtype):
-        x, aval = multiply(x, 1), get_aval(multiply(x, 1))
+    if not dtypes.is_numeric(aval.dtype):
+        x = multiply(x, 1)  # of booleans; others have no product
+        aval = get_aval(x)
     powers = counted(count, 0, 1, aval.dtype)
     if not increasing:
         powers = rev_p.bind(powers, dimensions=(0,))

@@ -211,7 +211,9 @@ class Files(Kind):
     def _apart(self, case: File) -> Finding | None:
         command = [sys.executable, "-W", "ignore", "-c", case.program]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=os.environ)
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=SECONDS, env=os.environ
+            )
         except subprocess.TimeoutExpired:
             self.reached["compiler hangs"] += 1
             return None
