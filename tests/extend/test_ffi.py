@@ -307,5 +307,5 @@ def test_the_example_package_is_found_when_its_primitive_is_bound(site: Path) ->
 
 @pytest.mark.parametrize("funcptr", ["text", None, 1.5, type("Odd", (), {"_as_parameter_": 5})()])
 def test_a_capsule_is_made_of_functions_pointers_and_addresses_alone(funcptr: Any) -> None:
-    with pytest.raises(TypeError, match="^pycapsule: funcptr must be a function or pointer of ctypes, or an address"):
+    with pytest.raises(TypeError, match=r"^pycapsule: funcptr must be a function or pointer of ctypes, or an address"):
         ffi.pycapsule(funcptr)

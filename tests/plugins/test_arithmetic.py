@@ -205,7 +205,7 @@ def test_bad_arguments_are_named(number):
         call(np.ones(3, np.float32))
 
 
-@pytest.mark.parametrize("y", [2**70, -(2**70), 10**5000])
+@pytest.mark.parametrize("y", [2**70, -(2**70), 10**5000], ids=["up", "down", "far"])
 def test_an_exponent_of_more_than_64_bits_is_refused_at_once(y):
     with pytest.raises(OverflowError, match=r"^integer_pow: y must fit 64 bits, got an integer of \d+ bits"):
         px.lax.integer_pow(np.float32(1.5), y)
