@@ -49,12 +49,12 @@ CHANGES = (
         "primax makes another ArrayImpl of the same buffer",
     ),
 )
-FIRST, NEXT = (0, 10), (0, 13)  # releases from FIRST, before NEXT, were tried
+FIRST, NEXT = (0, 10), (0, 13)  # the table is for releases from FIRST, before NEXT
 
 release = tuple(int(part) for part in jaxlib.__version__.split(".")[:3] if part.isdigit())
 if release >= NEXT:
     warnings.warn(
-        f"jaxlib {jaxlib.__version__} is newer than the releases that this version of primax was tried with "
+        f"jaxlib {jaxlib.__version__} is newer than the releases that this version of primax knows "
         f"({'.'.join(map(str, FIRST))} to {NEXT[0]}.{NEXT[1] - 1}); update primax if something fails",
         RuntimeWarning,
         stacklevel=2,
