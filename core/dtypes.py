@@ -419,10 +419,11 @@ def is_extended(dtype: Any) -> bool:
 
 def _of_numpy(dtype: Any) -> np.dtype[Any]:
     """Return the dtype of numpy, which arithmetic is defined for."""
-    if isinstance(dtype, ExtendedDType):
-        raise TypeError(f"arithmetic is not defined for values of dtype {dtype}{of_call()}")
-    found: np.dtype[Any] = np.dtype(dtype)
-    return found
+    if not isinstance(dtype, ExtendedDType):
+        found: np.dtype[Any] = np.dtype(dtype)
+        if found.type is not np.void:
+            return found
+    raise TypeError(f"arithmetic is not defined for values of dtype {short_dtype_name(dtype)}{of_call()}")
 
 
 @functools.lru_cache(maxsize=256)
@@ -663,7 +664,7 @@ def _least_upper_bound(mode: str, x64: bool, nodes: frozenset[_Node]) -> _Node:
     bounds = _lattice(mode, x64)
     for node in nodes:
         if node not in bounds:
-            raise TypePromotionError(f"result_type: {_name(node)} does not promote to or from another dtype")
+            raise TypePromotionError(f"result_type: {_name(node)} does not promote to or from another dtype{of_call()}")
     common = frozenset.intersection(*(bounds[node] for node in nodes))
     for candidate in common:
         if common <= bounds[candidate]:
@@ -677,7 +678,7 @@ def _least_upper_bound(mode: str, x64: bool, nodes: frozenset[_Node]) -> _Node:
 
 
 def _name(node: Any) -> str:
-    return node.__name__ if isinstance(node, type) else str(node)
+    return node.__name__ if isinstance(node, type) else "float0" if node == float0 else str(node)
 
 
 def _weak_node(dtype: Any) -> _Node:

@@ -55,9 +55,12 @@ def register_exclusion(path: str) -> None:
 
     Raises:
       TypeError: it is not a str.
+      ValueError: it is empty, as if all files were meant.
     """
     if not isinstance(path, str):
         raise TypeError(f"register_exclusion: path must be a str, got {path!r}")
+    if not path:
+        raise ValueError("register_exclusion: path must not be empty, got ''")
     _excluded.add(path)
 
 

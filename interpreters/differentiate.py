@@ -174,6 +174,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return (out, f_lin, without_tracers(flat_fun.aux)) if has_aux else (out, f_lin)
 
 
+_REST = (Tape, tree.PyTreeDef, tuple, tree.PyTreeDef, tuple)  # what but its residuals makes a derivative
+
+
 class _Derivative:
     """A derivative at a point, as a function that is a pytree: its leaves are what it remembers of the point."""
 
@@ -208,10 +211,11 @@ class _Derivative:
     @classmethod
     def tree_unflatten(cls, rest: tuple[Any, ...], residuals: Sequence[Any]) -> _Derivative:
         """The function that remembers other values."""
-        try:
-            empty, in_tree, in_avals, out_tree, out_avals = rest
-        except (TypeError, ValueError):
-            raise TypeError(f"tree_unflatten: rest must be what tree_flatten returned, got {rest!r}") from None
+        if type(rest) is not tuple or tuple(map(type, rest)) != _REST:
+            raise TypeError(f"tree_unflatten: rest must be what tree_flatten returned, got {rest!r}")
+        if not isinstance(residuals, list | tuple):
+            raise TypeError(f"tree_unflatten: residuals must be a sequence, got {residuals!r}")
+        empty, in_tree, in_avals, out_tree, out_avals = rest
         made = cls(None, in_tree, in_avals, out_tree, out_avals)
         made._parts = residuals, empty
         return made

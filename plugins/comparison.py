@@ -113,7 +113,7 @@ def _boolean(dtype: Any) -> Any:
     return np.dtype(np.bool_)
 
 
-_COMPARABLE = Accepts("of any dtype", lambda dtype: True, extended=True)
+_COMPARABLE = Accepts("of any dtype with values", lambda dtype: dtype != dtypes.float0, extended=True)
 _TIE = ((0.3, -1.2, 2.6), (0.3, 0.8, -0.6))
 
 TABLE = (

@@ -57,7 +57,7 @@ class Accepts:
         return found
 
 
-ANY = Accepts("of any dtype", lambda d: True)
+ANY = Accepts("a boolean or a number", lambda d: d != dtypes.float0)
 FLOATING = Accepts("floating", dtypes.is_floating)
 COMPLEX = Accepts("complex", dtypes.is_complex)
 INEXACT = Accepts("floating or complex", dtypes.is_inexact)
@@ -68,7 +68,7 @@ SIGNED = Accepts("a signed number", lambda d: dtypes.is_signed_integer(d) or dty
 REAL = Accepts("a real number", lambda d: dtypes.is_integer(d) or dtypes.is_floating(d))
 FLOAT32_OR_64 = Accepts("float32 or float64", lambda d: d in (np.float32, np.float64))
 FLOAT32_64_OR_COMPLEX = Accepts("float32, float64 or complex", lambda d: d in FLOAT32_OR_64 or d in COMPLEX)
-ORDERED = Accepts("real", lambda d: not dtypes.is_complex(d))
+ORDERED = Accepts("real", lambda d: not dtypes.is_complex(d) and d != dtypes.float0)
 
 
 def elementwise_abstract_eval(
@@ -187,7 +187,9 @@ def like(x: Any, value: Any) -> Any:
     try:
         return aval.dtype.type(value)
     except TypeError:
-        raise TypeError(f"arithmetic is not defined for values of dtype {aval.dtype}{of_call()}") from None
+        raise TypeError(
+            f"arithmetic is not defined for values of dtype {dtypes.short_dtype_name(aval.dtype)}{of_call()}"
+        ) from None
 
 
 def repeat(x: Any, shape: tuple[int, ...]) -> Any:

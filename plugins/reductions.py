@@ -293,7 +293,7 @@ def reduce_region(
 
 def _arg_abstract_eval(name: str) -> Callable[..., ShapedArray]:
     def abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...], index_dtype: Any) -> ShapedArray:
-        if operand.dtype not in ORDERED or operand.dtype == dtypes.float0:
+        if operand.dtype not in ORDERED:
             raise TypeError(f"{name}: operand must be real, got {operand.str_short()}")
         if not dtypes.is_integer(index_dtype):
             raise TypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")

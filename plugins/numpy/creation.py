@@ -69,6 +69,9 @@ def read_shape(shape: Any, function: str) -> tuple[int, ...]:
 def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> Any:
     """An array of one host scalar."""
     is_host = type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_)
+    if is_host and isinstance(value, float | np.floating) and dtypes.is_integer(dtype):
+        limits = dtypes.iinfo(dtype)
+        is_host = limits.min <= value <= limits.max  # NumPy converts others to anything, or refuses them
     if is_host and _on_host() and _is_cheap(shape) and not isinstance(dtype, dtypes.ExtendedDType):
         try:
             with np.errstate(all="ignore"):

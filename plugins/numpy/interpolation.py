@@ -62,12 +62,16 @@ def _interpolated(x: Any, xp: Any, fp: Any, ends: Any, period: Any, bounded: tup
     if period is not None:
         x, xp = x % period, xp % period
         xp, fp = sort_p.bind(xp, fp, dimension=0, is_stable=True, num_keys=1)
+        inner = xp  # in order even where some are NaN
         xp = concatenate_p.bind(xp[-1:] - period, xp, xp[:1] + period, dimension=0)
         fp = concatenate_p.bind(fp[-1:], fp, fp[:1], dimension=0)
     count, flat = xp.shape[0], ravel(x)
     if count == 1:  # a value for every number, even for NaN
         flat = where(isnan(flat), xp[0], flat)
-    place = minimum(maximum(searchsorted(xp, flat, "right"), 1), max(count - 1, 1))
+    if period is not None:
+        place = searchsorted(inner, flat, "right") + 1
+    else:
+        place = minimum(maximum(searchsorted(xp, flat, "right"), 1), max(count - 1, 1))
     x0, f0 = take_rows(xp, place - 1), take_rows(fp, place - 1)
     run, rise = take_rows(xp, place) - x0, take_rows(fp, place) - f0
     # Of points at one place the first counts; nothing is divided by 0 on the way to derivatives either.

@@ -221,7 +221,7 @@ def _split(function: str, ary: Any, indices_or_sections: Any, axis: int, uneven:
     if len(full) == len(sizes):
         return parts
     # There may be very many parts without elements, which are all the same.
-    empty, rest = take_slice(ary, 0, 0, axis), iter(parts)
+    empty, rest = asarray(take_slice(ary, 0, 0, axis)), iter(parts)
     return [next(rest) if size else empty for size in sizes]
 
 

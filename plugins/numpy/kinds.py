@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, naming, numpy_dtype
+from primax.extend.api_util import among, integer, naming, numpy_dtype
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.plugins.structural.arguments import canonical_axes
 
@@ -35,7 +35,7 @@ def shape(a: Any) -> tuple[int, ...]:
         return tuple(get_aval(a).shape)
     except TypeError:
         with naming("shape"):
-            return tuple(np.shape(a))
+            return tuple([integer("shape", "a.shape", size) for size in np.shape(a)])
 
 
 def ndim(a: Any) -> int:

@@ -59,13 +59,16 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
     Raises:
       TypeError: it is neither an array nor a number.
       ValueError: it is an array with a mask.
+      OverflowError: it is an int that the default int dtype cannot hold.
     """
     try:
         return get_aval(x)  # type: ignore[no-any-return]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         which = (
             "its argument" if argument is None else argument if isinstance(argument, str) else f"argument {argument}"
         )
+        if isinstance(error, OverflowError):
+            raise OverflowError(f"{function}: {which}: {error}") from None
         if isinstance(error, ValueError):
             raise ValueError(f"{function}: {which} must be an array or a number: {error}") from None
         hint = "; make it an array with asarray" if isinstance(x, list | tuple) else ""
@@ -146,11 +149,18 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Any:
             except (OverflowError, ValueError):  # a float without an integer, of which XLA takes the nearest
                 return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
     on_host = not weak and isinstance(x, np.ndarray | np.generic)
-    if on_host and isinstance(dtype, np.dtype) and (dtypes.is_complex(dtype) or not dtypes.is_complex(aval.dtype)):
+    if on_host and isinstance(dtype, np.dtype) and _as_numpy_does(aval.dtype, dtype):
         if aval.dtype == dtypes.float0:
             raise TypeError(f"arithmetic is not defined for values of dtype float0{of_call()}")
         return np.asarray(x).astype(aval.dtype).astype(dtype)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
+
+
+def _as_numpy_does(before: Any, after: Any) -> bool:
+    """Whether NumPy converts numbers as XLA does. Floats that an integer dtype cannot hold it converts to anything."""
+    if dtypes.is_complex(before):
+        return dtypes.is_complex(after)
+    return not (dtypes.is_floating(before) and dtypes.is_integer(after))
 
 
 def cast(x: Any, dtype: Any) -> Any:

@@ -336,7 +336,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
       TypeError: `dtype` is not a dtype that arrays may have.
     """
     aval_of("astype", x, "x")
-    return place(asarray(x, dtype, copy=copy or None), device)
+    return place(asarray(asarray(x), dtype, copy=copy or None), device)
 
 
 def resize(a: Any, new_shape: Any) -> Any:

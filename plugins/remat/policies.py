@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax.extend import core
+from primax.extend.api_util import check_hashable
 from primax.plugins.dot import dot_general_p
 from primax.plugins.remat.names import name_p
 
@@ -78,6 +79,7 @@ def _checked(function: str, names: tuple[Any, ...]) -> frozenset[str]:
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"{function}: names must be strings, got {name!r}")
+        check_hashable(function, "names", name)
     return frozenset(names)
 
 

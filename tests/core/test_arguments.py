@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -191,11 +192,16 @@ def test_numbers_that_would_not_end_or_not_fit_are_refused(call, error, said):
         (lambda x: px.lax.reduce_min(x, (0,)), "^reduce_min: operand must be a number or a boolean, got float0"),
         (lambda x: px.lax.argmax(x, 0, "int32"), "^argmax: operand must be real, got float0"),
         (lambda x: px.lax.sort(x), "^sort: arrays to sort by must have an order, got float0"),
+        *[
+            (getattr(px.lax, name), f"^{name}: argument 0 must be .*, got float0")
+            for name in ("eq", "ne", "lt", "le", "gt", "ge", "max", "min")
+        ],
     ],
 )
 def test_values_without_bits_have_no_order(call, said):
+    x = np.zeros(2, px.dtypes.float0)
     with pytest.raises(TypeError, match=said):
-        call(np.zeros(2, px.dtypes.float0))
+        call(*(x, x)[: 2 if " 0 must" in said else 1])
 
 
 @pytest.mark.parametrize("axes", [np.ones((1, 2)), ["i"], "i"])
@@ -270,10 +276,13 @@ def test_an_index_makes_no_more_axes_than_numpy_has():
         px.scipy.linalg.circulant(np.ones((1,) * 64, np.float32))
 
 
-@pytest.mark.parametrize("name", ["deg2rad", "sinc", "round"])
+@pytest.mark.parametrize(
+    "name", ["deg2rad", "sinc", "round", "frexp", "spacing", "median", "polyder", "roots", "dot", "arctan2"]
+)
 def test_arrays_without_values_are_no_numbers(name):
+    x = np.zeros(2, px.dtypes.float0)
     with pytest.raises(TypeError, match=name):
-        getattr(pnp, name)(np.zeros(2, px.dtypes.float0))
+        getattr(pnp, name)(*(x, x)[: 2 if name in ("dot", "arctan2") else 1])
 
 
 def test_a_step_of_zero_is_refused_with_the_function_that_was_called():
@@ -363,6 +372,11 @@ def test_errors_of_the_objects_that_are_given_remain_as_causes():
             r"^arithmetic is not defined .* \(an argument of divmod\)",
         ),
         (lambda x: source_info_util.register_exclusion(x), "^register_exclusion: path must be a str"),
+        (
+            lambda x: px.checkpoint_policies.save_only_these_names(type("Name", (str,), {"__eq__": object.__eq__})()),
+            "^save_only_these_names: names must be hashable",
+        ),
+        (lambda x: pnp.size(SimpleNamespace(shape="ab")), "^shape: a.shape must be an integer, got 'a'"),
         (lambda x: px.custom_jvp(abs, nondiff_argnums=x), "nondiff_argnums must be int or a sequence"),
         (lambda x: px.custom_vjp(abs, nondiff_argnames=x), "nondiff_argnames must be str or a sequence"),
         (lambda x: px.checkpoint(abs, static_argnums=x), "^checkpoint: static_argnums must be int or a sequence"),
@@ -381,6 +395,11 @@ def test_errors_of_the_objects_that_are_given_remain_as_causes():
         ),
         (lambda x: px.visualize(abs, 1.0, name=x), "^visualize: name must be a str"),
         (lambda x: px.linearize(abs, 1.0)[1].tree_unflatten(x, []), "^tree_unflatten: rest must be what tree_flatten"),
+        (lambda x: px.vjp(abs, 1.0)[1].tree_unflatten((x,) * 5, []), "^tree_unflatten: rest must be what tree_flatten"),
+        (
+            lambda x: px.vjp(abs, 1.0)[1].tree_unflatten(px.vjp(abs, 1.0)[1].tree_flatten()[1], x),
+            "^tree_unflatten: residuals must be a sequence",
+        ),
         (lambda x: backend.fast_function("f", abs, abs, x), "^fast_function: static_argnums must be int"),
         (lambda x: backend.fast_function("f", abs, abs, (), x), "^fast_function: static_argnames must be str"),
         (lambda x: pnp.ones(3).__dlpack__(dl_device=x), "^__dlpack__: dl_device must be a sequence"),
@@ -568,3 +587,8 @@ def test_what_is_no_name_is_among_no_names(name):
 def test_shapes_of_more_elements_than_can_be_counted_are_refused_by_name(shape):
     with pytest.raises(ValueError, match="argument of ones"):
         pnp.ones(shape)
+
+
+def test_no_exclusion_of_all_files_is_registered():
+    with pytest.raises(ValueError, match=r"^register_exclusion: path must not be empty"):
+        source_info_util.register_exclusion("")

@@ -89,6 +89,24 @@ JAX_LACKS: tuple[Meant, ...] = (
         r"object is not iterable|iteration over a 0-d|Slice size at index \d+ in gather op",
     ),
     Meant(
+        r"numpy\..*",
+        "jax raises",
+        "Arguments that NumPy has are taken.",
+        message=r"got an unexpected keyword argument",
+    ),
+    Meant(
+        r"scipy\..*",
+        "jax raises",
+        "Parameters that have a default in SciPy have it here.",
+        message=r"missing \d+ required positional argument",
+    ),
+    Meant(
+        r"numpy\.piecewise",
+        "jax raises",
+        "All values are converted to the dtype of the array, as in NumPy.",
+        message=r"switch branches must have equal output types",
+    ),
+    Meant(
         r"lax\.dynamic_(slice|update_slice|slice_in_dim|update_slice_in_dim|index_in_dim|update_index_in_dim)",
         "jax raises",
         "Starts are integers of any dtypes.",
@@ -162,7 +180,7 @@ JAX_LACKS: tuple[Meant, ...] = (
         r"lax\..*",
         "jax raises",
         "Negative axes count from the end in lax too.",
-        message=r"out of bounds: dimension -|dimension must be between 0 and|got dimension=-|negative",
+        message=r"out of bounds: dimension -|dimension must be between 0 and|got dimension=-|negative|Invalid axis -",
     ),
     Meant(r"local_devices", "jax raises", "The first argument is a platform, that of jax the number of a process."),
     Meant(
@@ -301,6 +319,13 @@ VALUES: tuple[Meant, ...] = (
 
 CHECKED: tuple[Meant, ...] = (
     Meant(
+        r"lax\..*",
+        "primax raises",
+        "Dtypes are checked whatever the shapes; jax returns early where arrays are empty.",
+        text=r"np\.zeros\(|\(\[\]",
+        message=r"TypeError: .* must be (floating|complex|integer|boolean|real|a number|an array of numbers)",
+    ),
+    Meant(
         r"scipy\..*",
         "primax raises",
         "Integers of Python that do not fit the default int dtype are refused everywhere.",
@@ -388,7 +413,7 @@ OTHER_TYPES: tuple[Meant, ...] = (
     ),
     Meant(r"lax\.conv.*_shape_tuple", "type", "Sizes are ints of Python.", message=r"jax: int(64|32) np\.int"),
     Meant(r"lax\.broadcast_shapes", "type", "A shape is a tuple.", message=r"primax: tuple"),
-    Meant(r"lax\.shape_as_value", "type", "The result is an array of the library, as of all functions."),
+    Meant(r"lax\.shape_as_value", "type|dtype", "An array of the library, of the default int dtype without sizes too."),
     Meant(
         r"scipy\.linalg\.(pascal|invpascal|helmert|hilbert|invhilbert)|numpy\.tri",
         "dtype",

@@ -236,7 +236,7 @@ def place(error: BaseException) -> str:
     for frame in reversed(frames):
         name = os.path.realpath(frame.filename)
         if (
-            f"{os.sep}fuzz{os.sep}" not in name
+            f"{os.sep}tests{os.sep}fuzz{os.sep}" not in name
             and (name.startswith(root) or "primax" in name)
             and "site-packages" not in name
         ):

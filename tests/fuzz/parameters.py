@@ -68,7 +68,7 @@ METHODS = (
 # Never passed: what names devices, files and buffers.
 SKIPPED = frozenset(
     "out device sharding out_sharding platform backend subok like overwrite_a overwrite_b overwrite_c overwrite_data "
-    "overwrite_input check_finite debug lwork use_magma axis_index_groups file disp turbo".split()
+    "overwrite_input check_finite debug lwork use_magma axis_index_groups file disp turbo implementation".split()
 )
 
 STRATEGIES: dict[str, Strategy] = {

@@ -169,6 +169,12 @@ def attention(d: Draw, f: str) -> str:
     return f"{f}({q}, {k}, {v}{extra})"
 
 
+def halves(d: Draw, f: str) -> str:
+    """glu, which takes an axis in two."""
+    shape, axis = d.rng.choice([((4,), "0"), ((2, 3), "0"), ((3, 4), "1"), ((2, 6), "-1"), ((0, 2), "-1")])
+    return f"{f}({d.floats(shape)}, {axis})"
+
+
 def distribution(d: Draw, f: str) -> str:
     """Samples of distributions with parameters in range."""
     key, shape = d.key(), d.one("(3,)", "()", "(2, 3)", "(0,)")
@@ -323,6 +329,7 @@ NUMPY: dict[str, Template] = {
     r"numpy\.\w+\.(at|reduceat|accumulate|outer|reduce)": ufunc_method,
     r"nn\.initializers\..*": initializer,
     r"nn\.dot_product_attention": attention,
+    r"nn\.glu": halves,
     r"random\..*": distribution,
     r"scipy\.stats\.(multivariate_normal|dirichlet)\..*": statistics,
     r"scipy\.signal\.(csd|welch|stft|istft|convolve2d|correlate2d|detrend)": signal,

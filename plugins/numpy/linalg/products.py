@@ -9,6 +9,7 @@ from primax.extend.api_util import integer, sequence
 from primax.extend.core import get_aval
 from primax.plugins.linalg.matrices import eye
 from primax.plugins.numpy import linear, triangles
+from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.linalg.equations import inv
 from primax.plugins.numpy.linalg.operands import require_square
 from primax.plugins.numpy.linear import matmul, vecdot
@@ -120,7 +121,7 @@ def matrix_power(a: Any, n: int) -> Any:
         return eye(aval.dtype, aval.shape)
     if n < 0:
         a, n = inv(a), -n
-    out, square = None, a
+    out, square = None, asarray(a)
     while True:
         if n & 1:
             out = square if out is None else matmul(out, square)

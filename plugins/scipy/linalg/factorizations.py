@@ -14,6 +14,7 @@ from primax.plugins.linalg.matrices import adjoint, as_complex, triu
 from primax.plugins.linalg.orthogonal import qr_p
 from primax.plugins.linalg.symmetric import eigh_p
 from primax.plugins.numpy import linalg as numpy_linalg
+from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.linalg.operands import inexact, matrices, square
 from primax.plugins.numpy.padding import pad
 from primax.plugins.numpy.triangles import diag
@@ -262,7 +263,8 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check
     """
     a = square("hessenberg", a)
     if not get_aval(a).size:
-        return (a, a) if calc_q else a
+        empty = asarray(a)
+        return (empty, empty) if calc_q else empty
     reflections, taus = hessenberg_p.bind(a)
     h = triu(reflections, -1)
     if not calc_q:

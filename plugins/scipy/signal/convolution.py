@@ -140,7 +140,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
         where = tuple(range(rank))
     else:
         where = canonical_axes(listed(axes), rank, "fftconvolve", "axes")
-        if not where:
+        if rank and not where:
             raise ValueError("fftconvolve: axes must not be empty, got ()")
     for axis, (one, other) in enumerate(zip(shape, window, strict=True)):
         if axis not in where and one != other and 1 not in (one, other):

@@ -124,6 +124,14 @@ def test_values_between_points_are_those_of_numpy() -> None:
     agree(grads, [10, np.float32([0.75, 0.25, 0])])
 
 
+def test_points_of_a_period_that_are_nan_leave_others_where_they_are() -> None:
+    for period in (2.0, np.inf):
+        out = pnp.interp(
+            np.float32([np.nan, 0.5, 1.5]), np.float32([np.nan, 1, 2]), np.float32([0, 1, 2]), period=period
+        )
+        agree(out, np.interp([np.nan, 0.5, 1.5], [np.nan, 1, 2], [0, 1, 2], period=period).astype(np.float32))
+
+
 def test_one_point_has_a_value_for_every_number() -> None:
     x = np.float32([np.nan, 0, 1, np.inf])
     for way in ({}, {"left": -1.0, "right": 2.5}):

@@ -291,3 +291,19 @@ def test_arange_refuses_complex_numbers_and_names_the_argument(args, name):
 def test_arange_refuses_what_gives_no_length(args):
     with pytest.raises(ValueError, match="arange: the numbers must be finitely many"):
         pnp.arange(*args)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32"])
+@pytest.mark.parametrize("value", [1e30, -1e30, float("nan"), float("inf"), -1.5, 300.7])
+def test_floats_that_an_integer_dtype_cannot_hold_become_the_nearest_it_can(value: float, dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    nearest = 0 if value != value else max(limits.min, min(limits.max, int(max(-1e20, min(1e20, value)))))
+    for x in (value, np.float32(value), np.float32([value, 1])):
+        assert pnp.astype(x, dtype).ravel()[0] == nearest
+    for x in (value, np.float32(value)):
+        assert (
+            pnp.full((2,), x, dtype).tolist()
+            == px.jit(lambda x=x: pnp.full((2,), x, dtype))().tolist()
+            == [nearest] * 2
+        )
+    assert pnp.sum(np.float32(value), dtype=dtype) == nearest

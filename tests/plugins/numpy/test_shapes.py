@@ -153,6 +153,12 @@ def test_padding_by_axis_agrees_with_numpy() -> None:
     assert np.array_equal(pnp.pad(x, {-1: 1, 0: 2}, mode="edge"), np.pad(x, ((2, 2), (1, 1)), mode="edge"))
 
 
+def test_results_that_are_the_argument_are_arrays_of_the_library() -> None:
+    empty, matrix = np.zeros((0, 0), np.float32), np.eye(2, dtype=np.float32)
+    results = [*pnp.hsplit(empty, 2), *pnp.array_split(empty, 3), pnp.diff(empty), pnp.linalg.matrix_power(matrix, 1)]
+    assert all(isinstance(x, px.Array) for x in [*results, *px.scipy.linalg.hessenberg(empty, calc_q=True)])
+
+
 def test_splitting_backwards_agrees_with_numpy() -> None:
     x = sample("float32")
     for cuts in ([2, 1], [1, 5], [5]):

@@ -104,7 +104,7 @@ def test_results_have_the_common_floating_point_dtype() -> None:
     assert signal.convolve(ints, ints).dtype == np.float32
     assert signal.convolve(ints, halves, method="fft").dtype == np.float16
     assert signal.correlate(halves, np.ones(3, np.complex64)).dtype == np.complex64
-    assert float(signal.fftconvolve(2.0, 3.0)) == 6.0
+    assert float(signal.fftconvolve(2.0, 3.0)) == float(signal.fftconvolve(2.0, 3.0, axes=())) == 6.0
 
 
 def test_convolutions_are_differentiated_by_either_method() -> None:
