@@ -170,7 +170,7 @@ class BatchTrace(Trace):
 
 def _as_int(dim: Any) -> Any:
     """A dim as a Python int if it is another integer, as where axes are of NumPy; as it is if not."""
-    return int(dim) if isinstance(dim, int | np.integer) and not isinstance(dim, bool) else dim
+    return int(dim) if isinstance(dim, int | np.integer) and not isinstance(dim, bool | np.timedelta64) else dim
 
 
 class ResumedBatchTrace(BatchTrace):

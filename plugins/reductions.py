@@ -255,6 +255,7 @@ def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
 
 def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> Any:
     (x,), (t,) = primals, tangents
+    _check_axes("reduce_prod", get_aval(x), axes)
     if type(t) is ad.Zero or 0 in get_aval(x).shape:
         out = reduce_prod_p.bind(x, axes=axes)
         return out, ad.Zero.from_primal_value(out)

@@ -154,7 +154,7 @@ def power(x: Any, y: Any, /) -> Any:
       TypeError: x is of integers and y a negative int; the shapes do not broadcast.
     """
     aval = aval_of("power", x, 0)
-    if type(y) is int or type(y) is bool or isinstance(y, np.integer):
+    if isinstance(y, int | np.integer) and not isinstance(y, np.timedelta64):
         y = int(y)
         if dtypes.is_bool(aval.dtype):
             x = convert(x, aval, dtypes.to_numeric_dtype(aval.dtype))

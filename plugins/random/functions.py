@@ -246,6 +246,6 @@ def _as_uint32(data: Any) -> Any:
     aval = get_aval(data)
     if aval.shape:
         raise TypeError(f"fold_in: data must be of rank 0, got {aval.str_short()}; map over several with primax.vmap")
-    if not dtypes.is_numeric(aval.dtype) and not dtypes.is_bool(aval.dtype):
+    if dtypes.is_complex(aval.dtype) or not (dtypes.is_numeric(aval.dtype) or dtypes.is_bool(aval.dtype)):
         raise TypeError(f"fold_in: data must be an integer, got {aval.str_short()}")
     return data if aval.dtype == _UINT32 else convert_element_type_p.bind(data, new_dtype=_UINT32, weak_type=False)

@@ -376,6 +376,7 @@ def test_errors_of_the_objects_that_are_given_remain_as_causes():
             lambda x: px.checkpoint_policies.save_only_these_names(type("Name", (str,), {"__eq__": object.__eq__})()),
             "^save_only_these_names: names must be hashable",
         ),
+        (lambda x: pnp.power(1.0, np.timedelta64(3, "D")), "^power: argument 1 must be an array or a number"),
         (lambda x: pnp.size(SimpleNamespace(shape="ab")), "^shape: a.shape must be an integer, got 'a'"),
         (lambda x: px.custom_jvp(abs, nondiff_argnums=x), "nondiff_argnums must be int or a sequence"),
         (lambda x: px.custom_vjp(abs, nondiff_argnames=x), "nondiff_argnames must be str or a sequence"),

@@ -83,7 +83,7 @@ JAX_LACKS: tuple[Meant, ...] = (
         r".*",
         "jax raises",
         "jax fails inside, with an error that names no argument; primax computes the value.",
-        message=r"raises (IndexError: (tuple index|index is) out of|AttributeError|AssertionError)|"
+        message=r"raises (IndexError: (tuple index|index is) out of|AttributeError|AssertionError|\w+RuntimeError: )|"
         r"unhashable type|Non-hashable static|argument after \*|safe_(zip|map)|scan body function carry|"
         r"not subscriptable|len\(\) of unsized|cannot unpack non-iterable|"
         r"object is not iterable|iteration over a 0-d|Slice size at index \d+ in gather op",
@@ -335,7 +335,7 @@ CHECKED: tuple[Meant, ...] = (
         r"scipy\.stats\..*|random\..*|scipy\.special\..*",
         "primax raises",
         "Densities, parameters of distributions and special functions take real numbers.",
-        message=r"must (all )?be real",
+        message=r"must (all )?be real|data must be an integer",
     ),
     Meant(
         r"nn\.initializers\.variance_scaling", "primax raises", "Arguments are checked when the initializer is made."

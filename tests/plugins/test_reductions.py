@@ -93,6 +93,9 @@ def test_reducing_no_axes_changes_nothing(name: str) -> None:
 def test_axes_that_are_not_there_are_named(name: str, axes: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"{name}: {message}"):
         getattr(R, name)(np.ones((2, 3), np.int32), axes)
+    if name in ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min"):
+        with pytest.raises(ValueError, match=f"{name}: axes must"):
+            px.jvp(lambda x: getattr(R, name)(x, axes), (np.ones((2, 3), np.float32),), (np.ones((2, 3), np.float32),))
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)

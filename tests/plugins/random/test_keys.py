@@ -270,6 +270,7 @@ KEY = np.zeros(2, np.uint32)
         (lambda k: random.split(k[0], 2.0), TypeError, r"split: num must be an integer, got 2.0"),
         (lambda k: random.split(k[0], -1), TypeError, r"split: num must consist of non-negative integers"),
         (lambda k: random.fold_in(k, 1), ValueError, "fold_in: key must be one key"),
+        (lambda k: random.fold_in(random.key(0), 1j), TypeError, "fold_in: data must be an integer, got c64"),
         (lambda k: random.fold_in(k[0], np.arange(3)), TypeError, r"fold_in: data must be of rank 0, got i32\[3\]"),
         (lambda k: random.fold_in(k[0], -1), OverflowError, "fold_in: data must fit uint32, got -1"),
         (lambda k: random.fold_in(k[0], k[1]), TypeError, r"fold_in: data must be an integer, got key<fry>\[\]"),
