@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes
+from primax.core.arguments import integer
 from primax.core.extended import ExtendedArray
 from primax.interpreters import backend
 
@@ -76,7 +77,7 @@ def varied(x: Any, k: int) -> Any:
     """The k-th of several values like `x`: with its elements in another order, or near it if it has one."""
     if type(x) is ExtendedArray:
         return ExtendedArray(backend.put_value(varied(x.base, k)), x.dtype)
-    x = np.asarray(x)
+    x, k = np.asarray(x), integer("varied", "k", k)
     if x.size > 1:
         return np.roll(x.ravel(), k).reshape(x.shape)
     return (wide(x) * (1 + 0.0625 * k)).astype(x.dtype) if is_inexact(x) else x

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import check_hashable
+from primax.extend.api_util import among, check_hashable
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, structural
@@ -237,7 +237,7 @@ def _eig_cpu_lowering(
     enable_eigvec_derivs: bool,
     implementation: Any,
 ) -> Any:
-    if implementation not in (None, EigImplementation.LAPACK):
+    if not among(implementation, (None, EigImplementation.LAPACK)):
         raise NotImplementedError(f"eig: implementation must be LAPACK or None on platform 'cpu', got {implementation}")
     (aval,) = ctx.avals_in
     if not aval.size:

@@ -139,7 +139,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
 
 def transpose_method(x: Any, *axes: Any) -> Any:
     """`transpose`, with the axes as one argument or several."""
-    if not axes or axes == (None,):
+    if not axes or (len(axes) == 1 and axes[0] is None):
         return transpose(x)
     return transpose(x, axes[0] if len(axes) == 1 and hasattr(axes[0], "__iter__") else axes)
 

@@ -13,6 +13,7 @@ import primax.numpy as pnp
 from primax.core import arguments
 from primax.extend import backend, source_info_util
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.testing import values
 
 
 def generator(x):
@@ -377,6 +378,8 @@ def test_errors_of_the_objects_that_are_given_remain_as_causes():
             "^save_only_these_names: names must be hashable",
         ),
         (lambda x: pnp.power(1.0, np.timedelta64(3, "D")), "^power: argument 1 must be an array or a number"),
+        (lambda x: pnp.ones(3).transpose(px.tree.structure([1])), "^transpose: axes must be a sequence of integers"),
+        (lambda x: values.varied(1.0, x), "^varied: k must be an integer"),
         (lambda x: pnp.size(SimpleNamespace(shape="ab")), "^shape: a.shape must be an integer, got 'a'"),
         (lambda x: px.custom_jvp(abs, nondiff_argnums=x), "nondiff_argnums must be int or a sequence"),
         (lambda x: px.custom_vjp(abs, nondiff_argnames=x), "nondiff_argnames must be str or a sequence"),

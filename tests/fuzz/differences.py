@@ -398,6 +398,7 @@ OTHER_TYPES: tuple[Meant, ...] = (
         message=r"primax: Array (.|\n)*jax: (Typed\w+|ndarray)",
     ),
     Meant(r"Array\.at", "type", "What indexes stands for has a name of its own.", message="primax: At "),
+    Meant(r"Array\.unsafe_buffer_pointer", "value", "Arrays lie where there is room."),
     Meant(r"Array\.__iter__", "type", "Iterators are of no promised type."),
     Meant(
         r"Array\.__dlpack_device__",

@@ -175,6 +175,17 @@ def halves(d: Draw, f: str) -> str:
     return f"{f}({d.floats(shape)}, {axis})"
 
 
+def fitting(d: Draw, f: str) -> str:
+    """Functions of several arrays whose lengths must fit."""
+    n = d.rng.randint(2, 5)
+    distances = f"{d.one('', ', 2', ', ' + d.floats((3,)))}{d.one('', '', f', axis={d.rng.randint(-2, 1)}')}"
+    texts = {
+        "leslie": f"{f}({d.floats((n,))}, {d.floats((n - 1,))})",
+        "gradient": f"{f}({d.of((3, 3))}{distances})",
+    }
+    return texts[f.rpartition(".")[2]]
+
+
 def distribution(d: Draw, f: str) -> str:
     """Samples of distributions with parameters in range."""
     key, shape = d.key(), d.one("(3,)", "()", "(2, 3)", "(0,)")
@@ -222,6 +233,7 @@ def distribution(d: Draw, f: str) -> str:
         "weibull_min": f"{key}, {pos}, {pos}, (2, 3){dtype}",
         "wrap_key_data": "A([1, 2], 'uint32')" + d.one("", ", impl='threefry2x32'"),
         "key_dtype": "",
+        **dict.fromkeys(["key", "PRNGKey"], d.one(0, -5, 2**31 - 1, d.indices(9, ())) + d.one("", "", ", impl='rbg'")),
     }
     return f"{f}({texts[name]})" if name in texts else f"{f}({key})"
 
@@ -330,6 +342,7 @@ NUMPY: dict[str, Template] = {
     r"nn\.initializers\..*": initializer,
     r"nn\.dot_product_attention": attention,
     r"nn\.glu": halves,
+    r"scipy\.linalg\.leslie|numpy\.gradient": fitting,
     r"random\..*": distribution,
     r"scipy\.stats\.(multivariate_normal|dirichlet)\..*": statistics,
     r"scipy\.signal\.(csd|welch|stft|istft|convolve2d|correlate2d|detrend)": signal,
