@@ -31,16 +31,22 @@ class Change(NamedTuple):
 # tests/core/test_jaxlib_canary.py holds a test of each.
 CHANGES = (
     Change(
-        "array_result_handler",
-        (0, 11, 2),
-        "the parameter `_skip_checks` is gone: results are never checked",
-        "`array_result_handler` below binds it where it is",
+        "serialize_portable_artifact",
+        (0, 10, 1),
+        "it takes a module; before, the text of one",
+        "`portable_artifact` below gives each what it takes",
     ),
     Change(
         "xla_cpu_use_fusion_emitters",
         (0, 11, 1),
         "the option is gone; a program with it does not compile, and XLA_FLAGS with it end the process",
         "`known_options` leaves out options that are gone",
+    ),
+    Change(
+        "array_result_handler",
+        (0, 11, 2),
+        "the parameter `_skip_checks` is gone: results are never checked",
+        "`array_result_handler` below binds it where it is",
     ),
     Change(
         "ArrayImpl.aval",
@@ -116,6 +122,11 @@ def __getattr__(name: str) -> Any:
     module = importlib.import_module(target)
     globals()[name] = module
     return module
+
+
+def portable_artifact(module: Any, version: str) -> bytes:
+    """A module as an artifact of a version of StableHLO."""
+    return bytes(mlir.serialize_portable_artifact(str(module) if release < (0, 10, 1) else module, version))
 
 
 _OPTIONS_GONE = {"xla_cpu_use_fusion_emitters": (0, 11, 1)}

@@ -36,7 +36,7 @@ def to_artifact(lowered: Lowered) -> bytes:
         raise ValueError(f"a program with ordered effects cannot be exported, got {lowered.ordered_effects}")
     with lowered.shared:
         module = _jaxlib.ir.Module.parse(str(lowered.module), lowered.shared.context)
-        return bytes(_jaxlib.mlir.serialize_portable_artifact(module, artifact_version()))
+        return _jaxlib.portable_artifact(module, artifact_version())
 
 
 def artifact_text(data: bytes) -> str:

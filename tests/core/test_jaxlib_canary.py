@@ -1,57 +1,128 @@
-"""What primax takes from jaxlib is there and behaves: run first with a new jaxlib, to learn what it broke."""
+"""What primax takes from jaxlib is there and behaves: run first with a new jaxlib, to learn what it broke.
+
+    python tests/core/test_jaxlib_canary.py
+
+takes seconds and names each entry point that is gone or changed, even where primax itself cannot be imported.
+"""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import operator
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "core" / "_jaxlib.py"
-TREE = ast.parse(SOURCE.read_text())
+ROOT = Path(__file__).parents[2]
+ROOM = ast.parse((ROOT / "core" / "_jaxlib.py").read_text())
+
+# The parameters that primax gives, in the order in which it gives them. A release may add others after these.
+PARAMETERS = {
+    "ArrayImpl": "self aval sharding arrays committed _skip_checks",
+    "CompileOptions": "self",
+    "DeviceList": "self arg",
+    "GSPMDSharding": "self devices op_sharding memory_kind",
+    "JaxRuntimeError": "self msg",
+    "PjitFunctionCache": "self capacity",
+    "TracebackScope": "self",
+    "array_result_handler": "aval sharding committed",
+    "batched_copy_array_to_devices_with_sharding": "arg0 arg1 arg2 arg3",
+    "batched_device_put": "aval sharding xs devices committed force_copy host_buffer_semantics",
+    "buffer_to_dlpack_managed_tensor": "buffer stream",
+    "collect_garbage": "",
+    "config.Config": "self name value include_in_jit_key include_in_trace_context",
+    "config.trace_context": "",
+    "dlpack_managed_tensor_to_buffer": "dlpack device stream copy",
+    "get_topology_for_devices": "arg",
+    "hlo_module_cost_analysis": "arg0 arg1",
+    "mlir.deserialize_portable_artifact": "mlir_module context",
+    "mlir.serialize_portable_artifact": "mlir_module target",
+    "pjit": "function_name fun cache_miss static_argnums static_argnames global_cache_key pytree_registry "
+    "shard_arg_fallback cache",
+    "register_custom_type": "type_name type_id",
+}
 
 
-def _chains() -> list[str]:
-    """Every `_jax.a.b` that the module reads."""
-    found = set()
-    for node in ast.walk(TREE):
-        if isinstance(node, ast.Attribute):
-            parts = []
-            inner: ast.expr = node
-            while isinstance(inner, ast.Attribute):
-                parts.append(inner.attr)
-                inner = inner.value
-            if isinstance(inner, ast.Name) and inner.id == "_jax":
-                found.add(".".join(reversed(parts)))
+def _path(node: ast.expr) -> str:
+    """`a.b.c` of an expression that is a name and its attributes, or nothing."""
+    if isinstance(node, ast.Attribute):
+        inner = _path(node.value)
+        return f"{inner}.{node.attr}" if inner else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _paths(tree: ast.AST) -> set[str]:
+    return {_path(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)} - {""}
+
+
+def _modules() -> dict[str, str]:
+    """The table of the modules that the room loads on first use."""
+    for node in ROOM.body:
+        if isinstance(node, ast.Assign) and _path(node.targets[0]) == "_LAZY":
+            return ast.literal_eval(node.value)
+    raise AssertionError("core/_jaxlib.py has no table of modules")
+
+
+def _names() -> list[str]:
+    """Every name that the room reads of the client, and that the sources read of the modules: 'module name'."""
+    modules = _modules()
+    found = {f"jaxlib._jax {path.removeprefix('_jax.')}" for path in _paths(ROOM) if path.startswith("_jax.")}
+    for folder in ("core", "interpreters", "extend", "plugins"):
+        for source in sorted((ROOT / folder).rglob("*.py")):
+            for path in _paths(ast.parse(source.read_text())):
+                *_, module, name = ("", *path.removeprefix("_jaxlib.").split("."))
+                if module in modules and module != "version":
+                    found.add(f"{modules[module]} {name}")
     return sorted(found)
 
 
-def _lazy() -> dict[str, str]:
-    (table,) = [
-        node.value
-        for node in TREE.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_LAZY"
-    ]
-    return ast.literal_eval(table)
+@pytest.mark.parametrize("name", _names())
+def test_jaxlib_has_the_name(name):
+    module, path = name.split()
+    operator.attrgetter(path)(importlib.import_module(module))
 
 
-@pytest.mark.parametrize("chain", _chains())
-def test_jaxlib_has_the_name(chain):
-    operator.attrgetter(chain)(importlib.import_module("jaxlib._jax"))
-
-
-@pytest.mark.parametrize("module", _lazy().values())
+@pytest.mark.parametrize("module", _modules().values())
 def test_jaxlib_has_the_module(module):
     importlib.import_module(module)
 
 
-def test_the_release_is_one_that_was_tried(jaxlib):
-    assert jaxlib.FIRST <= jaxlib.release < jaxlib.NEXT, "a new jaxlib: see what fails here, then move NEXT"
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_the_parameters_are_those_that_primax_gives(name):
+    entry = operator.attrgetter(name)(importlib.import_module("jaxlib._jax"))
+    signatures = _parameters(entry.__init__ if isinstance(entry, type) else entry)
+    expected = PARAMETERS[name].split()
+    assert [names for names in signatures if names[: len(expected)] == expected], (
+        f"{name} takes ({', '.join(signatures[0])}), and primax gives ({', '.join(expected)})"
+    )
+
+
+def _parameters(function) -> list[list[str]]:
+    """The names of the parameters of each overload; nanobind writes a default as a backslash and a number."""
+    overloads = []
+    for text, *_ in function.__nb_signature__:
+        text = re.sub(r"^def \w*\(|= \\\d+", lambda match: "def f(" if match[0][0] == "d" else "= 0", text)
+        arguments = ast.parse(f"{text}: ...").body[0].args
+        overloads.append([a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)])
+    return overloads
+
+
+def test_the_release_is_in_the_range_that_the_package_asks_for(jaxlib):
+    requirements = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert f"jaxlib>={'.'.join(map(str, jaxlib.FIRST))}" in requirements
+    assert jaxlib.release >= jaxlib.FIRST
+
+
+def test_the_table_is_of_known_releases_in_their_order(jaxlib):
+    releases = [change.since for change in jaxlib.CHANGES]
+    assert releases == sorted(releases)
+    assert all(jaxlib.FIRST < since < jaxlib.NEXT for since in releases)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +135,7 @@ def test_each_change_between_releases_is_as_the_table_says(jaxlib, backend):
     raw = importlib.import_module("jaxlib._jax")
     b = backend.put_value(np.ones(3, np.float32))._b
     assert there == {
+        "serialize_portable_artifact": "mlir_module: str" not in raw.mlir.serialize_portable_artifact.__doc__,
         "array_result_handler": "_skip_checks" not in raw.array_result_handler.__nb_signature__[0][0],
         "xla_cpu_use_fusion_emitters": not _compiles_with(jaxlib, backend, "xla_cpu_use_fusion_emitters"),
         "ArrayImpl.aval": _raises(AttributeError, setattr, b, "aval", b.aval),
@@ -196,5 +268,17 @@ def test_portable_artifacts_and_executables_round_trip(jaxlib):
     assert isinstance(data, bytes)
     module = lowered.compiler_ir()
     with module.context:
-        artifact = jaxlib.mlir.serialize_portable_artifact(module, jaxlib.hlo.get_current_version())
+        artifact = jaxlib.portable_artifact(module, jaxlib.hlo.get_current_version())
     assert len(artifact) > 0
+
+
+if __name__ == "__main__":
+    import jaxlib
+
+    print(f"jaxlib {jaxlib.__version__}, Python {sys.version.split()[0]}")
+    # Without what imports primax before a test can tell what is missing: the tests' settings and primax's own plugin.
+    sys.exit(
+        pytest.main(
+            [__file__, "--noconftest", "-p", "no:primax", "-q", "-W", "ignore:jaxlib", "--tb=line", *sys.argv[1:]]
+        )
+    )
