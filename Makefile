@@ -1,4 +1,4 @@
-# Every target sets up what it needs in .venv, given Python 3.11, 3.12 or 3.13 (name one with PYTHON=...).
+# Every target sets up what it needs in .venv, given Python 3.11 to 3.14 (name one with PYTHON=...).
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ JOBS ?= auto
 SECONDS ?= 120
 SEED ?= 0
 
-.PHONY: help setup demo test test-suite test-x64 test-slow test-processors test-oldest fuzz doctest lint format surface bench clean
+.PHONY: help setup demo test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz doctest lint format surface bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -16,7 +16,9 @@ help:
 	@echo "make test       tests and doctests, then the tests again in 64 bits"
 	@echo "make test-slow  the tests that need a package index or more than 20 seconds"
 	@echo "make fuzz       random calls against jax, for SECONDS=120 and with SEED=0, ONLY=name; tests/fuzz/README.md tells more"
-	@echo "make test-processors, make test-oldest  the tests as on an older processor, and with the oldest libraries"
+	@echo "make test-processors  the tests as on an older processor"
+	@echo "make test-matrix      the tests in fresh environments: the oldest jaxlib and NumPy, the middle, the newest"
+	@echo "make canary           whether the jaxlib that is installed has what primax takes from it, in seconds"
 	@echo "make lint       ruff and mypy          make format   apply ruff's fixes and format"
 	@echo "make surface    record the names that primax.extend promises, after a change that the changelog tells"
 	@echo "make bench      the workloads of benchmarks/ on primax and on jax, in turn"
@@ -52,15 +54,16 @@ test-processors: $(VENV)/.dev without-demo
 	  MORE_XLA_FLAGS="--xla_cpu_max_isa=AVX --xla_cpu_prefer_vector_width=128" \
 	  $(BIN)/python -m pytest -n $(JOBS) -m "not slow" --doctest-modules --pyargs tests primax
 
-test-oldest: $(VENV)/oldest without-demo
-	PYTHONPATH=$(CURDIR)/$(VENV)/oldest \
-	  $(BIN)/python -m pytest -n $(JOBS) -m "not slow" --doctest-modules --pyargs tests primax
+# ROWS="oldest newest" are some of the environments, TESTS=tests/core some of the tests. tests/support/matrix.py tells more.
+test-matrix: $(VENV)/.dev
+	$(BIN)/python tests/support/matrix.py --folder $(VENV)/matrix --rows $(ROWS) -- \
+	  -n $(JOBS) -m "not slow" $(or $(TESTS),--doctest-modules --pyargs tests primax)
 
-# NumPy 2.0 has no build for Python 3.13.
-$(VENV)/oldest: $(VENV)/.dev
-	oldest=$$($(BIN)/python -c 'import sys; print("2.0" if sys.version_info < (3, 13) else "2.1")') && \
-	  $(PIP) install --no-deps --upgrade --target $@ "numpy==$$oldest.*" "scipy==1.14.*" "ml_dtypes==0.5.0"
-	@touch $@
+test-oldest:
+	@$(MAKE) --no-print-directory test-matrix ROWS=oldest
+
+canary: $(VENV)/.dev
+	$(BIN)/python tests/core/test_jaxlib_canary.py
 
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
@@ -89,8 +92,8 @@ clean:
 
 # A python may be on the path and yet not run (a version manager's shim), or lack ensurepip: try before choosing.
 $(VENV)/.python:
-	@for python in $(or $(PYTHON),python3.13 python3.12 python3.11 python3 python); do \
-	  if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; then \
+	@for python in $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3 python); do \
+	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	    echo "$(VENV): $$($$python --version)"; \
 	    $$python -m venv --clear $(VENV) 2>/dev/null \
 	      || { $$python -m venv --clear --without-pip $(VENV) \
@@ -99,7 +102,7 @@ $(VENV)/.python:
 	    $(PIP) install "setuptools>=77" && touch $@; exit; \
 	  fi; \
 	done; \
-	echo "primax needs Python 3.11, 3.12 or 3.13; none was found. Name one: make PYTHON=/path/to/python" >&2; exit 1
+	echo "primax needs Python 3.11 or later; none was found. Name one: make PYTHON=/path/to/python" >&2; exit 1
 
 # Changes only when a source file comes or goes: the editable install is a tree of links to the files it found.
 $(VENV)/.sources: $(VENV)/.python force

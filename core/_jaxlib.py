@@ -43,6 +43,12 @@ CHANGES = (
         "`known_options` leaves out options that are gone",
     ),
     Change(
+        "sdy_ext",
+        (0, 11, 1),
+        "the extension imports `sdy` before it has all names; `sdy` lacks them for good if the extension comes first",
+        "`__getattr__` below imports `sdy` first",
+    ),
+    Change(
         "array_result_handler",
         (0, 11, 2),
         "the parameter `_skip_checks` is gone: results are never checked",
@@ -119,6 +125,8 @@ def __getattr__(name: str) -> Any:
     target = _LAZY.get(name)
     if target is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "sdy_ext" and release >= (0, 11, 1):
+        importlib.import_module(_LAZY["sdy"])
     module = importlib.import_module(target)
     globals()[name] = module
     return module

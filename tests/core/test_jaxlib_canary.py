@@ -139,7 +139,23 @@ def test_each_change_between_releases_is_as_the_table_says(jaxlib, backend):
         "array_result_handler": "_skip_checks" not in raw.array_result_handler.__nb_signature__[0][0],
         "xla_cpu_use_fusion_emitters": not _compiles_with(jaxlib, backend, "xla_cpu_use_fusion_emitters"),
         "ArrayImpl.aval": _raises(AttributeError, setattr, b, "aval", b.aval),
+        "sdy_ext": _prints("import sys, jaxlib.mlir._mlir_libs._sdy; print('jaxlib.mlir.dialects.sdy' in sys.modules)"),
     }
+
+
+def _prints(program):
+    """The value that a program prints."""
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=300)
+    return ast.literal_eval(done.stdout)
+
+
+def test_the_dialect_of_shardings_has_all_names_whatever_is_loaded_first():
+    program = """
+from primax.core import _jaxlib
+_jaxlib.sdy_ext.register_dialect
+print({name for name in vars(_jaxlib.sdy_ext) if not name.startswith("_")} - vars(_jaxlib.sdy).keys())
+"""
+    assert _prints(program) == set()
 
 
 def _raises(kind, function, *args):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOMS, ROOT, installed_path, module_name, relative, source_files
+from packages import require
 
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROGRAM = """
@@ -54,6 +55,7 @@ class Built:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    require(pip=23, setuptools=77, build=1)
     checkout = tmp_path_factory.mktemp("packages") / "checkout"
     checkout.mkdir()
     for room in ROOMS:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from checkout import ROOT
-from packages import copy_of_checkout, copy_of_kepler, install, run, run_beside, write_package
+from packages import copy_of_checkout, copy_of_kepler, install, require, run, run_beside, write_package
 
 # One worker runs all of these, so that the packages are built once.
 pytestmark = [pytest.mark.xdist_group("third-party"), pytest.mark.usefixtures("in_32_bits")]
@@ -363,6 +363,7 @@ def test_a_broken_package_raises_if_that_is_asked_for(crowded_site: Path) -> Non
 
 @pytest.mark.slow
 def test_wheels_of_primax_and_of_the_example_work_in_a_fresh_environment(tmp_path: Path) -> None:
+    require(pip=22, setuptools=77, build=1)
     build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path / "wheels"]
     run([*build, copy_of_checkout(tmp_path)], cwd=tmp_path)
     run([*build, copy_of_kepler(tmp_path)], cwd=tmp_path)

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
+import pytest
 from checkout import ROOMS, ROOT
 
 KEPLER = ROOT / "examples" / "primax-kepler"
@@ -81,6 +83,17 @@ def run(command: Sequence[str | Path], cwd: Path, **variables: str) -> subproces
     return done
 
 
+def require(**versions: int) -> None:
+    """Skip the test where a distribution is not installed, or older than a major version: `require(setuptools=77)`."""
+    for name, oldest in versions.items():
+        try:
+            installed = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            installed = None
+        if installed is None or int(installed.split(".")[0]) < oldest:
+            pytest.skip(f"this test builds packages, with {name} {oldest} or later; {installed or 'none'} is installed")
+
+
 def copy_of_checkout(folder: Path) -> Path:
     """A copy of what primax is built from."""
     copy = folder / "checkout"
@@ -103,6 +116,7 @@ def copy_of_kepler(folder: Path) -> Path:
 
 def install(target: Path, *sources: Path) -> Path:
     """Let pip build distributions from their sources and install them, and nothing else, into a folder."""
+    require(pip=22, setuptools=77)
     options = ("--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", target)
     run([sys.executable, "-m", "pip", "install", *options, *sources], cwd=sources[0].parent)
     return target

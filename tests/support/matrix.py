@@ -1,0 +1,119 @@
+"""The tests in fresh environments over the range of Python and jaxlib releases: `make test-matrix`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from checkout import ROOT
+from packages import copy_of_checkout
+
+MINORS = range(11, 20)  # of Python 3: from the oldest that primax takes to what may come
+
+
+class Row(NamedTuple):
+    """An environment: the Pythons that it may have, the preferred one first, and what it must install."""
+
+    minors: tuple[int, ...]
+    requirements: tuple[str, ...]
+
+
+ROWS = {
+    "oldest": Row(
+        (*MINORS,),
+        (
+            "jaxlib==0.10.0",
+            "jax==0.10.0",
+            "numpy==2.0.*; python_version < '3.13'",
+            "numpy==2.1.*; python_version == '3.13'",
+            "scipy==1.14.*; python_version < '3.14'",
+            "ml_dtypes==0.5.0; python_version < '3.14'",
+        ),
+    ),
+    "middle": Row((12, 13, 14), ("jaxlib==0.11.*", "jax==0.11.*")),
+    "newest": Row((*reversed(MINORS),), ("jaxlib", "jax")),
+}
+
+
+def pythons() -> dict[int, str]:
+    """The interpreters of this machine by their minor version: those on the path, else those of pyenv."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = {}
+    for minor in MINORS:
+        name = f"python3.{minor}"
+        for candidate in (shutil.which(name), *sorted(pyenv.glob(f"3.{minor}.*/bin/{name}"), reverse=True)):
+            if candidate is not None and _runs(str(candidate), minor):
+                found[minor] = str(candidate)
+                break
+    return found
+
+
+def _runs(python: str, minor: int) -> bool:
+    """Whether it is what its name says, and not only a version manager's shim, or a build without the global lock."""
+    program = (
+        "import sys, sysconfig, venv; "
+        f"sys.exit(sys.version_info[:2] != (3, {minor}) or bool(sysconfig.get_config_var('Py_GIL_DISABLED')))"
+    )
+    return subprocess.run([python, "-c", program], capture_output=True, check=False).returncode == 0
+
+
+def plan(names: list[str], found: dict[int, str]) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
+    """The name, the interpreter and the requirements of each run; where no row takes a Python, it gets the newest.
+
+    The interpreter is None where the machine has none that the row may have.
+    """
+    taken = set()
+    for name in names:
+        minor = next((minor for minor in ROWS[name].minors if minor in found), None)
+        taken.add(minor)
+        yield name, None if minor is None else found[minor], ROWS[name].requirements
+    if names == list(ROWS):
+        for minor in sorted(found.keys() - taken):
+            yield f"python3.{minor}", found[minor], ROWS["newest"].requirements
+
+
+def _make(folder: Path, python: str, requirements: tuple[str, ...]) -> Path:
+    """A fresh environment with primax as `pip install .` installs it, and its Python."""
+    subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
+    inside = folder / "bin" / "python"
+    with tempfile.TemporaryDirectory() as sources:
+        wanted = (f"{copy_of_checkout(Path(sources))}[test]", *requirements)
+        pip = (inside, "-m", "pip", "--disable-pip-version-check", "--quiet")
+        subprocess.run([*pip, "install", *wanted], check=True)
+    return inside
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", nargs="*", choices=ROWS, default=list(ROWS), help="which environments")
+    parser.add_argument("--folder", type=Path, required=True, help="where environments are made")
+    parser.add_argument("pytest", nargs="+", help="the arguments of pytest, after --")
+    options = parser.parse_args()
+    outcomes = {}
+    found = pythons()
+    for name, python, requirements in plan(options.rows or list(ROWS), found):
+        if python is None:
+            outcomes[name] = "not run: this machine has none of its Pythons"
+            continue
+        print(f"{name}: {python}, {', '.join(requirements)}", flush=True)
+        try:
+            inside = _make(options.folder / name, python, requirements)
+            subprocess.run([inside, "-m", "pytest", *options.pytest], cwd=ROOT, check=True)
+        except subprocess.CalledProcessError as error:
+            outcomes[name] = f"FAILED: {' '.join(map(str, error.cmd[1:4]))}"
+        else:
+            outcomes[name] = "passed"
+    print(f"Python 3.{', 3.'.join(map(str, found))}:", "; ".join(f"{name} {what}" for name, what in outcomes.items()))
+    failed = [name for name, what in outcomes.items() if what.startswith("FAILED")]
+    return 0 if not failed and "passed" in outcomes.values() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
