@@ -9,7 +9,7 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes
 from primax.extend.interpreters import ad, mlir
-from primax.plugins.bitwise import and_p
+from primax.plugins.bitwise import and_p, or_p
 from primax.plugins.comparison import eq_p, ge_p, gt_p, lt_p
 from primax.plugins.elementwise import (
     ANY,
@@ -474,6 +474,26 @@ def _sign_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
     return mlir.ir.Operation.create("stablehlo.sign", [x.type], [x]).results
 
 
+def _infinite_where_a_part_is(modulus: Any, x: Any) -> Any:
+    """The modulus of a complex number with an infinite part is infinite, though the other part be NaN."""
+    infinity = like(modulus, np.inf)
+    parts = [eq_p.bind(abs_p.bind(part), infinity) for part in (real_p.bind(x), imag_p.bind(x))]
+    return select_n_p.bind(or_p.bind(*parts), modulus, repeat(infinity, core.get_aval(modulus).shape))
+
+
+_modulus_of_infinities = mlir.lower_fun(_infinite_where_a_part_is, multiple_results=False)
+_abs_operation = mlir.nary("stablehlo.abs")
+
+
+def _abs_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+    """XLA's modulus of complex numbers is NaN where a part is."""
+    found = _abs_operation(ctx, x)
+    if not dtypes.is_complex(ctx.avals_in[0].dtype):
+        return found
+    inner = ctx.replace(avals_in=[*ctx.avals_out, *ctx.avals_in])
+    return _modulus_of_infinities(inner, *found, x)
+
+
 def _extremum_lowering(name: str, wins: core.Primitive) -> Any:
     real = mlir.nary(f"stablehlo.{name}")
 
@@ -591,7 +611,7 @@ TABLE = (
         samples=_integer_pow_samples,
     ),
     row(sign_p, NUMERIC, _sign_lowering, jvp_rule=_sign_jvp),
-    row(abs_p, SIGNED, "stablehlo.abs", _abs_jvp, uses_result=True, out=_real_dtype),
+    row(abs_p, SIGNED, _abs_lowering, _abs_jvp, uses_result=True, out=_real_dtype),
     _linear(neg_p, NUMERIC, "stablehlo.negate", lambda ct: neg_p.bind(ct)),
     _linear(real_p, COMPLEX, "stablehlo.real", lambda ct: complex_p.bind(ct, like(ct, 0.0)), out=_real_dtype),
     _linear(

@@ -162,13 +162,21 @@ logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x + 2**y), without overflow.", _
 
 
 def sinc(x: Any, /) -> Any:
-    """sin(pi x) / (pi x), and 1 where x is zero.
+    """sin(pi x) / (pi x): 1 where x is zero, and 0 where it is infinite.
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
     """
     (x,) = promote("sinc", x, to=to_inexact)
     angle = arithmetic.mul_p.bind(x, like(x, math.pi))
+    if dtypes.is_complex(get_aval(x).dtype):
+        return _sinc(angle)
+    infinite = comparison.eq_p.bind(absolute(angle), like(angle, math.inf))
+    return choose(infinite, like(angle, 0), _sinc(choose(infinite, like(angle, 1), angle)))
+
+
+def _sinc(angle: Any) -> Any:
+    """sin(angle) / angle, and 1 at zero."""
     squared = arithmetic.mul_p.bind(angle, angle)
     # Near zero the power series, so that derivatives of every order are right there.
     small = comparison.lt_p.bind(absolute(angle), absolute(like(angle, 0.5)))

@@ -44,7 +44,7 @@ class _Grid:
         points = [_points(part) for part in key]
         dtype = dtypes.result_type(*points)
         found = meshgrid(*[x.astype(dtype) for x in points], sparse=self._sparse, indexing="ij")
-        return found if self._sparse else stack(found)
+        return list(found) if self._sparse else stack(found)
 
 
 class _Joined:

@@ -251,8 +251,8 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
     return strong(convert(out, get_aval(out), wanted))
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
-    """The coordinates of the points of a grid.
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
+    """The coordinates of the points of a grid, an array for each axis.
 
     Args:
       xi: arrays of rank 1 or 0, the coordinates along each axis.
@@ -284,7 +284,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
             out.append(x)
         else:
             out.append(broadcast_in_dim_p.bind(x, shape=full_shape, broadcast_dimensions=(axis,)))
-    return out
+    return tuple(out)
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:

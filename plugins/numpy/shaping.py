@@ -286,7 +286,7 @@ def broadcast_to(array: Any, shape: Any) -> Any:
 broadcast_shapes = structural.broadcast_shapes
 
 
-def broadcast_arrays(*args: Any) -> list[Any]:
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     """Arrays repeated to the shape to which they broadcast together.
 
     Args:
@@ -296,26 +296,26 @@ def broadcast_arrays(*args: Any) -> list[Any]:
       ValueError: their shapes do not broadcast.
     """
     shape = broadcast_shapes(*[aval_of("broadcast_arrays", x, i).shape for i, x in enumerate(args)])
-    return [asarray(broadcast_to_shape(x, shape)) for x in args]
+    return tuple([asarray(broadcast_to_shape(x, shape)) for x in args])
 
 
 def _at_least(function: str, arrays: Any, shape_of: Any) -> Any:
     out = [reshaped(x, shape_of(aval_of(function, x, i).shape)) for i, x in enumerate(arrays)]
-    return out[0] if len(out) == 1 else out
+    return out[0] if len(out) == 1 else tuple(out)
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """Arrays with axes of length 1 added so that each has at least one; not in a list if there is one array."""
+    """Arrays with axes of length 1 added so that each has at least one; in a tuple unless there is one."""
     return _at_least("atleast_1d", arys, lambda shape: shape or (1,))
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """Arrays with axes of length 1 added in front so that each has two; not in a list if there is one array."""
+    """Arrays with axes of length 1 added in front so that each has two; in a tuple unless there is one."""
     return _at_least("atleast_2d", arys, lambda shape: (1,) * (2 - len(shape)) + shape)
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """Arrays with axes of length 1 added so that each has three; not in a list if there is one array.
+    """Arrays with axes of length 1 added so that each has three; in a tuple unless there is one.
 
     A vector of length n becomes (1, n, 1), a matrix of shape (m, n) becomes (m, n, 1).
     """

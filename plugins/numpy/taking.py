@@ -132,7 +132,7 @@ def take_along_axis(
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
     *,
-    wrap_negative_indices: bool | None = None,
+    wrap_negative_indices: bool = True,
 ) -> Any:
     """Elements of an array along an axis, at positions of their own for each place along the other axes.
 
@@ -142,8 +142,7 @@ def take_along_axis(
       axis: the axis; None to ravel the array first, and then for `indices` of rank 1.
       mode: what to do with positions out of range, as for `x.at[...].get`; 'fill' by default.
       fill_value: what 'fill' gives; by default NaN, or the smallest signed or greatest unsigned integer, or True.
-      wrap_negative_indices: whether negative positions count from the end; by default unless the mode is
-        'promise_in_bounds'.
+      wrap_negative_indices: whether negative positions count from the end, as they do by default.
 
     Raises:
       TypeError: `indices` are not integers.
@@ -161,7 +160,7 @@ def take_along_axis(
     shape, own = get_aval(arr).shape, get_aval(position).shape
     axis = _common_axis("take_along_axis", "arr", shape, own, axis)
     how = GatherScatterMode.from_any(mode)
-    if wrap_negative_indices or (wrap_negative_indices is None and how is not _PROMISE):
+    if wrap_negative_indices:
         position = from_the_end(position, shape[axis])
     if how is _FILL and _is_inside(position, 0, shape[axis]):
         how = _PROMISE
@@ -376,7 +375,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         number = inside(number, len(arrays))
     number, *arrays = broadcast("choose", [number, *promote("choose", *arrays)], scalars=False)
     place = reshaped(number, (1, *get_aval(number).shape))
-    found = take_along_axis(stack(arrays), place, 0, "promise_in_bounds")
+    found = take_along_axis(stack(arrays), place, 0, "promise_in_bounds", wrap_negative_indices=False)
     return strong(reshaped(found, get_aval(number).shape))
 
 

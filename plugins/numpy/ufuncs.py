@@ -327,25 +327,25 @@ def require_real(function: str, *args: Any) -> None:
             raise TypeError(f"{function}: arguments must be real, got {aval.str_short()}")
 
 
-def _logarithm(name: str, base: int) -> Function:
+def _logarithm(name: str, base: int, keeps_weak: bool) -> Function:
     scale = math.log(base)
+
+    def divide(x: Any) -> Any:
+        return arithmetic.div_p.bind(x, like(x, scale) if keeps_weak else get_aval(x).dtype.type(scale))
 
     def function(x: Any, /) -> Any:
         (x,) = promote(name, x, to=to_inexact)
-        dtype = get_aval(x).dtype
-        out = log(x) if dtypes.is_complex(dtype) else exponential.log_p.bind(x)
-        if not dtypes.is_complex(dtype):
-            return arithmetic.div_p.bind(out, dtype.type(scale))
+        if not dtypes.is_complex(get_aval(x).dtype):
+            return divide(exponential.log_p.bind(x))
         # A quotient of complex numbers would be NaN where one part is infinite.
-        divisor = dtypes.to_floating_dtype(dtype).type(scale)
-        parts = arithmetic.real_p.bind(out), arithmetic.imag_p.bind(out)
-        return arithmetic.complex_p.bind(*[arithmetic.div_p.bind(part, divisor) for part in parts])
+        out = log(x)
+        return arithmetic.complex_p.bind(divide(arithmetic.real_p.bind(out)), divide(arithmetic.imag_p.bind(out)))
 
     return document(function, name, f"The logarithm of x to base {base}.", 1, _INEXACT)
 
 
-log2 = _logarithm("log2", 2)
-log10 = _logarithm("log10", 10)
+log2 = _logarithm("log2", 2, keeps_weak=True)
+log10 = _logarithm("log10", 10, keeps_weak=False)
 
 
 def _scaled(name: str, factor: float, sentence: str) -> Function:

@@ -258,8 +258,8 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
       key: a random key.
       n: the number of trials, a number or an array.
       p: the probabilities of the outcomes, along the last axis.
-      shape: the shape of the result, the outcomes included; that to which `n`, with an axis for outcomes, and `p`
-        broadcast if None.
+      shape: the shape of the result without the axis of outcomes, which comes last; that to which `n` and `p`, without
+        its last axis, broadcast if None.
       dtype: its dtype, a float or integer dtype; the default float dtype if None.
       unroll: how many steps of the loop over outcomes to write out, as in `scan`.
 
@@ -271,7 +271,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     trials, outcomes = parameter_shape("multinomial", n, "n"), parameter_shape("multinomial", p, "p")
     if not outcomes:
         raise ValueError("multinomial: p must be of rank 1 or more, got a number")
-    wanted = None if shape is None else read_shape(shape, "multinomial")
+    wanted = None if shape is None else (*read_shape(shape, "multinomial"), outcomes[-1])
     shape = broadcast_to("multinomial", wanted, {"n, an axis appended,": (*trials, 1), "p": outcomes})
     is_counting = dtype is not None and dtypes.is_integer(numpy_dtype("multinomial", "dtype", dtype))
     dtype = (integer_dtype if is_counting else float_dtype)("multinomial", dtype)

@@ -100,7 +100,7 @@ def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, precise: bool) 
         return neg_p.bind(log_p.bind(neg_p.bind(log_p.bind(u))))
     # 1 - u instead of u, whose bits are where they count for the large numbers.
     upper, lower = unit(key, (2, *shape), dtype)
-    u = where(upper >= 0.5, upper, upper + lower * 2.0**-info.nmant + info.tiny)
+    u = where(upper >= 0.5, upper, upper + lower * 2.0**-info.nmant + max(info.tiny, info.eps**2 / 2))
     return neg_p.bind(log_p.bind(neg_p.bind(log1p_p.bind(neg_p.bind(u)))))
 
 

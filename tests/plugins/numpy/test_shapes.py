@@ -56,7 +56,7 @@ def test_shapes_agree_with_jax() -> None:
         "astype": lambda m, x: (x.astype("int32"), m.astype(x, "bfloat16"), x.astype(bool), x.astype(float)),
         "questions": lambda m, x: (m.shape(x), m.ndim(x), m.size(x), m.size(x, 1), m.shape([[1], [2]]), m.isscalar(x)),
     }
-    compare(calls, sample("float32", (2, 3, 4)), weak=False)
+    compare(calls, sample("float32", (2, 3, 4)), weak=False, tuples=("broadcast_arrays", "atleast many"))
 
 
 def test_joining_agrees_with_jax() -> None:

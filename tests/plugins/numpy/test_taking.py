@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpycheck import compare, refuses
+from numpycheck import agree, compare, refuses
+from oracle import jax_does
 
 import primax as px
 import primax.numpy as pnp
@@ -42,13 +43,20 @@ def test_take_agrees_with_jax() -> None:
     compare(calls, X, POSITIONS)
 
 
+def test_positions_that_are_promised_to_be_in_bounds_count_from_the_end_too() -> None:
+    x, i = pnp.arange(12.0).reshape(3, 4), pnp.array([[-1, 0], [3, -4], [-2, 1]])
+    agree(pnp.take_along_axis(x, i, 1, mode="promise_in_bounds"), pnp.array([[3.0, 0], [7, 4], [10, 9]]))
+
+
 def test_elements_are_taken_and_put_along_axes_as_in_jax() -> None:
+    counts = jax_does("positions that count from the end are allowed with promise_in_bounds")
+    promised = ("promise_in_bounds",) if counts else ()
     calls: dict[str, Any] = {
         f"{shape} {axis} {mode}": lambda m, x, i, shape=shape, axis=axis, mode=mode: m.take_along_axis(
             x[: shape[2]], i.reshape(-1)[: shape[0] * shape[1]].reshape(shape[:2]), axis, mode=mode
         )
         for shape, axis in (((3, 2, 3), 1), ((1, 3, 3), 1), ((3, 1, 3), 1), ((2, 4, 3), 0), ((3, 2, 1), 1))
-        for mode in (None, "clip", "promise_in_bounds")
+        for mode in (None, "clip", *promised)
         if i_size(shape) <= 8
     }
     calls |= {

@@ -1,0 +1,43 @@
+"""The release of jax that tests compare with, and what it does otherwise than the releases before and after it.
+
+Where releases differ, primax does what the newest does, but for what it says below.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+__all__ = ["CHANGES", "jax_does", "lacking"]
+
+# What jax does, and the release that does it first, of those that the matrix of environments has.
+CHANGES = {
+    "several arrays come in tuples, from meshgrid, broadcast_arrays and atleast_1d": (0, 12),
+    "sinc is zero at infinity": (0, 11),
+    "log2 of weak types is of weak type": (0, 11),
+    "positions that count from the end are allowed with promise_in_bounds": (0, 11),
+    "the modulus of a complex number with an infinite part is infinite": (0, 12),
+    "float6 is a dtype": (0, 10, 1),
+    "gumbel in mode high stays away from zero by half a step squared": (0, 11),
+    "the shape of multinomial leaves out the outcomes": (0, 12),
+    # primax scales normal numbers once they are drawn, as a user would; 1 ulp apart.
+    "initializers scale normal numbers while drawing them": (0, 11),
+    # primax computes the third component, as NumPy 2 still does.
+    "cross takes no vectors of length 2": (0, 12),
+}
+
+# Parameters that functions of jax have and those of primax do not: nothing is sharded, no sampler approximates.
+_LACKING = {
+    "out_sharding": (),  # everywhere
+    "method": ("beta", "chisquare", "gamma", "loggamma", "poisson"),
+}
+
+
+def lacking(function: str) -> list[str]:
+    """The parameters of a function of jax that primax's does not have."""
+    return [name for name, functions in _LACKING.items() if not functions or function in functions]
+
+
+def jax_does(change: str) -> bool:
+    """Whether the jax that is installed has a change of the table."""
+    release = tuple(int(part) for part in metadata.version("jax").split(".")[:3] if part.isdigit())
+    return release >= CHANGES[change]
