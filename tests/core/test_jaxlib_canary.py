@@ -136,11 +136,29 @@ def test_each_change_between_releases_is_as_the_table_says(jaxlib, backend):
     b = backend.put_value(np.ones(3, np.float32))._b
     assert there == {
         "serialize_portable_artifact": "mlir_module: str" not in raw.mlir.serialize_portable_artifact.__doc__,
+        "deserialize_portable_artifact": _ends_the_process(_DAMAGED),
         "array_result_handler": "_skip_checks" not in raw.array_result_handler.__nb_signature__[0][0],
         "xla_cpu_use_fusion_emitters": not _compiles_with(jaxlib, backend, "xla_cpu_use_fusion_emitters"),
         "ArrayImpl.aval": _raises(AttributeError, setattr, b, "aval", b.aval),
         "sdy_ext": _prints("import sys, jaxlib.mlir._mlir_libs._sdy; print('jaxlib.mlir.dialects.sdy' in sys.modules)"),
     }
+
+
+# A damaged artifact, read while a diagnostic handler is there.
+_DAMAGED = """
+import jaxlib._jax, jaxlib.mlir.ir
+context = jaxlib.mlir.ir.Context()
+context.attach_diagnostic_handler(lambda diagnostic: True)
+try:
+    jaxlib._jax.mlir.deserialize_portable_artifact(b"abc", context)
+except Exception:
+    print("an error")
+"""
+
+
+def _ends_the_process(program):
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, timeout=300)
+    return done.returncode < 0
 
 
 def _prints(program):

@@ -25,7 +25,9 @@ DRAWN: dict[str, Any] = {
     "he_uniform with a batch": lambda module, key: module.he_uniform(batch_axis=0)(key, (2, 3, 4)),
     "lecun_normal": lambda module, key: module.lecun_normal()(key, (3, 5)),
     "lecun_uniform in halves": lambda module, key: module.lecun_uniform(dtype=np.float16)(key, (3, 5)),
-    "geometric mean": lambda module, key: module.variance_scaling(2.0, "fan_geo_avg", "normal")(key, (3, 5)),
+    "normal of the geometric mean": lambda module, key: module.variance_scaling(2.0, "fan_geo_avg", "normal")(
+        key, (3, 5)
+    ),
     "fan_out": lambda module, key: module.variance_scaling(2.0, "fan_out", "uniform")(key, (3, 5)),
 }
 
