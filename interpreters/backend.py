@@ -444,15 +444,19 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Array:
     return Array(move(made._b, device, True))
 
 
-def _capsule(x: Any) -> Any:
+def _host_view(x: Any) -> Any:
+    """A NumPy array of the memory of an array of another library."""
     try:
-        return x.__dlpack__(max_version=(1, 0))
+        capsule = x.__dlpack__(max_version=(1, 0))
     except TypeError:
-        return x.__dlpack__()
+        if type(x) is np.ndarray and not x.flags.writeable:  # NumPy 2.0 does not export it
+            return x
+        capsule = x.__dlpack__()
+    return capsule_view(capsule)
 
 
 def _from_host(x: Any, copy: bool | None) -> Array:
-    host = capsule_view(_capsule(x))
+    host = _host_view(x)
     aval = get_aval(host)
     shared = (
         host.flags.c_contiguous

@@ -164,11 +164,9 @@ def _one_plus_square(x: Any) -> Any:
 
 
 def _acosh_derivative(x: Any) -> Any:
-    if dtypes.is_complex(core.get_aval(x).dtype):
-        # One root would be of the wrong sign in the left half plane.
-        one = like(x, 1.0)
-        return mul_p.bind(rsqrt_p.bind(sub_p.bind(x, one)), rsqrt_p.bind(add_p.bind(x, one)))
-    return rsqrt_p.bind(sub_p.bind(square_p.bind(x), like(x, 1.0)))
+    """One root of x**2 - 1 would be of the wrong sign in the left half plane, and inaccurate near 1."""
+    one = like(x, 1.0)
+    return mul_p.bind(rsqrt_p.bind(sub_p.bind(x, one)), rsqrt_p.bind(add_p.bind(x, one)))
 
 
 def _atanh_jvp(t: Any, x: Any) -> Any:

@@ -16,6 +16,9 @@ CHANGES = {
     "log2 of weak types is of weak type": (0, 11),
     "positions that count from the end are allowed with promise_in_bounds": (0, 11),
     "the modulus of a complex number with an infinite part is infinite": (0, 12),
+    "the derivative of acosh is NaN where acosh is": (0, 11),
+    # primax has XLA's, which is off by some 1e-7 near 1 and 2.
+    "lgamma of 32 and fewer bits has an algorithm of its own": (0, 12),
     "float6 is a dtype": (0, 10, 1),
     "gumbel in mode high stays away from zero by half a step squared": (0, 11),
     "the shape of multinomial leaves out the outcomes": (0, 12),
@@ -39,5 +42,8 @@ def lacking(function: str) -> list[str]:
 
 def jax_does(change: str) -> bool:
     """Whether the jax that is installed has a change of the table."""
-    release = tuple(int(part) for part in metadata.version("jax").split(".")[:3] if part.isdigit())
-    return release >= CHANGES[change]
+    try:
+        version = metadata.version("jax")
+    except metadata.PackageNotFoundError:
+        return True  # and tests that compare with it are skipped
+    return tuple(int(part) for part in version.split(".")[:3] if part.isdigit()) >= CHANGES[change]
