@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from oracle import jax_does
 from toys import F32, call_p, chain, grows_linearly, mul_p, nested, powers, shout_p, sin_p, sincos_p
 
 from primax.core import rules
@@ -449,6 +450,8 @@ def programs_of_jax() -> list[tuple[str, Any, tuple[Any, ...]]]:
 def test_programs_print_as_jax_prints_them_at_any_width() -> None:
     cases = programs_of_jax()
     jax = pytest.importorskip("jax")
+    if not jax_does("programs that are called in several places print once, inside of each other too"):
+        cases = [case for case in cases if case[0] not in ("shared", "grad")]
     for name, fun, args in cases:
         theirs = jax.make_jaxpr(fun)(*args).jaxpr
         ours = FromJax().jaxpr(theirs)
