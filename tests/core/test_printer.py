@@ -8,7 +8,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from oracle import jax_does
 from toys import F32, call_p, chain, grows_linearly, mul_p, nested, powers, shout_p, sin_p, sincos_p
 
 from primax.core import rules
@@ -450,8 +449,6 @@ def programs_of_jax() -> list[tuple[str, Any, tuple[Any, ...]]]:
 def test_programs_print_as_jax_prints_them_at_any_width() -> None:
     cases = programs_of_jax()
     jax = pytest.importorskip("jax")
-    if not jax_does("programs of calls print before the program that calls them, the long ones too"):
-        pytest.skip("this jax prints the programs of calls elsewhere")
     for name, fun, args in cases:
         theirs = jax.make_jaxpr(fun)(*args).jaxpr
         ours = FromJax().jaxpr(theirs)

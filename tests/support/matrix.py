@@ -29,8 +29,7 @@ ROWS = {
     "oldest": Row(
         (*MINORS,),
         (
-            "jaxlib==0.10.0",
-            "jax==0.10.0",
+            "jaxlib==0.10.0",  # no jax: the oracle is that of jaxlib 0.10.2 or later
             "numpy==2.0.*; python_version < '3.13'",
             "numpy==2.1.*; python_version == '3.13'",
             "scipy==1.14.*; python_version < '3.14'",

@@ -19,10 +19,7 @@ CHANGES = {
     "the derivative of acosh is NaN where acosh is": (0, 11),
     # primax has XLA's, which is off by some 1e-7 near 1 and 2.
     "lgamma of 32 and fewer bits has an algorithm of its own": (0, 12),
-    "programs of calls print before the program that calls them, the long ones too": (0, 10, 1),
-    "the surface for authors is that of the last of 0.10": (0, 10, 1),
     "the surface for authors is that of 0.11": (0, 11),
-    "float6 is a dtype": (0, 10, 1),
     "gumbel in mode high stays away from zero by half a step squared": (0, 11),
     "the shape of multinomial leaves out the outcomes": (0, 12),
     # primax scales normal numbers once they are drawn, as a user would; 1 ulp apart.
