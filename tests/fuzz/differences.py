@@ -615,6 +615,19 @@ RELEASES: tuple[Meant, ...] = (
         r"random\.multinomial", "shape|.* raises", "The shape leaves out the outcomes.", text="shape=", before=(0, 12)
     ),
     Meant(
+        r"numpy\.polyfit",
+        "jax raises",
+        "Integers are converted to floats.",
+        message="not compatible with finfo",
+        since=(0, 11),
+    ),
+    Meant(
+        r"lax\.linalg\.qdwh",
+        "nan|value",
+        "A tolerance of 1 or more tells nothing of the result.",
+        text=r"eps=[1-9]",
+    ),
+    Meant(
         r"numpy\.cross",
         "jax raises",
         "Vectors of length 2 lie in a plane.",
