@@ -6,12 +6,11 @@ use, through this module's `__getattr__`; the other names cost about 20 ms and a
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -40,8 +39,8 @@ CHANGES = (
     Change(
         "deserialize_portable_artifact",
         (0, 11),
-        "it does not hold the GIL, and a diagnostic handler written in Python ends the process",
-        "`diagnostics` below attaches none; what is wrong with a damaged artifact is printed",
+        "that of the client lets go of the GIL, and a diagnostic handler written in Python ends the process",
+        "primax reads artifacts by that of `hlo_ext`, which holds it",
     ),
     Change(
         "xla_cpu_use_fusion_emitters",
@@ -142,25 +141,6 @@ def __getattr__(name: str) -> Any:
 def portable_artifact(module: Any, version: str) -> bytes:
     """A module as an artifact of a version of StableHLO."""
     return bytes(mlir.serialize_portable_artifact(str(module) if release < (0, 10, 1) else module, version))
-
-
-@contextlib.contextmanager
-def diagnostics(context: Any) -> Iterator[list[str]]:
-    """What MLIR says of a portable artifact while it is read, in place of printing it."""
-    messages: list[str] = []
-    if release >= (0, 11):
-        yield messages
-        return
-
-    def note(diagnostic: Any) -> bool:
-        messages.append(diagnostic.message)
-        return True  # or else it is printed
-
-    handler = context.attach_diagnostic_handler(note)
-    try:
-        yield messages
-    finally:
-        handler.detach()
 
 
 _OPTIONS_GONE = {"xla_cpu_use_fusion_emitters": (0, 11, 1)}

@@ -53,12 +53,20 @@ def _read(data: bytes, context: Any, name: str) -> Any:
     """
     if not isinstance(data, bytes):
         raise TypeError(f"{name}: an artifact must be bytes, got {type(data).__name__}")
-    with _jaxlib.diagnostics(context) as faults:
-        try:
-            return _jaxlib.mlir.deserialize_portable_artifact(data, context)
-        except (ValueError, RuntimeError, TypeError, _jaxlib.ir.MLIRError) as error:
-            why = "; ".join(faults) or str(error)
-            raise ValueError(f"{name}: its program cannot be read; the file is damaged ({why})") from None
+    faults: list[str] = []
+
+    def note(diagnostic: Any) -> bool:
+        faults.append(diagnostic.message)
+        return True  # or else it is printed
+
+    handler = context.attach_diagnostic_handler(note)
+    try:
+        return _jaxlib.hlo_ext.deserialize_portable_artifact(context, data)
+    except (ValueError, RuntimeError, TypeError, _jaxlib.ir.MLIRError):
+        text = f"{name}: its program cannot be read; the file is damaged ({'; '.join(faults)})"
+        raise ValueError(text) from None
+    finally:
+        handler.detach()
 
 
 _NOT_IN_NAMES = re.compile(r"\W")

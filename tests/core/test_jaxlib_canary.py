@@ -41,7 +41,6 @@ PARAMETERS = {
     "dlpack_managed_tensor_to_buffer": "dlpack device stream copy",
     "get_topology_for_devices": "arg",
     "hlo_module_cost_analysis": "arg0 arg1",
-    "mlir.deserialize_portable_artifact": "mlir_module context",
     "mlir.serialize_portable_artifact": "mlir_module target",
     "pjit": "function_name fun cache_miss static_argnums static_argnames global_cache_key pytree_registry "
     "shard_arg_fallback cache",
