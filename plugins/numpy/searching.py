@@ -20,6 +20,7 @@ from primax.plugins.numpy.promotion import aval_of, boolean, broadcast, cast, ho
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     concatenate_p,
+    convert_element_type_p,
     iota_p,
     reshape_p,
     select_n_p,
@@ -188,7 +189,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     sizes = canonical_shape((shape,) if hasattr(shape, "__index__") else shape, "unravel_index", "shape")
     if not sizes:
         return ()
-    own = aval.dtype
+    own, weak = aval.dtype, aval.weak_type
     # The size of the array may be beyond a narrow dtype, whatever the positions are.
     flat = cast(asarray(indices), np.int32) if dtypes.itemsize_bits(own) < 32 else asarray(indices)
     total = prod(sizes)
@@ -196,7 +197,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
         flat = from_the_end(flat, total)
         aval = get_aval(flat)
         flat = clamp_p.bind(aval.dtype.type(0), flat, aval.dtype.type(max(total - 1, 0)))
-    return tuple([cast(x, own) for x in _unraveled(flat, sizes)])
+    found = [cast(x, own) for x in _unraveled(flat, sizes)]
+    return tuple([convert_element_type_p.bind(x, new_dtype=own, weak_type=True) for x in found] if weak else found)
 
 
 def ravel_multi_index(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import check_function
+from primax.extend.api_util import check_function, read_size
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.calls import eval_shape
 from primax.plugins.control_flow import scan
@@ -94,8 +94,21 @@ class ufunc(partial):  # type: ignore[type-arg]
           reduce: does what `reduce` does by default, better; called with all of its arguments.
           accumulate: likewise.
           at: the method of `x.at[...]` that does what `at` does.
+
+        Raises:
+          TypeError: `func`, `reduce` or `accumulate` is not callable, `nin` or `nout` not an integer, `name` or `at`
+            not a str.
+          ValueError: `nin` or `nout` is negative.
         """
         check_function("ufunc", "func", func)
+        for what, count in (("nin", nin), ("nout", nout)):
+            read_size("ufunc", what, count)
+        for what, given in (("reduce", reduce), ("accumulate", accumulate)):
+            if given is not None:
+                check_function("ufunc", what, given)
+        for what, word in (("name", name), ("at", at)):
+            if not isinstance(word, str | None):
+                raise TypeError(f"ufunc: {what} must be a str or None, got {word!r}")
         made = super().__new__(cls, func)
         made.__name__ = func.__name__ if name is None else name
         made.__doc__ = func.__doc__

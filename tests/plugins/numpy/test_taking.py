@@ -175,6 +175,7 @@ def test_positions_are_raveled_and_unraveled_as_in_jax() -> None:
             "no order": lambda m, i, j: m.ravel_multi_index((i, j), (2, 3), order="K", mode="clip"),
             "unravel": lambda m, i, j: m.unravel_index(m.array([0, 5, 6, 100, -1, -6, -7]), (2, 3)),
             "unravel 3": lambda m, i, j: m.unravel_index(i * 7, (2, 3, 4)),
+            "unravel number": lambda m, i, j: m.unravel_index(4, (2, 3)),
             "unravel vector": lambda m, i, j: m.unravel_index(i, 2),
             "unravel bytes": lambda m, i, j: m.unravel_index(m.array([1, 5], m.uint8), (20, 30)),
             "unravel small": lambda m, i, j: m.unravel_index(m.array([1, -5], m.int8), (2, 3)),

@@ -96,3 +96,19 @@ def test_what_ufuncs_cannot_do_is_said() -> None:
 def test_scans_and_reductions_of_weak_numbers_are_strong(of) -> None:
     assert pnp.full(3, 1.0).weak_type
     assert not of(pnp.full(3, 1.0)).weak_type
+
+
+@pytest.mark.parametrize(
+    "options, error, said",
+    [
+        ({"nin": -1}, ValueError, "ufunc: nin must not be negative, got -1"),
+        ({"nout": 1.0}, TypeError, "ufunc: nout must be an integer, got 1.0"),
+        ({"name": 3}, TypeError, "ufunc: name must be a str or None, got 3"),
+        ({"at": 3}, TypeError, "ufunc: at must be a str or None, got 3"),
+        ({"reduce": 3}, TypeError, "ufunc: reduce must be callable, got 3"),
+        ({"accumulate": 3}, TypeError, "ufunc: accumulate must be callable, got 3"),
+    ],
+)
+def test_what_a_ufunc_is_made_of_is_checked(options, error, said) -> None:
+    with pytest.raises(error, match=f"^{said}"):
+        pnp.ufunc(pnp.exp, **{"nin": 1, "nout": 1, **options})
