@@ -389,6 +389,11 @@ class _Constructor:
 constructor = _Constructor()
 
 
+def array_of(x: Any, aval: ShapedArray) -> Any:
+    """A scalar or NumPy array as an array of the dtype and weakness of a type, whatever `enable_x64` says."""
+    return constructor.put(np.asarray(x, aval.dtype), aval.weak_type)
+
+
 def rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> Array:
     """The inverse of pickling."""
     return constructor.put(value, weak_type)

@@ -1,7 +1,8 @@
 """Options: a process-wide value, a default from the environment, and an override for the current thread.
 
 An option is read as `enable_x64.value`, set for the process by `config.update("enable_x64", True)`, and
-overridden in one thread for the length of a block by `with enable_x64(True):`.
+overridden in one thread for the length of a block by `with enable_x64(True):`. What tracing sees of them is one object,
+`thread.config`, which is the same as long as the options are, and part of the keys of caches.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from primax.core._jaxlib import Config as _Cell
-from primax.core._jaxlib import trace_context
+from primax.core._jaxlib import config_unset
+from primax.core.thread import Thread, thread
 
 __all__ = [
     "Config",
@@ -35,7 +37,6 @@ __all__ = [
     "numpy_dtype_promotion",
     "persistent_cache_min_compile_time_secs",
     "strict_plugins",
-    "trace_context",
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -158,6 +159,8 @@ class Option(_Cell):  # type: ignore[misc]
         self.__doc__ = doc
         self.__name__ = name
         self._shorthand = shorthand
+        if tracing:
+            _seen_by_tracing.append(self)
         super().__init__(
             f"{_PREFIX}{name}",
             self._from_environment(),
@@ -191,6 +194,8 @@ class Option(_Cell):  # type: ignore[misc]
     def update(self, value: Any) -> None:
         """Set the value for the process; an override in effect in some thread still wins there."""
         self.set_global(self.validate(value))
+        if self in _seen_by_tracing:
+            _settle_for_process()
 
     def _from_environment(self) -> Any:
         text = os.environ.get(self.env)
@@ -214,15 +219,21 @@ class _Override:
         self._previous: dict[int, list[Any]] = {}
 
     def __enter__(self) -> None:
-        previous = self._option.swap_local(self._value)
+        option = self._option
+        previous = option.swap_local(self._value)
         self._previous.setdefault(threading.get_ident(), []).append(previous)
+        if option in _seen_by_tracing:
+            thread.config = _settled()
 
     def __exit__(self, *exc_info: object) -> None:
-        thread = threading.get_ident()
-        stack = self._previous[thread]
-        self._option.set_local(stack.pop())
+        me = threading.get_ident()
+        stack = self._previous[me]
+        option = self._option
+        option.set_local(stack.pop())
         if not stack:
-            del self._previous[thread]
+            del self._previous[me]
+        if option in _seen_by_tracing:
+            _settle_for_thread()
 
     def __call__(self, fun: _F) -> _F:
         @functools.wraps(fun)
@@ -231,6 +242,56 @@ class _Override:
                 return fun(*args, **kwargs)
 
         return wrapped  # type: ignore[return-value]
+
+
+_seen_by_tracing: list[Option] = []
+
+
+class Settings(tuple[Any, ...]):
+    """The values of the options that tracing sees. There is one for equal values, so that identity is equality."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+
+
+_settings: dict[tuple[Any, ...], Settings] = {}
+
+
+def _settled() -> Settings:
+    """What tracing sees in this thread now."""
+    values = tuple([option.value for option in _seen_by_tracing])
+    found = _settings.get(values)
+    if found is None:
+        found = _settings.setdefault(values, Settings(values))
+    return found
+
+
+def _settle_for_thread() -> None:
+    """Take note that an override has ended: without any, the thread goes by what holds for the process."""
+    now = _settled()
+    if now is Thread.config:
+        vars(thread).pop("config", None)
+    else:
+        thread.config = now
+
+
+def _settle_for_process() -> None:
+    """Take note of new values for the process.
+
+    Other threads learn of them when their overrides end. What they remember until then is never found again, since the
+    settings they know are used no more.
+    """
+    if threading.active_count() > 1:
+        _settings.clear()
+    overridden = [option.swap_local(config_unset) for option in _seen_by_tracing]
+    try:
+        Thread.config = _settled()
+    finally:
+        for option, value in zip(_seen_by_tracing, overridden, strict=True):
+            option.set_local(value)
+    _settle_for_thread()
 
 
 enable_x64 = Option(
@@ -399,3 +460,4 @@ config = Config(
     default_prng_impl,
     log_compiles,
 )
+_settle_for_process()

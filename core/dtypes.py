@@ -206,6 +206,7 @@ _NARROWED = dict(
     )
 )
 _SCALARS_64 = dict(zip((bool, int, float, complex), _dtypes(bool, np.int64, np.float64, np.complex128), strict=True))
+WIDE = frozenset(_NARROWED)  # the dtypes that are narrowed unless `enable_x64` is set
 _SCALARS_32 = {scalar: _NARROWED.get(d, d) for scalar, d in _SCALARS_64.items()}
 
 
@@ -225,6 +226,11 @@ def canonicalize_dtype(dtype: Any) -> Any:
             return dtype
         dtype = numpy_dtype("canonicalize_dtype", "dtype", dtype)
     return dtype if enable_x64.value else _NARROWED.get(dtype, dtype)
+
+
+def is_canonical(dtype: Any) -> bool:
+    """Whether a value of NumPy's keeps a dtype: those of 64 bits are narrowed unless `enable_x64` is set."""
+    return enable_x64.value or dtype not in WIDE
 
 
 def array_dtype(dtype: np.dtype[Any]) -> Any:

@@ -9,7 +9,9 @@ import numpy as np
 
 from primax.core import config, rules
 from primax.core.arguments import integer
+from primax.core.array import array_of
 from primax.core.avals import get_aval
+from primax.core.cache import Cache
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import Effects, no_effects
 from primax.core.recursion import deeper
@@ -125,10 +127,11 @@ def new_jaxpr_eqn(
 class Jaxpr:
     """A program: `{ lambda constvars ; invars. let eqns in outvars }`.
 
-    Treat as immutable: interpreters cache what they derive from it.
+    Treat as immutable: interpreters cache what they derive from it. `wide` says whether it was staged with
+    `enable_x64`, which decides the types of its Python scalars: it is evaluated and transformed in the same word size.
     """
 
-    __slots__ = ("__weakref__", "cache", "constvars", "debug_info", "effects", "eqns", "invars", "outvars")
+    __slots__ = ("__weakref__", "cache", "constvars", "debug_info", "effects", "eqns", "invars", "outvars", "wide")
 
     def __init__(
         self,
@@ -138,6 +141,7 @@ class Jaxpr:
         eqns: Sequence[JaxprEqn],
         effects: Effects = no_effects,
         debug_info: str | None = None,
+        wide: bool | None = None,
     ) -> None:
         self.constvars = list(constvars)
         self.invars = list(invars)
@@ -145,7 +149,8 @@ class Jaxpr:
         self.eqns = eqns if type(eqns) is list else list(eqns)
         self.effects = effects
         self.debug_info = debug_info
-        self.cache: dict[Any, Any] = {}
+        self.wide: bool = config.enable_x64.value if wide is None else wide
+        self.cache: Cache | None = None
 
     @property
     def in_avals(self) -> list[Any]:
@@ -156,10 +161,8 @@ class Jaxpr:
         return [v.aval for v in self.outvars]
 
     def replace(self, **changes: Any) -> Jaxpr:
-        """A copy with some of `constvars, invars, outvars, eqns, effects, debug_info` replaced."""
-        fields = {
-            name: getattr(self, name) for name in ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
-        }
+        """A copy with some of `constvars, invars, outvars, eqns, effects, debug_info, wide` replaced."""
+        fields = {name: getattr(self, name) for name in _FIELDS}
         return Jaxpr(**{**fields, **changes})
 
     def pretty_print(self, *, source_info: bool = False, width: int = 80) -> str:
@@ -169,6 +172,9 @@ class Jaxpr:
 
     def __repr__(self) -> str:
         return self.pretty_print()
+
+
+_FIELDS = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "wide")
 
 
 class ClosedJaxpr:
@@ -189,7 +195,7 @@ class ClosedJaxpr:
             )
         self.jaxpr = jaxpr
         self.consts = list(consts)
-        self.cache: dict[Any, Any] = {}
+        self.cache: Cache | None = None
 
     @property
     def in_avals(self) -> list[Any]:
@@ -234,15 +240,25 @@ formatter = _Formatter()
 
 
 def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> Any:
-    """What `make()` returns, kept on the program it was derived from, until a rule changes."""
-    key = (key, rules.epoch.value)
-    found = program.cache.get(key)
+    """What `make()` returns, in the program's word size, kept on the program it is derived from.
+
+    Args:
+      program: what it is derived from.
+      key: tells apart what is derived from one program.
+      make: makes it.
+    """
+    wide = program.wide if isinstance(program, Jaxpr) else program.jaxpr.wide
+    if wide is not config.enable_x64.value:
+        with config.enable_x64(wide):
+            return cached(program, key, make)
+    cache = program.cache
+    if cache is None:
+        cache = program.cache = Cache(256)
+    key = (key, thread.config)
+    found = cache.find(key)
     if found is None:
         with deeper():
-            found = make()
-        for stale in [old for old in list(program.cache) if old[1] != rules.epoch.value]:
-            program.cache.pop(stale, None)
-        program.cache[key] = found
+            found = cache.made(key, make)
     return found
 
 
@@ -261,27 +277,9 @@ def _last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
     return drops
 
 
-def _word_size(jaxpr: Jaxpr) -> bool | None:
-    """The `enable_x64` that its scalars and constants were typed under; None if it does not matter."""
-    for v in jaxpr.constvars:
-        if getattr(v.aval, "dtype", None) in _WIDE:
-            return True
-    atoms = [x for eqn in jaxpr.eqns for x in eqn.invars if type(x) is Literal]
-    for atom in (*atoms, *jaxpr.outvars):
-        if type(atom) is Literal and type(atom.val) is not bool:
-            if atom.aval.dtype in _WIDE:
-                return True
-            if type(atom.val) in (int, float, complex):
-                return False
-    return None
-
-
-_WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
-
-
-def evaluation_plan(jaxpr: Jaxpr) -> tuple[list[list[Var]], bool | None]:
-    """For each equation the variables that it is the last to read, and the `enable_x64` to run under, if any."""
-    return cached(jaxpr, "evaluation", lambda: (_last_uses(jaxpr), _word_size(jaxpr)))  # type: ignore[no-any-return]
+def last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
+    """For each equation the variables that it is the last to read."""
+    return cached(jaxpr, "last uses", lambda: _last_uses(jaxpr))  # type: ignore[no-any-return]
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list[Any]:
@@ -305,10 +303,11 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
         raise TypeError(
             f"eval_jaxpr: consts must match constvars, got {len(consts)} values for {len(jaxpr.constvars)} constvars"
         )
-    drops, wide = evaluation_plan(jaxpr)
-    if wide is not None and wide is not config.enable_x64.value:
-        with config.enable_x64(wide):
-            return eval_jaxpr(jaxpr, consts, *args, propagate_source_info=propagate_source_info)
+    if jaxpr.wide is not config.enable_x64.value:
+        with config.enable_x64(jaxpr.wide):
+            outs = eval_jaxpr(jaxpr, consts, *args, propagate_source_info=propagate_source_info)
+        return [array_of(x, v.aval) if type(v) is Literal else x for x, v in zip(outs, jaxpr.outvars, strict=True)]
+    drops = last_uses(jaxpr)
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
     before = thread.source
@@ -435,7 +434,7 @@ def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tu
     used_inputs = [v in live or k for v, k in zip(jaxpr.invars, keep, strict=True)]
     invars = [v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u]
     effects = no_effects.union(*(eqn.effects for eqn in eqns)) if eqns else no_effects
-    return Jaxpr(jaxpr.constvars, invars, outvars, eqns, effects, jaxpr.debug_info), used_inputs
+    return Jaxpr(jaxpr.constvars, invars, outvars, eqns, effects, jaxpr.debug_info, jaxpr.wide), used_inputs
 
 
 def _by_rule(rule: Callable[..., Any], used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from primax.core import journal
-from primax.core.rules import epoch, load_plugins
+from primax.core.cache import epoch
+from primax.core.rules import load_plugins
 
 __all__ = ["Operand", "install_operators", "operator_names"]
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from primax.core import rules
 from primax.core.avals import AbstractValue, ShapedArray
+from primax.core.cache import Cache
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import Effect, Effects, kind_of, no_effects
+from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.trace import thread
 
@@ -28,12 +30,12 @@ class Primitive:
     __slots__ = (
         "__dict__",
         "__weakref__",
-        "abstract_cache",
-        "eager_cache",
         "module",
         "multiple_results",
         "name",
         "plugin",
+        "programs",
+        "types",
         "used",
     )
 
@@ -44,8 +46,8 @@ class Primitive:
         self.multiple_results = multiple_results
         self.plugin: str | None = None
         self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # tells its plugin, should that fail
-        self.abstract_cache: dict[Any, tuple[Any, Effects]] = {}
-        self.eager_cache: dict[Any, Any] = {}
+        self.types = Cache(8192)  # of its results, and its effects
+        self.programs = Cache(8192)  # that compute it where no transformation is at work
         self.used = False  # whether any program may hold it
         rules.loader.primitives += 1
 
@@ -98,19 +100,17 @@ class Primitive:
 
     def abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
         """The types of the outputs, as a list whatever `multiple_results` says, and the effects. Cached."""
-        key = (avals, params_key(params)) if params else avals
+        if any(map(_holds_program, params.values())):
+            return self._abstract_eval(avals, params)  # what it gives is as old as the program, and may keep it alive
+        key: Any = (*avals, thread.config)
+        if params:
+            key = (key, params_key(params))
         try:
-            found = self.abstract_cache.get(key)
+            return self.types.made(key, lambda: self._abstract_eval(avals, params))  # type: ignore[no-any-return]
         except TypeError:
+            if is_hashable(key):
+                raise
             return self._abstract_eval(avals, params)
-        if found is None:
-            epoch = rules.epoch.value
-            found = self._abstract_eval(avals, params)
-            if rules.epoch.value == epoch and not any(_holds_program(value) for value in params.values()):
-                if len(self.abstract_cache) >= 4096:
-                    self.abstract_cache.clear()
-                self.abstract_cache[key] = found
-        return found
 
     def _abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
         effects: Effects = no_effects
@@ -163,24 +163,6 @@ def _effects(table: rules.RuleTable, primitive: Primitive, returned: Any) -> Eff
         except TypeError as error:
             raise wrong(table, primitive, f"returned an effect of a class that is not registered; {error}") from None
     return effects
-
-
-def params_key(params: dict[str, Any]) -> Any:
-    """What distinguishes parameters of one primitive in caches: also 1 from True, and 0.0 from -0.0."""
-    types = tuple(map(type, params.values()))
-    if tuple in types or float in types or complex in types:
-        return tuple(params.items()), tuple([_exact_type(x, type(x)) for x in params.values()])
-    return tuple(params.items()), types
-
-
-def _exact_type(x: Any, kind: type) -> Any:
-    """What tells `x` apart from values that are equal to it, also within tuples."""
-    if kind is tuple:
-        types = list(map(type, x))
-        if types.count(int) == len(types):
-            return int
-        return tuple(map(_exact_type, x, types))
-    return (kind, repr(x)) if kind is float or kind is complex else kind
 
 
 def _with_variance(outs: list[Any], avals: tuple[Any, ...]) -> list[Any]:

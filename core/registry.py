@@ -11,6 +11,7 @@ from typing import Any
 from primax.core import journal, rules
 from primax.core.author import author, is_surface
 from primax.core.avals import AbstractValue, aval_handlers, register_aval
+from primax.core.cache import epoch
 from primax.core.effects import Effect, effect_kinds, register_effect
 from primax.core.errors import PluginError
 from primax.core.experimental import experimental
@@ -251,7 +252,7 @@ class Registry:
         if self.undos:
             with rules.lock:
                 journal.undo_all(self.undos)
-                rules.epoch.bump()
+                epoch.bump()
         self.entries = []
 
     def _require_open(self, method: str) -> None:
@@ -294,8 +295,8 @@ class Registry:
             )
         table.register(key, rule, plugin=self.plugin, override=override)
         provenance = table.provenance[key] = self._placed(table.provenance[key], rule)
-        primitive.abstract_cache.clear()
-        primitive.eager_cache.clear()
+        primitive.types.clear()
+        primitive.programs.clear()
         kind = f"{table.kind}[{key[1]}]" if isinstance(key, tuple) else table.kind
         self._log("rule", primitive.name, kind, provenance)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from primax.core import journal
 from primax.core.author import author
+from primax.core.cache import epoch
 from primax.core.derivation import Derivation
 from primax.core.diagnostics import missing_text
 from primax.core.errors import MissingRuleError, PluginError
@@ -51,20 +52,6 @@ class Change:
     before: tuple[Rule, Provenance] | None
 
 
-class _Epoch:
-    """Counts changes to rules; whatever is cached on rules keys itself on `value` or is cleared by a listener."""
-
-    def __init__(self) -> None:
-        self.value = 0
-        self.listeners: list[Callable[[], None]] = []
-
-    def bump(self) -> None:
-        self.value += 1
-        for listener in self.listeners:
-            listener()
-
-
-epoch = _Epoch()
 lock = threading.RLock()
 
 
@@ -173,7 +160,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             replaced = None if before is None else replace(before[1], replaced=None)
             self._provenance[key] = Provenance(plugin, file, line, origin, replaced)
             if before is not None or self._was_missed(key):
-                _forget(key)
+                epoch.bump()
             return self._changed(key, before)
 
     def remove(self, key: Any, *, override: bool = False) -> Change:
@@ -193,7 +180,7 @@ class RuleTable(MutableMapping[Any, Rule]):
                     f"pass override=True to remove it: {self._call('remove', key)}"
                 )
             del self.functions[key], self._provenance[key]
-            _forget(key)
+            epoch.bump()
             return self._changed(key, before)
 
     def _is_free(self, key: Any) -> bool:
@@ -229,7 +216,7 @@ class RuleTable(MutableMapping[Any, Rule]):
                 self._provenance.pop(change.key, None)
             else:
                 self.functions[change.key], self._provenance[change.key] = change.before
-            _forget(change.key)
+            epoch.bump()
 
     def _changed(self, key: Any, before: tuple[Rule, Provenance] | None) -> Change:
         change = Change(self, key, before)
@@ -292,16 +279,6 @@ def made(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[str, A
         return rule
     there = {name: table.functions[primitive] for name, table in rule_tables.items() if primitive in table.functions}
     return rule.rule_for(where, primitive, kind, {**there, **given})
-
-
-def _forget(key: Any) -> None:
-    """Drop what was derived from the rules of a primitive before one of them changed."""
-    primitive = _primitive(key)
-    for name in ("abstract_cache", "eager_cache"):
-        cache = getattr(primitive, name, None)
-        if cache is not None:
-            cache.clear()
-    epoch.bump()
 
 
 def _location(rule: Any) -> tuple[str, int]:

@@ -16,12 +16,14 @@ class Thread(threading.local):
       source: a traceback that equations made now are attributed to; None for the line that makes them.
       depth: how many traces are nested.
       axes: the sizes of named axes; replaced, never changed in place.
+      config: the options that tracing sees, one object for equal values; see `primax.core.config`.
     """
 
     trace: Any = None
     source: Any = None
     depth: int = 0
     axes: dict[Any, int] = {}  # noqa: RUF012 - replaced, never changed in place
+    config: Any = None
 
 
 thread = Thread()

@@ -11,6 +11,7 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core.avals import register_aval
+from primax.core.cache import Cache
 from primax.core.errors import (
     TracerArrayConversionError,
     TracerBoolConversionError,
@@ -38,7 +39,7 @@ class Trace:
     has multiple results. Rules are called with `parent` as the current trace; see `set_current_trace`.
     """
 
-    __slots__ = ("__weakref__", "alive", "begun", "parent")
+    __slots__ = ("__weakref__", "alive", "begun", "borrowed", "parent")
 
     tracing: ClassVar[bool] = True
     transformation: ClassVar[str] = "a transformation"
@@ -49,6 +50,7 @@ class Trace:
         self.begun = _get_traceback() if self.tracing else None
         self.parent = parent
         self.alive = True
+        self.borrowed: list[tuple[Cache, Any]] | None = None
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         """Apply `primitive`, whose arguments may be tracers of this trace or any other values."""
@@ -66,6 +68,16 @@ class Trace:
     def end(self) -> None:
         """Called once the traced function has returned; tracers that outlive this are leaks."""
         self.alive = False
+        if self.borrowed is not None:
+            for cache, key in self.borrowed:
+                cache.drop(key)
+            self.borrowed = None
+
+    def at_end(self, cache: Cache, key: Any) -> None:
+        """Say what is to be forgotten when this ends, since it holds tracers of this."""
+        if self.borrowed is None:
+            self.borrowed = []
+        self.borrowed.append((cache, key))
 
 
 def install_eval_trace(trace: Any) -> None:

@@ -11,6 +11,7 @@ from primax.interpreters.backend import (
     device_of,
     devices,
     from_dlpack,
+    is_constant,
     local_devices,
     on_host,
     put_value,
@@ -18,6 +19,7 @@ from primax.interpreters.backend import (
     register_platform,
     release,
     sharding_of,
+    spare,
 )
 from primax.interpreters.compile import (
     Executable,
@@ -31,7 +33,7 @@ from primax.interpreters.compile import (
     optimized_text,
     wait_for_effect,
 )
-from primax.interpreters.evaluate import fast_function, fast_path
+from primax.interpreters.evaluate import fast_function, fast_path, first_call, leaves_tree
 from primax.interpreters.nonfinite import watching
 from primax.interpreters.portable import artifact_text, artifact_version, newest_version, to_artifact
 
@@ -51,9 +53,12 @@ __all__ = [
     "executable_for",
     "fast_function",
     "fast_path",
+    "first_call",
     "from_dlpack",
     "hlo_cost_analysis",
     "hlo_text",
+    "is_constant",
+    "leaves_tree",
     "local_devices",
     "lower",
     "module_text",
@@ -65,6 +70,7 @@ __all__ = [
     "register_platform",
     "release",
     "sharding_of",
+    "spare",
     "to_artifact",
     "wait_for_effect",
     "watching",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from primax.core import config, tree
 from primax.core.avals import get_aval
 from primax.core.errors import MissingRuleError, RuleError
-from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, evaluation_plan, jaxprs_in_params
+from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, jaxprs_in_params, last_uses
 from primax.core.recursion import deeper
 from primax.core.rules import interpret_rules
 from primax.core.source_info import summarize
@@ -133,10 +133,10 @@ class Interpreter:
                 f"{type(self).__name__}.interpret: there must be one value per input of the program, "
                 f"got {len(values)} for {len(jaxpr.invars)} inputs"
             )
-        last_reads, wide = evaluation_plan(jaxpr)
-        if wide is not None and wide is not config.enable_x64.value:
-            with config.enable_x64(wide):
+        if jaxpr.wide is not config.enable_x64.value:
+            with config.enable_x64(jaxpr.wide):
                 return self.interpret(closed, *values)
+        last_reads = last_uses(jaxpr)
         env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(self.lift, closed.consts), strict=True))
         env.update(zip(jaxpr.invars, values, strict=True))
 

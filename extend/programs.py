@@ -10,7 +10,7 @@ from primax.extend import core
 from primax.extend.core import tree
 from primax.interpreters.signature import check_outputs
 
-__all__ = ["Program", "check_outputs", "forget_programs", "programs_of", "scope", "stage"]
+__all__ = ["Program", "check_outputs", "new_programs", "programs_of", "remember", "scope", "stage"]
 
 
 class Program:
@@ -58,32 +58,45 @@ class Program:
         return all(x._trace.alive for x in self.tracers)
 
 
-_programs: weakref.WeakKeyDictionary[Any, dict[Any, Program]] = weakref.WeakKeyDictionary()
+_programs: weakref.WeakKeyDictionary[Any, core.Cache] = weakref.WeakKeyDictionary()
 
 
-def programs_of(fun: Callable[..., Any]) -> dict[Any, Program] | None:
+def programs_of(fun: Callable[..., Any]) -> core.Cache | None:
     """The programs of a function, shared by all that stage it; None if it cannot be a key."""
     try:
         found = _programs.get(fun)
         if found is None:
-            found = _programs[fun] = {}
+            found = _programs[fun] = new_programs()
         return found
     except TypeError:
         return None
 
 
-def forget_programs(fun: Callable[..., Any] | None = None) -> None:
-    """Forget the programs of one function, or of all."""
-    if fun is None:
-        _programs.clear()
-    else:
-        _programs.pop(fun, None)
+def new_programs() -> core.Cache:
+    """A cache for the programs of one function."""
+    return core.Cache(1024)
+
+
+def remember(programs: core.Cache, key: Any, make: Callable[[], Program]) -> Program:
+    """The program of a signature, made where there is none.
+
+    A program that closes over values of a transformation is forgotten when that ends.
+    """
+    found: Program | None = programs.find(key)
+    if found is not None:
+        if not found.tracers or found.alive():
+            return found
+        programs.drop(key)
+    program: Program = programs.made(key, make)
+    for trace in {x._trace for x in program.tracers}:
+        trace.at_end(programs, key)
+    return program
 
 
 def scope() -> tuple[Any, ...]:
-    """What a program depends on besides its function and arguments: options, mapped axes, and the rules."""
+    """What a program depends on besides its function, its arguments and the rules: options and mapped axes."""
     axes = core.thread.axes
-    return core.config.trace_context(), tuple(axes.items()) if axes else (), core.rules_epoch.value
+    return core.thread.config, tuple(axes.items()) if axes else ()
 
 
 def stage(
@@ -117,9 +130,6 @@ def stage(
     """
     programs = programs_of(fun)
     key = (what, in_tree, tuple(avals), variant, scope())
-    found = None if programs is None else programs.get(key)
-    if found is not None and found.alive():
-        return found
     out_trees: list[Any] = []
 
     def run(*flat: Any) -> Any:
@@ -128,7 +138,7 @@ def stage(
         check_outputs(leaves, out_tree, name)
         return leaves
 
-    program = Program(core.trace_to_jaxpr(run, avals, name, what), in_tree, out_trees[0])
-    if programs is not None:
-        programs[key] = program
-    return program
+    def make() -> Program:
+        return Program(core.trace_to_jaxpr(run, avals, name, what), in_tree, out_trees[0])
+
+    return make() if programs is None else remember(programs, key, make)

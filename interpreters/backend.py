@@ -374,19 +374,30 @@ constructor.copy = _copy
 constructor.widen = _widen
 
 
-def release(x: Any, name: str) -> bool:
+def release(x: Any, name: str, passed: Any = None) -> None:
     """Take note of an argument that its buffer was donated to a program, if the program has taken it.
 
-    Returns:
-      Whether compiled programs hold the buffer as a constant, so that they must not be called without a look at it.
+    Args:
+      x: the argument.
+      name: of the program.
+      passed: what was passed in its place, if anything was.
     """
+    x, passed = physical(x), physical(x if passed is None else passed)
+    if type(x) is Array and type(x._b) is not Gone and passed._b.is_deleted():
+        x._b = Gone(x._b, f"was donated to {name} (donate_argnums)")
+
+
+def is_constant(x: Any) -> bool:
+    """Whether a compiled program holds the buffer of an array as a constant."""
     x = physical(x)
-    if type(x) is Array:
-        b = x._b
-        if type(b) is not Gone and b.is_deleted():
-            x._b = Gone(b, f"was donated to {name} (donate_argnums)")
-            return hasattr(b, "is_constant")
-    return False
+    return type(x) is Array and hasattr(x._b, "is_constant")
+
+
+def spare(x: Any, constant: bool = False) -> Any:
+    """What to donate for an array, so that programs keep the constants they hold: a copy, if it is one."""
+    if not constant and not is_constant(x):
+        return x
+    return ExtendedArray(_copy(x.base), x.dtype) if type(x) is ExtendedArray else _copy(x)
 
 
 def refuse_buffers(error: Exception, name: str, leaves: Sequence[Any]) -> None:

@@ -15,19 +15,29 @@ from primax.core._jaxlib import PjitFunctionCache, jax_jit
 from primax.core.arguments import one_or_several
 from primax.core.array import Array
 from primax.core.avals import get_aval
+from primax.core.cache import epoch
 from primax.core.diagnostics import blame, encodable
 from primax.core.errors import MissingRuleError
+from primax.core.exact import is_hashable, params_key
 from primax.core.extended import ExtendedArray
-from primax.core.primitive import params_key
+from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, thread
 from primax.core.tree import dispatch_registry, flatten
 from primax.interpreters import backend
-from primax.interpreters.compile import Executable, compile_lowered, is_committed, lower
+from primax.interpreters.compile import Executable, executable_for, is_committed
 from primax.interpreters.nonfinite import refuse, watching
 from primax.interpreters.returned import require_list, type_of
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = ["EvalTrace", "apply_primitive", "clear_caches", "eval_trace", "fast_function"]
+__all__ = [
+    "EvalTrace",
+    "apply_primitive",
+    "clear_caches",
+    "eval_trace",
+    "fast_function",
+    "first_call",
+    "leaves_tree",
+]
 
 # What jaxlib's dispatcher insists on. A process that has imported jax has set these already. `disable_jit` is
 # part of the dispatcher's key rather than its affair: it would call functions that it has none of.
@@ -44,21 +54,13 @@ _FastPath = namedtuple(
     "in_device_local_layouts const_args",
 )
 
-_fast_cache = PjitFunctionCache(8192)
-_fast_functions: weakref.WeakSet[Any] = weakref.WeakSet()
+_fast_cache = PjitFunctionCache(4096)
+epoch.listeners.append(_fast_cache.clear)
 
 
 def clear_caches() -> None:
-    """Make every compiled function look for its program again; also called when a rule changes."""
-    for function in list(_fast_functions):
-        function._clear_cache()
-    for primitive in list(_eager_primitives):
-        primitive.abstract_cache.clear()
-        primitive.eager_cache.clear()
-
-
-_eager_primitives: weakref.WeakSet[Any] = weakref.WeakSet()
-rules.epoch.listeners.append(clear_caches)
+    """Forget all that was traced, derived and compiled."""
+    epoch.forget()
 
 
 def fast_function(
@@ -85,16 +87,23 @@ def fast_function(
     numbers = one_or_several("fast_function", "static_argnums", static_argnums, int)
     names = one_or_several("fast_function", "static_argnames", static_argnames, str)
 
+    failed: set[Any] = set()
+
     def guarded(*args: Any, **kwargs: Any) -> Any:
         try:
-            return miss(*args, **kwargs)
+            found = miss(*args, **kwargs)
         except (SystemError, AttributeError):
-            dispatched._clear_cache()
+            failed.add(_shapes((args, kwargs)))
             _refuse_depth((args, kwargs))
             raise
         except BaseException:
-            dispatched._clear_cache()  # or else jaxlib would never again dispatch this signature
+            failed.add(_shapes((args, kwargs)))
             raise
+        if failed and _shapes((args, kwargs)) in failed:
+            # jaxlib dispatches no signature again that has raised. Now it may.
+            failed.clear()
+            dispatched._clear_cache()
+        return found
 
     def compute(*args: Any, **kwargs: Any) -> Any:
         """What jaxlib calls instead when jax's own `disable_jit` is on."""
@@ -106,8 +115,18 @@ def fast_function(
         dispatched: Any = _jaxlib.pjit(encodable(name), shared, *pieces)
     except TypeError:
         raise TypeError(f"fast_function: fun must be callable or None, key hashable; got {fun!r}, {key!r}") from None
-    _fast_functions.add(dispatched)
     return dispatched
+
+
+def _shapes(arguments: Any) -> Any:
+    """What arguments have in common that jaxlib takes for one signature; the static ones left aside."""
+    try:
+        leaves, structure = flatten(arguments)
+        kinds = tuple([(getattr(x, "shape", None), str(getattr(x, "dtype", type(x)))) for x in leaves])
+        hash(kinds)
+    except Exception:  # an argument's own, which the call has raised
+        return None
+    return structure, kinds
 
 
 def _refuse_depth(arguments: Any) -> None:
@@ -163,9 +182,18 @@ for _kind in (np.ndarray, np.matrix, np.memmap):
     _register_host_array(_kind)
 
 
+def _as_host_scalar(x: np.generic) -> tuple[tuple[Any], None]:
+    return (np.asarray(x).view(_HostArray),), None
+
+
+# Or else jaxlib would read a scalar with a mask, which is an array of no axes, as the number it hides.
+for _kind in {np.dtype(code).type for code in "?bhilqBHILQefdFD"}:
+    dispatch_registry.register_node(_kind, _as_host_scalar, _from_host_array)
+
+
 def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any:
     """What jaxlib needs to run a program without asking Python; None if it must ask."""
-    if not executable.plain or watching():
+    if not executable.plain:
         # jaxlib looks at no results, keeps no tokens, raises a bare ValueError when a callback fails, and has no float0
         return None
     if any(isinstance(x, np.ndarray) and type(x) not in _host_array_types for x in args):
@@ -187,6 +215,52 @@ def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any
         [None] * count,
         executable.consts,
     )
+
+
+def first_call(
+    closed: ClosedJaxpr,
+    name: str,
+    args: Sequence[Any],
+    look: Callable[[Sequence[Any]], None],
+    out_tree: Callable[[Sequence[Any]], Any],
+    device: Any = None,
+    donated: tuple[bool, ...] = (),
+    keep_unused: bool = False,
+) -> tuple[list[Any], Any]:
+    """Compute a program for arguments of a signature that jaxlib has not seen.
+
+    Args:
+      closed: the program.
+      name: of the compiled program.
+      args: its arguments, flat.
+      look: looks at the results if `debug_nans` or `debug_infs` asks for it.
+      out_tree: of the results, the structure of what the dispatched function returns.
+      device: where to run, if that does not follow from the arguments; then the call is not left to jaxlib.
+      donated: for each argument whether the program may reuse its buffer.
+      keep_unused: whether it takes arguments it does not use.
+
+    Returns:
+      The results, and what jaxlib needs to compute them by itself, or None.
+
+    Raises:
+      UnexpectedTracerError: an argument is a tracer whose transformation has ended.
+    """
+    for x in args:
+        if isinstance(x, Tracer):
+            raise escaped(x)
+    where = device or backend.choose_device(args)
+    watched = watching()
+    # What is watched may be run again, for which its arguments must be there.
+    executable = executable_for(closed, name, where, () if watched else donated, keep_unused)
+    outs = executable(args)
+    if watched:
+        look(outs)
+    return outs, None if device or watched else fast_path(executable, out_tree(outs), args)
+
+
+def leaves_tree(outs: Sequence[Any]) -> Any:
+    """The structure of a list of results."""
+    return dispatch_registry.flatten(outs)[1]
 
 
 def _reads_alike(args: Sequence[Any]) -> bool:
@@ -211,7 +285,7 @@ class EvalTrace(Trace):
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         key = params_key(params) if params else ()
         try:
-            function = primitive.eager_cache.get(key)
+            function = primitive.programs.get(key)
         except TypeError:
             function = None
         if function is not None:
@@ -248,8 +322,6 @@ eval_trace = EvalTrace(None)
 install_eval_trace(eval_trace)
 
 _leaf_tree = dispatch_registry.flatten(Array(0))[1]
-_MOST_EAGER_PROGRAMS = 4096
-_MOST_SLOW_PROGRAMS = 64
 
 
 def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
@@ -265,56 +337,44 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
       MissingRuleError: it has no lowering.
     """
     key = params_key(params) if params else ()
-    try:
-        function = primitive.eager_cache.get(key)
-    except TypeError:
-        return _one_program(primitive, params)(*args)
+    if not is_hashable(key):
+        return _dispatched(primitive, params, None)(*args)
+    function = primitive.programs.find(key)
     if function is None:
-        if len(primitive.eager_cache) >= _MOST_EAGER_PROGRAMS:
-            primitive.eager_cache.clear()
-        _eager_primitives.add(primitive)
-        function = primitive.eager_cache[key] = _one_program(primitive, params)
+        in_order = dict(sorted(params.items()))
+        ordered_key = params_key(in_order) if params else ()
+        function = primitive.programs.made(ordered_key, lambda: _dispatched(primitive, in_order, ordered_key))
+        if key != ordered_key:
+            primitive.programs.put(key, function)
     return function(*args)
 
 
-def _one_program(primitive: Any, params: dict[str, Any]) -> Any:
+def _dispatched(primitive: Any, params: dict[str, Any], key: Any) -> Any:
+    """A function that computes a primitive with given parameters."""
     single = not primitive.multiple_results
-    slow: dict[Any, Executable] = {}  # what jaxlib does not dispatch
 
     def run(*xs: Any) -> Any:
         out = thread.trace.process(primitive, xs, params)
         return [out] if single else out
 
-    def executable_of(avals: list[Any], device: Any) -> Executable:
+    def tree_of(outs: Sequence[Any]) -> Any:
+        return leaves_tree(outs) if not single else _leaf_tree if type(outs[0]) is Array else leaves_tree(outs[0])
+
+    def miss(*args: Any) -> Any:
+        avals = tuple(map(get_aval, args))
+
+        def program() -> ClosedJaxpr:
+            return trace_to_jaxpr(run, avals, primitive.name, "the evaluation")
+
         try:
-            closed = trace_to_jaxpr(run, avals, primitive.name, "the evaluation")
-            trimmed, lowered = lower(closed, primitive.name, device.platform)
+            closed = program() if key is None else primitive.programs.made((key, avals, thread.config), program)
+            outs, fast = first_call(
+                closed, primitive.name, args, lambda outs: refuse(primitive.name, outs, args), tree_of
+            )
         except MissingRuleError as error:
             if primitive not in rules.impl_rules:
                 error.add_note(f"  {primitive} has no impl rule either, which evaluation would call instead.")
             raise
-        return compile_lowered(trimmed, lowered, device, primitive.name)
-
-    def miss(*args: Any) -> Any:
-        for x in args:
-            if isinstance(x, Tracer):
-                raise escaped(x)
-        avals = [get_aval(x) for x in args]
-        device = backend.choose_device(args)
-        key = (tuple(avals), device, config.trace_context())
-        executable = slow.get(key)
-        if executable is None:
-            executable = executable_of(avals, device)
-        outs = executable(args)
-        if watching():
-            refuse(primitive.name, outs, args)
-        out = outs[0] if single else outs
-        out_tree = _leaf_tree if type(out) is Array else dispatch_registry.flatten(out)[1]
-        fast = fast_path(executable, out_tree, args)
-        if fast is None:
-            if len(slow) >= _MOST_SLOW_PROGRAMS:
-                slow.clear()
-            slow[key] = executable
-        return out, fast, False
+        return outs[0] if single else outs, fast, False
 
     return fast_function(primitive.name, None, miss, key=primitive.name)

@@ -10,11 +10,12 @@ import numpy as np
 from primax.core import config, dtypes, rules
 from primax.core._jaxlib import Traceback
 from primax.core.arguments import sequence
+from primax.core.array import array_of
 from primax.core.avals import NO_VALUE, get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
+from primax.core.exact import params_key
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
-from primax.core.primitive import params_key
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
@@ -68,7 +69,7 @@ class _Place:
 class LinearTrace(Trace):
     """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
 
-    __slots__ = ("count", "eqns", "inputs", "lines", "wide")
+    __slots__ = ("count", "eqns", "inputs", "lines", "settings", "wide")
 
     transformation = "linearization"
 
@@ -78,7 +79,8 @@ class LinearTrace(Trace):
         self.inputs: list[LinearTracer] = []
         self.count = 0
         self.lines = _is_staged(parent) or watching()
-        self.wide = config.enable_x64.value  # the scalars on the tape were typed under it
+        self.settings = thread.config
+        self.wide = config.enable_x64.value  # the scalars on the tape are typed by it
 
     def new_input(self, aval: Any) -> LinearTracer:
         """One more input of the tape."""
@@ -108,15 +110,21 @@ class LinearTrace(Trace):
 
     def record(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         """Put one operation on the tape."""
-        avals = tuple([x.aval if type(x) is LinearTracer else get_aval(x) for x in args])
-        key: Any = avals
+        avals = [x.aval if type(x) is LinearTracer else get_aval(x) for x in args]
+        settings = thread.config
+        if settings is not self.settings and self.wide is not config.enable_x64.value:
+            # The tape is read in another word size than these scalars have been written in.
+            args = [
+                array_of(x, aval) if isinstance(x, _HOST_VALUES) else x for x, aval in zip(args, avals, strict=True)
+            ]
+        key: Any = (*avals, settings)
         if params:
             key = (key, params_key(params))
         try:
-            found = primitive.abstract_cache.get(key)
+            found = primitive.types.get(key)
         except TypeError:
             found = None
-        out_avals, _ = found or primitive.abstract_eval(avals, params)
+        out_avals, _ = found or primitive.abstract_eval(tuple(avals), params)
         index = self.count
         outs = []
         for aval in out_avals:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.core import rules
 from primax.core.avals import NO_VALUE, get_aval
+from primax.core.cache import epoch
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.source_info import is_internal
@@ -50,7 +50,7 @@ class Foreign(dict[Any, bool]):
     def __init__(self, table: Any) -> None:
         super().__init__()
         self.table = table
-        rules.epoch.listeners.append(self.clear)
+        epoch.listeners.append(self.clear)
 
     def __missing__(self, primitive: Any) -> bool:
         provenance = self.table.provenance.get(primitive)

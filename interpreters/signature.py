@@ -11,6 +11,7 @@ import numpy as np
 from primax.core import tree
 from primax.core.arguments import one_or_several
 from primax.core.avals import NO_VALUE, AbstractValue, ShapeDtypeStruct, get_aval
+from primax.core.exact import equal_is_same, exact
 
 __all__ = ["StaticArguments", "aval_of", "avals_of", "check_outputs", "positions_and_names", "shaped_abstractify"]
 
@@ -75,6 +76,24 @@ def positions_and_names(
     return numbers, names
 
 
+class Static:
+    """Static arguments as part of a key: equal to others that are the same, see `primax.core.exact`."""
+
+    __slots__ = ("_hash", "_key", "keywords", "positional")
+
+    def __init__(self, positional: tuple[Any, ...], keywords: tuple[Any, ...]) -> None:
+        self.positional = positional
+        self.keywords = keywords
+        self._key = tuple([(where, type(value), exact(value)) for where, value in (*positional, *keywords)])
+        self._hash = hash(self._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Static and self._key == other._key
+
+
 class StaticArguments:
     """Takes the static arguments out of a call."""
 
@@ -104,18 +123,24 @@ class StaticArguments:
                     f"{function}: static argument {where!r} must be hashable, "
                     f"got {value!r} of type {type(value).__name__}"
                 ) from None
-        return dynamic, kwargs, (static, static_kwargs, tuple(type(v) for _, v in (*static, *static_kwargs)))
+        return dynamic, kwargs, Static(static, static_kwargs)
+
+    def equal_are_same(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether each static argument of a call is the same as any value of its type that equals it."""
+        for i in self.positions:
+            if i < len(args) and not equal_is_same(args[i]):
+                return False
+        return not kwargs or all(equal_is_same(kwargs[name]) for name in self.names & kwargs.keys())
 
     @staticmethod
     def merge(dynamic: Iterable[Any], kwargs: dict[str, Any], record: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Put the static arguments back: the inverse of `split`."""
         if record == ():
             return tuple(dynamic), kwargs
-        static, static_kwargs, _ = record
         args = list(dynamic)
-        for i, value in static:
+        for i, value in record.positional:
             args.insert(i, value)
-        return tuple(args), {**kwargs, **dict(static_kwargs)}
+        return tuple(args), {**kwargs, **dict(record.keywords)}
 
 
 def shaped_abstractify(x: Any) -> Any:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import rules
+from primax.core import config, rules
 from primax.core._jaxlib import Traceback, TracebackScope
-from primax.core.array import Array
+from primax.core.array import Array, array_of
 from primax.core.avals import get_aval, unwrap
 from primax.core.effects import no_effects
 from primax.core.errors import RuleError
+from primax.core.exact import params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from primax.core.primitive import params_key
 from primax.core.recursion import deeper
 from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
@@ -40,7 +40,7 @@ class StagingTracer(Tracer):
 class StagingTrace(Trace):
     """Records every bind as an equation, whatever its arguments are."""
 
-    __slots__ = ("constants", "effects", "eqns", "invars", "name", "what")
+    __slots__ = ("constants", "effects", "eqns", "invars", "name", "what", "wide")
 
     def __init__(self, parent: Any, name: str, what: str = "the tracing") -> None:
         super().__init__(parent)
@@ -50,6 +50,7 @@ class StagingTrace(Trace):
         self.invars: list[Var] = []
         self.constants: dict[int, tuple[Var, Any]] = {}
         self.effects = no_effects
+        self.wide = config.enable_x64.value
 
     @property
     def transformation(self) -> str:  # type: ignore[override]
@@ -74,11 +75,11 @@ class StagingTrace(Trace):
                 atom = self.atom(x)
                 invars.append(atom)
                 avals.append(atom.aval)
-        key: Any = tuple(avals)
+        key: Any = (*avals, thread.config)
         if params:
             key = (key, params_key(params))
         try:
-            found = primitive.abstract_cache.get(key)
+            found = primitive.types.get(key)
         except TypeError:
             found = None
         out_avals, effects = found or primitive.abstract_eval(tuple(avals), params)
@@ -121,7 +122,9 @@ class StagingTrace(Trace):
         else:
             literal = _literal(x)
             if literal is not None:
-                return literal
+                if self.wide is config.enable_x64.value:
+                    return literal
+                x = array_of(literal.val, literal.aval)  # the program is read in another word size
         found = self.constants.get(id(x))
         if found is None:
             array = unwrap(x)
@@ -143,13 +146,22 @@ class StagingTrace(Trace):
         """The program from the arguments to `outs`."""
         outvars = [self.atom(x) for x in outs]
         constvars = [var for var, _ in self.constants.values()]
-        consts = [_of_dtype(value, var.aval) for var, value in self.constants.values()]
-        return ClosedJaxpr(Jaxpr(constvars, self.invars, outvars, self.eqns, self.effects, self.name), consts)
+        consts: list[Any] = []
+        if self.constants:
+            with config.enable_x64(self.wide):
+                consts = [_of_type(value, var.aval) for var, value in self.constants.values()]
+        return ClosedJaxpr(
+            Jaxpr(constvars, self.invars, outvars, self.eqns, self.effects, self.name, self.wide), consts
+        )
 
 
-def _of_dtype(x: Any, aval: Any) -> Any:
-    """A constant of the dtype it was staged as: NumPy arrays may be wider."""
-    return x.astype(aval.dtype) if type(x) is np.ndarray and x.dtype != aval.dtype else x
+def _of_type(x: Any, aval: Any) -> Any:
+    """A constant as what it was staged as: NumPy arrays may be wider, or have been staged in another word size."""
+    if type(x) is not np.ndarray:
+        return x
+    if x.dtype != aval.dtype:
+        x = x.astype(aval.dtype)
+    return x if get_aval(x) == aval else array_of(x, aval)
 
 
 def _literal(x: Any) -> Literal | None:
@@ -164,8 +176,8 @@ def _literal(x: Any) -> Literal | None:
         value = x._host()[()]
         if x.aval.weak_type:
             value = value.item()
-            if get_aval(value) != x.aval:
-                return None  # no scalar of Python's has this type
+        if get_aval(value) != x.aval:
+            return None  # no scalar of Python's or NumPy's has this type, or it has another word size
         return Literal(value, x.aval)
     return None
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from primax.extend import core
+from primax.extend import core, programs
 from primax.extend.api_util import check_function
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import batching
@@ -55,9 +54,6 @@ def _like(init: Any, aval: ShapedArray) -> Any:
     return np.asarray(init).astype(aval.dtype)[()]
 
 
-_staged: WeakKeyDictionary[Any, dict[Any, core.ClosedJaxpr]] = WeakKeyDictionary()
-
-
 def stage(function: str, computation: Any, operands: Sequence[Any], inits: Sequence[Any], tree: Any) -> Any:
     """The program of a computation on scalars; one for each function and type, so that it compiles once.
 
@@ -77,35 +73,21 @@ def stage(function: str, computation: Any, operands: Sequence[Any], inits: Seque
             for x, init in zip(map(get_aval, operands), map(get_aval, inits), strict=True)
         ]
     )
-    key = (tree, scalars, core.config.enable_x64.value, core.rules_epoch.value)
     check_function(function, "computation", computation)
-    try:
-        found = _staged.setdefault(computation, {})
-    except TypeError:
-        found = {}
-    if key in found:
-        return found[key]
-    count = len(scalars)
-
-    def run(*xs: Any) -> list[Any]:
-        x = core.tree.tree_unflatten(tree, xs[:count])
-        y = core.tree.tree_unflatten(tree, xs[count:])
-        outs, out_tree = core.tree.tree_flatten(computation(x, y))
-        if out_tree != tree:
-            raise TypeError(f"{function}: computation must return a tree like operands, {tree}, got {out_tree}")
-        return outs
-
-    jaxpr = core.trace_to_jaxpr(run, [*scalars, *scalars], f"the computation of {function}")
-    for aval, wanted in zip(jaxpr.out_avals, scalars, strict=True):
+    element = core.tree.tree_unflatten(tree, range(len(scalars)))
+    _, in_tree = core.tree.tree_flatten((element, element))
+    program = programs.stage(computation, in_tree, [*scalars, *scalars], f"the computation of {function}", function)
+    if program.out_tree != tree:
+        raise TypeError(f"{function}: computation must return a tree like operands, {tree}, got {program.out_tree}")
+    for aval, wanted in zip(program.closed.out_avals, scalars, strict=True):
         if aval.shape or aval.dtype != wanted.dtype:
             raise TypeError(
                 f"{function}: computation must return scalars of the types it is given, got {aval.str_short()} "
                 f"for {wanted.str_short()}"
             )
-    if any(isinstance(value, core.Tracer) for value in jaxpr.consts):
+    if program.tracers:
         raise TypeError(f"{function}: computation must not close over traced values; pass them as operands")
-    found[key] = jaxpr
-    return jaxpr
+    return program.closed
 
 
 def elementwise(program: core.ClosedJaxpr) -> Callable[..., list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from primax.core import config, dtypes, tree
-from primax.core.array import Array
+from primax.core.array import Array, array_of
 from primax.core.avals import (
     AbstractToken,
     AbstractValue,
@@ -14,6 +14,8 @@ from primax.core.avals import (
     register_aval,
     unwrap,
 )
+from primax.core.cache import Cache
+from primax.core.cache import epoch as rules_epoch
 from primax.core.check import check_jaxpr
 from primax.core.effects import Effect, Effects, kind_of, no_effects, ordered_effects, register_effect
 from primax.core.errors import (
@@ -51,7 +53,6 @@ from primax.core.protocol import protocol_of
 from primax.core.recursion import deeper
 from primax.core.registry import Registry
 from primax.core.rules import Provenance, RuleTable, load_plugins, new_rule_table, rule_tables
-from primax.core.rules import epoch as rules_epoch
 from primax.core.samples import Sample
 from primax.core.trace import Trace, Tracer, current_trace, encloses, escaped, set_current_trace, thread
 from primax.extend.core import primitives
@@ -73,6 +74,7 @@ from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_ja
 __all__ = [
     "AbstractToken",
     "AbstractValue",
+    "Cache",
     "Array",
     "Atom",
     "ClosedJaxpr",
@@ -109,6 +111,7 @@ __all__ = [
     "XlaError",
     "abstract_token",
     "apply_primitive",
+    "array_of",
     "cached",
     "check_jaxpr",
     "clear_caches",

@@ -7,8 +7,8 @@ from typing import Any
 from primax.core import _jaxlib
 from primax.core.check import check_jaxpr
 from primax.core.effects import Effect, kind_of
+from primax.core.exact import params_key
 from primax.core.jaxpr import eval_jaxpr
-from primax.core.primitive import params_key
 from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case
 from primax.extend.testing.report import Failed

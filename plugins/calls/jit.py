@@ -9,7 +9,7 @@ from typing import Any
 from primax.extend import backend, core
 from primax.extend.api_util import StaticArguments, avals_of, check_function, positions_and_names, shaped_abstractify
 from primax.extend.core import tree
-from primax.extend.programs import Program, check_outputs, forget_programs, programs_of, scope
+from primax.extend.programs import Program, check_outputs, new_programs, programs_of, remember, scope
 from primax.plugins.calls.primitive import check_results, jit_p
 from primax.plugins.calls.stages import Lowered, Traced, struct_of
 
@@ -18,7 +18,6 @@ __all__ = ["clear_caches", "eval_shape", "jit"]
 
 def clear_caches() -> None:
     """Forget all traced and compiled programs; the next call of each function traces it again."""
-    forget_programs()
     core.clear_caches()
 
 
@@ -43,9 +42,9 @@ class Jitted:
         self.keep_unused = keep_unused
         self.inline = inline
         self.device = device
-        self.own_programs: dict[Any, Program] = {}
+        self.own_programs = new_programs()
 
-    def programs(self) -> dict[Any, Program]:
+    def programs(self) -> core.Cache:
         """The programs of this function, shared by all that jit it and living as long as it does."""
         found = programs_of(self.fun)
         return self.own_programs if found is None else found
@@ -57,12 +56,8 @@ class Jitted:
         dynamic, keywords, record = self.static.split(args, kwargs, self.name)
         leaves, in_tree = tree.flatten((dynamic, keywords))
         avals = avals_of(leaves, (dynamic, keywords), self.name, call=True, type_of=type_of)
-        programs = self.programs()
         key = (in_tree, tuple(avals), record, self.static.positions, scope())
-        program = programs.get(key)
-        if program is None or (program.tracers and not program.alive()):
-            program = programs[key] = self.trace(in_tree, avals, record)
-        return program, leaves
+        return remember(self.programs(), key, lambda: self.trace(in_tree, avals, record)), leaves
 
     def trace(self, in_tree: Any, avals: list[Any], record: Any) -> Program:
         """Stage the function for one signature."""
@@ -100,17 +95,11 @@ class Jitted:
         program, leaves = self.program(args, kwargs)
         donated = self.donated(args, kwargs)
         if not core.thread.trace.tracing and not program.tracers:
-            if any(isinstance(x, core.Tracer) for x in leaves):
-                raise core.escaped(next(x for x in leaves if isinstance(x, core.Tracer)))
-            device = self.device or backend.choose_device(leaves)
-            if backend.watching():
-                donated = ()  # or else the program could not be run again
-            executable = backend.executable_for(program.closed, f"jit_{self.name}", device, donated, self.keep_unused)
-            results = executable(leaves)
-            check_results(self.name, program.closed, leaves, results)
-            outs = tree.unflatten(program.out_tree, results)
-            fast = None if self.device else backend.fast_path(executable, program.fast_tree, leaves)
-            return outs, fast, False
+            if any(donated):
+                results, fast = self.donating(program, leaves, donated)
+            else:
+                results, fast = self.first_call(program, leaves)
+            return tree.unflatten(program.out_tree, results), fast, False
         consts = program.closed.consts
         if self.inline and core.thread.trace.tracing:
             flat = core.eval_jaxpr(program.closed.jaxpr, consts, *leaves)
@@ -125,6 +114,33 @@ class Jitted:
                 inline=self.inline,
             )
         return tree.unflatten(program.out_tree, flat), None, False
+
+    def first_call(self, program: Program, leaves: list[Any], donated: tuple[bool, ...] = ()) -> Any:
+        """Run a program where no transformation is at work: the results, and what jaxlib needs to run it by itself."""
+
+        def look(outs: Any) -> None:
+            check_results(self.name, program.closed, leaves, outs)
+
+        return backend.first_call(
+            program.closed,
+            f"jit_{self.name}",
+            leaves,
+            look,
+            lambda _: program.fast_tree,
+            self.device,
+            donated,
+            self.keep_unused,
+        )
+
+    def donating(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> Any:
+        """`first_call` that leaves constants to the programs that hold them, this one among them."""
+        held = {id(x) for x in program.closed.consts}
+        passed = [backend.spare(x, id(x) in held) if gives else x for x, gives in zip(leaves, donated, strict=True)]
+        results, fast = self.first_call(program, passed, donated)
+        copies = [(x, copy) for x, copy in zip(leaves, passed, strict=True) if copy is not x]
+        for x, copy in copies:
+            backend.release(x, self.name, copy)
+        return results, None if copies else fast
 
     @property
     def special(self) -> bool:
@@ -147,13 +163,11 @@ class Jitted:
         device = self.device or backend.choose_device(leaves)
         return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, device)
 
-    def release(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Take note of which donated arguments are gone, so that their next use raises a clear error."""
+    def given_away(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of the arguments that are donated."""
         given = [args[i] for i in self.donate.positions if i < len(args)]
         given += [kwargs[name] for name in self.donate.names if name in kwargs]
-        constants = [backend.release(x, self.name) for x in tree.tree_leaves(given)]
-        if any(constants):
-            core.clear_caches()  # programs that hold one of them as a constant are not dispatched any more
+        return tree.tree_leaves(given)
 
 
 _MANY_ARGUMENTS = 8
@@ -236,15 +250,29 @@ def jit(
 
     else:
         fast = function = backend.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)
-    if donate.positions or donate.names:
+    if static.positions or static.names:
+        dispatched = function
 
         def function(*args: Any, **kwargs: Any) -> Any:
+            if static.equal_are_same(args, kwargs):
+                return dispatched(*args, **kwargs)
+            return jitted.miss(*args, **kwargs)[0]  # jaxlib takes equal values of one type for the same
+
+    if donate.positions or donate.names:
+        called = function
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            given = jitted.given_away(args, kwargs)
             try:
-                out = fast(*args, **kwargs)
+                # A constant of a program is copied, which jaxlib does not do.
+                out = (
+                    jitted.miss(*args, **kwargs)[0] if any(map(backend.is_constant, given)) else called(*args, **kwargs)
+                )
             except (ValueError, core.XlaError) as error:
                 backend.refuse_buffers(error, jitted.name, tree.tree_leaves((args, kwargs)))
                 raise
-            jitted.release(args, kwargs)
+            for x in given:
+                backend.release(x, jitted.name)
             return out
 
     functools.update_wrapper(function, fun)
@@ -264,8 +292,7 @@ def jit(
 
     def clear_cache() -> None:
         """Forget the programs of this function."""
-        forget_programs(fun)
-        jitted.own_programs.clear()
+        jitted.programs().clear()
         fast._clear_cache()
 
     function.trace = trace

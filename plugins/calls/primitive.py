@@ -42,28 +42,23 @@ def printed(params: dict[str, Any]) -> core.PrintedCall:
 
 
 def check_results(name: str, closed: core.ClosedJaxpr, args: Any, outs: Any) -> None:
-    """Look at what a program returned, if `debug_nans` or `debug_infs` asks for it."""
-    if backend.watching():
-        # Imported when it is needed, which for most users it never is.
-        import_module("primax.extend.debugging").check_results(name, closed, args, outs)
+    """Look for what `debug_nans` or `debug_infs` refuses in the results of a program."""
+    # Imported when it is needed, which for most users it never is.
+    import_module("primax.extend.debugging").check_results(name, closed, args, outs)
 
 
 def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: bool = False) -> list[Any]:
     """Compile a program, once, and run it."""
 
-    def make() -> Any:
-        def miss(*args: Any) -> Any:
-            for x in args:
-                if isinstance(x, core.Tracer):
-                    raise core.escaped(x)
-            device = backend.choose_device(args)
-            # Nothing is donated: the program around may still need what it passed.
-            executable = backend.executable_for(closed, f"jit_{name}", device, (), keep_unused)
-            outs = executable(args)
+    def miss(*args: Any) -> Any:
+        def look(outs: Any) -> None:
             check_results(name, closed, args, outs)
-            out_tree = core.tree.dispatch_registry.flatten(outs)[1]
-            return outs, backend.fast_path(executable, out_tree, args), False
 
+        # Nothing is donated: the program around may still need what it passed.
+        first = backend.first_call(closed, f"jit_{name}", args, look, backend.leaves_tree, keep_unused=keep_unused)
+        return *first, False
+
+    def make() -> Any:
         return backend.fast_function(name, None, miss, key=name)
 
     return core.cached(closed, ("fast", keep_unused), make)(*args)  # type: ignore[no-any-return]

@@ -261,7 +261,7 @@ def converted(values: Any, aval: ShapedArray, function: str = "x.at[...]") -> An
     own = aval_of(function, values, "values")
     if own.dtype == aval.dtype and own.weak_type is aval.weak_type:
         return values
-    if own.dtype != aval.dtype and dtypes.result_type(aval, values) != aval.dtype:
+    if own.dtype != aval.dtype and dtypes.result_type(aval, values) != dtypes.canonicalize_dtype(aval.dtype):
         warnings.warn(
             f"{function}: values must be of a dtype that promotes to that of the array, got {own.dtype} for "
             f"{aval.dtype}; they are converted, which will be an error in the future",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.api_util import of_call
 from primax.extend.core import Array, ShapedArray, Tracer, get_aval
 from primax.plugins.indexing import GatherScatterMode, dynamic_slice_p, gather_p
@@ -57,9 +57,9 @@ def readable(x: Any) -> bool:
 
 def _of_host(x: Array, index: Any) -> Any:
     """The part, copied on the host; None if the index is not known there."""
-    host, weak = x._host(), x._b.aval.weak_type
+    host = x._host()
     if type(index) is int and host.ndim and -len(host) <= index < len(host):
-        return backend.put_value(host[index, ...], weak)
+        return core.array_of(host[index, ...], x.aval)
     axis = 0
     within = expanded(host.shape, read_entries(index))
     for i, entry in enumerate(within):
@@ -77,7 +77,7 @@ def _of_host(x: Array, index: Any) -> Any:
         part = host[tuple(within)]
     except (IndexError, ValueError) as error:  # for steps of 0, or more axes than NumPy's arrays may have
         raise type(error)(f"{error}{of_call()}") from None
-    return backend.put_value(np.asarray(part), weak)
+    return core.array_of(part, x.aval)
 
 
 def _require_elements(size: int, axis: int, shape: tuple[int, ...]) -> None:
@@ -278,8 +278,8 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
         raise ValueError("unstack: x must have an axis, got an array of rank 0")
     axis = canonical_axis(axis, len(shape), "unstack")
     if readable(x):
-        host, weak = np.moveaxis(x._host(), axis, 0), x.weak_type
-        return tuple([backend.put_value(host[i, ...], weak) for i in range(shape[axis])])
+        host = np.moveaxis(x._host(), axis, 0)
+        return tuple([core.array_of(host[i, ...], x.aval) for i in range(shape[axis])])
     if shape[axis] == 0:
         return ()
     return tuple(unstack_p.bind(x, axis=axis))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend
+from primax.extend import backend, core
 from primax.extend.api_util import naming, of_call
-from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, Tracer, array_of, dtypes, get_aval
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p
 from primax.plugins.structural.arguments import integers, listed
@@ -118,6 +118,14 @@ def _nothing(scalar: Any) -> None:
 
 
 def _maker(dtype: Any, kind: type) -> Any:
+    with core.config.enable_x64(True):
+        make = _wide_maker(dtype, kind)
+    if make is _nothing or dtype not in dtypes.WIDE:
+        return make
+    return lambda scalar: make(scalar) if core.config.enable_x64.value else None
+
+
+def _wide_maker(dtype: Any, kind: type) -> Any:
     if not isinstance(dtype, np.dtype) or dtypes.result_type(ShapedArray((), dtype), kind) != dtype:
         return _nothing
     if kind is int and dtypes.is_integer(dtype):
@@ -138,6 +146,8 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Any:
     if aval.dtype == dtype:
         return x
     kind = type(x)
+    if not dtypes.is_canonical(dtype) and (kind in _PYTHON_SCALARS or isinstance(x, np.ndarray | np.generic)):
+        return array_of(x, ShapedArray(aval.shape, dtype, weak))  # a host value would be narrowed
     if kind in _PYTHON_SCALARS and dtypes.is_numeric(dtype):
         if weak:
             return dtypes.scalar_type_of(dtype)(x)

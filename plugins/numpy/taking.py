@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend
 from primax.extend.api_util import among, sequence
-from primax.extend.core import ConcretizationTypeError, Tracer, dtypes, get_aval
+from primax.extend.core import ConcretizationTypeError, Tracer, array_of, dtypes, get_aval
 from primax.plugins.indexing import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -122,7 +121,7 @@ def _taken_on_host(a: Any, position: Any, axis: int, mode: GatherScatterMode) ->
         position = clipped(position, 0, size - 1)
     elif not _is_inside(position, -size, size):
         return None
-    return backend.put_value(host.take(position, axis), a.weak_type)
+    return array_of(host.take(position, axis), a.aval)
 
 
 def take_along_axis(

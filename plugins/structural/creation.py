@@ -130,7 +130,7 @@ def zero_of(dtype: Any) -> Any:
             zeros = np.zeros(dtype.element_shape, dtype.element_dtype)
             return core.ExtendedArray(backend.put_value(zeros), dtype)
         found = _zeros[dtype] = np.zeros((), numpy_dtype("zero_of", "dtype", dtype))[()]
-    return found
+    return found if dtypes.is_canonical(dtype) else core.array_of(found, core.ShapedArray((), found.dtype))
 
 
 def zeros_of(aval: Any) -> Any:

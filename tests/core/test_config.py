@@ -22,8 +22,8 @@ from primax.core.config import (
     numpy_dtype_promotion,
     persistent_cache_min_compile_time_secs,
     strict_plugins,
-    trace_context,
 )
+from primax.core.thread import thread
 
 FLAGS = [enable_x64, disable_jit, strict_plugins, log_compiles]
 
@@ -44,7 +44,7 @@ def restored():
     before = {option: option.get_global() for option in config}
     yield
     for option, value in before.items():
-        option.set_global(value)
+        option.update(value)
 
 
 def test_all_is_sorted_and_exists():
@@ -278,17 +278,45 @@ def test_a_bad_environment_variable_is_named():
     ],
     ids=lambda x: getattr(x, "short_name", ""),
 )
-def test_trace_context_depends_on_options_that_affect_tracing(option, value):
-    before = trace_context()
+def test_settings_depend_on_options_that_affect_tracing(option, value):
+    before = thread.config
     with option(not option.value if value is None else value):
-        inside = trace_context()
-        assert inside != before
-        assert hash(inside) != hash(before)
-    assert trace_context() == before
+        assert thread.config is not before
+        with option(option.value):
+            inside = thread.config
+        assert thread.config is inside
+    assert thread.config is before
 
 
 @pytest.mark.parametrize("option", [strict_plugins, log_compiles], ids=lambda o: o.short_name)
-def test_trace_context_ignores_options_that_do_not(option):
-    before = trace_context()
+def test_settings_ignore_options_that_do_not(option):
+    before = thread.config
     with option(not option.value):
-        assert trace_context() == before
+        assert thread.config is before
+
+
+def test_settings_for_the_process_reach_threads_without_overrides(restored):
+    seen = []
+
+    def look():
+        seen.append((thread.config, enable_x64.value))
+
+    before = thread.config
+    for value in (not enable_x64.value, enable_x64.value):
+        config.update("enable_x64", value)
+        other = threading.Thread(target=look)
+        other.start()
+        other.join()
+        assert seen[-1] == (thread.config, value)
+    assert thread.config is before
+    assert seen[0][0] is not before
+
+
+def test_settings_of_a_thread_with_overrides_follow_the_process_when_those_end(restored):
+    with disable_jit(True):
+        inside = thread.config
+        config.update("enable_x64", not enable_x64.value)
+        assert thread.config is not inside
+        with disable_jit(False):
+            changed = thread.config
+    assert thread.config is changed

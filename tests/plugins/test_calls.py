@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -130,6 +130,11 @@ def test_a_rule_that_changes_is_used_from_then_on() -> None:
     assert (float(f(1.0)), float(p.bind(1.0))) == (2.0, 2.0)
     mlir.register_lowering(p, mlir.lower_fun(lambda x: x + 10.0, False))
     assert (float(f(1.0)), float(p.bind(1.0))) == (11.0, 11.0)
+
+
+class Named(NamedTuple):
+    a: Any
+    b: Any
 
 
 def test_static_arguments_by_position_and_name() -> None:
@@ -699,10 +704,73 @@ def test_an_exception_leaves_the_cache_usable(entries: list[str]) -> None:
         with pytest.raises(ValueError, match="not now"):
             g(1.0)
     fail[0] = False
-    g(1.0)
+    g(1.0), g(1.0)
     entries.clear()
     assert float(g(1.0)) == 2.0
     assert entries == []  # dispatched by jaxlib again
+
+
+def test_a_call_that_raises_leaves_all_other_signatures_to_jaxlib(entries: list[str]) -> None:
+    def f(x: Any) -> Any:
+        if x.shape == (3,):
+            raise ValueError("not this one")
+        return x + 1.0
+
+    g = px.jit(f)
+    g(pnp.ones(2)), g(1.0)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="not this one"):
+            g(pnp.ones(3))
+    entries.clear()
+    g(pnp.ones(2)), g(1.0)
+    assert entries == []
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (0.0, -0.0),
+        (np.float32(0.0), np.float32(-0.0)),
+        ((0.0,), (-0.0,)),
+        ((1,), (True,)),
+        (((1,),), ((True,),)),
+        (Named(1.0, 0.0), Named(1.0, -0.0)),
+        (Named(1, 0), Named(True, 0)),
+        (complex(0.0, 1.0), complex(-0.0, 1.0)),
+    ],
+)
+def test_static_arguments_that_are_equal_but_not_the_same_share_no_program(one: Any, other: Any) -> None:
+    seen: list[Any] = []
+    f = px.jit(lambda x, s: [x, seen.append(s)][0], static_argnums=1)
+    for value in (one, other, one, other):
+        f(1.0, value)
+    assert list(map(repr, seen)) == [repr(one), repr(other)]
+
+
+def test_static_arguments_are_left_to_jaxlib_where_equal_values_are_the_same(entries: list[str]) -> None:
+    f = px.jit(lambda x, s: x, static_argnums=1)
+    statics = (3, "a", None, 0.5, (2, 3), True, np.dtype("float32"))
+    for value in statics:
+        f(1.0, value)
+    entries.clear()
+    for value in statics:
+        f(1.0, value)
+    assert entries == []
+
+
+def test_a_lowering_that_changes_is_seen_by_jit_of_a_function_whose_jitted_form_is_gone() -> None:
+    p = core.Primitive("tripled")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, lambda ctx, x: mlir.hlo.AddOp(x, x).results)
+
+    def f(x: Any) -> Any:
+        return p.bind(x)
+
+    g = px.jit(f)
+    assert float(g(3.0)) == 6.0
+    del g
+    mlir.register_lowering(p, lambda ctx, x: mlir.hlo.MulOp(x, x).results)
+    assert float(px.jit(f)(3.0)) == 9.0
 
 
 def test_log_compiles(caplog: Any) -> None:

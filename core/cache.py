@@ -1,0 +1,118 @@
+"""What is derived from rules and remembered: one kind of cache, for types, programs and compiled programs alike.
+
+A cache belongs to a primitive, a function or a program, and ends with it. It holds a bounded number of results, those
+that were asked for last. When a rule changes, a new epoch begins and all caches are emptied.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
+
+__all__ = ["Cache", "Epoch", "epoch"]
+
+
+class Cache(dict[Any, Any]):
+    """Results by key, none of them None.
+
+    Hot paths read it as a dict, by `cache.get(key)`; what that does not find, `find` may. When the dict has half of the
+    results that the cache may hold, they become the older half: those that are asked for again return to the dict, the
+    others go when it is full once more.
+
+    Args:
+      most: how many results it may hold.
+    """
+
+    __slots__ = ("__weakref__", "half", "older")
+
+    def __init__(self, most: int) -> None:
+        self.half = most // 2
+        self.older: dict[Any, Any] = {}
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def find(self, key: Any) -> Any:
+        """The result of a key, or None.
+
+        Raises:
+          TypeError: the key cannot be hashed.
+        """
+        found = self.get(key)
+        if found is None and self.older:
+            found = self.older.pop(key, None)
+            if found is not None:
+                self.put(key, found)
+        return found
+
+    def put(self, key: Any, result: Any) -> None:
+        """Remember a result."""
+        if not self and not self.older:
+            with _lock:
+                _filled.add(self)
+        if len(self) >= self.half:
+            self.older = dict(self)
+            super().clear()
+        self[key] = result
+
+    def made(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The result of a key, which `make` makes where there is none."""
+        found = self.find(key)
+        if found is None:
+            begun = epoch.value
+            found = make()
+            if epoch.value == begun:  # or else it may rest on a rule that is there no more
+                self.put(key, found)
+        return found
+
+    def drop(self, key: Any) -> None:
+        """Forget one result."""
+        self.pop(key, None)
+        self.older.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.older = {}
+        super().clear()
+
+    def held(self) -> int:
+        """How many results there are."""
+        return len(self) + len(self.older)
+
+
+_filled: WeakSet[Cache] = WeakSet()
+_lock = threading.RLock()
+
+
+class Epoch:
+    """Counts changes of rules.
+
+    Attributes:
+      value: the number of the present epoch.
+      listeners: called when another begins, for what is remembered outside of Python.
+    """
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.listeners: list[Callable[[], None]] = []
+
+    def bump(self) -> None:
+        """Begin another epoch: something that programs are derived from has changed."""
+        self.value += 1
+        self.forget()
+
+    def forget(self) -> None:
+        """Empty all caches."""
+        with _lock:
+            for cache in list(_filled):
+                cache.clear()
+            _filled.clear()
+        for listener in self.listeners:
+            listener()
+
+
+epoch = Epoch()

@@ -1,0 +1,112 @@
+"""Keys of values that are the same, not only equal: 1 is not True, and 0.0 is not -0.0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["equal_is_same", "exact", "is_hashable", "params_key"]
+
+
+def params_key(params: dict[str, Any]) -> Any:
+    """What distinguishes parameters of one primitive in caches.
+
+    It depends on the order of the names. A value that has no hash is found out when the key is used.
+    """
+    kinds = tuple(map(type, params.values()))
+    if kinds in _plain:
+        return (*params, *params.values()), kinds
+    values = tuple([exact(x) for x in params.values()])
+    if all(_readers.get(kind, exact) is None for kind in kinds):
+        if len(_plain) >= _MOST:
+            _plain.clear()
+        _plain.add(kinds)
+    return (*params, *values), kinds
+
+
+def exact(x: Any) -> Any:
+    """A value that equals another's only if both are the same, numbers inside tuples, sets and dataclasses included.
+
+    Of other types two values are the same if they have one type and are equal.
+    """
+    kind = type(x)
+    if kind not in _readers:
+        if len(_readers) >= _MOST:
+            _readers.clear()
+        _readers[kind] = _reader(kind, x)
+    read = _readers[kind]
+    return x if read is None else read(x)
+
+
+def equal_is_same(x: Any) -> bool:
+    """Whether values of this one's type that equal it are the same, as far as `exact` tells."""
+    kind = type(x)
+    if kind is tuple:
+        return all(type(value) in _UNLIKE_OTHERS for value in x)
+    if kind is float or kind is complex:
+        return bool(x.real != 0 and (kind is float or x.imag != 0))
+    return exact(x) is x
+
+
+_UNLIKE_OTHERS = frozenset({int, str, type(None)})  # values of two of these types are never equal
+_MOST = 4096
+_plain: set[tuple[type, ...]] = set()  # types of parameters that are told apart by their types and `==`
+_readers: dict[type, Callable[[Any], Any] | None] = {}
+
+
+def _reader(kind: type, x: Any) -> Callable[[Any], Any] | None:
+    """How values of a type are read; None if `==` tells them apart."""
+    if issubclass(kind, tuple):
+        return _of_tuple
+    if issubclass(kind, np.generic):
+        return _of_numpy_scalar
+    if issubclass(kind, float):
+        return _of_float
+    if issubclass(kind, complex):
+        return _of_complex
+    if issubclass(kind, frozenset):
+        return _of_set
+    if is_dataclass(kind) and kind.__eq__ is not object.__eq__:
+        return _of_dataclass
+    return None
+
+
+def _of_tuple(x: tuple[Any, ...]) -> Any:
+    kinds = list(map(type, x))
+    if kinds.count(int) == len(kinds):
+        return x if type(x) is tuple else (type(x), tuple(x))
+    return type(x), tuple([(kind, exact(value)) for kind, value in zip(kinds, x, strict=True)])
+
+
+def _of_numpy_scalar(x: np.generic) -> Any:
+    return type(x), x.dtype, x.tobytes()
+
+
+def _of_float(x: float) -> Any:
+    return type(x), float.__repr__(x)
+
+
+def _of_complex(x: complex) -> Any:
+    return type(x), complex.__repr__(x)
+
+
+def _of_set(x: frozenset[Any]) -> Any:
+    return type(x), frozenset([(type(value), exact(value)) for value in x])
+
+
+def _of_dataclass(x: Any) -> Any:
+    return type(x), tuple(
+        [(type(value), exact(value)) for value in (getattr(x, f.name) for f in fields(x) if f.compare)]
+    )
+
+
+def is_hashable(x: Any) -> bool:
+    """Whether a value can be a key."""
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
