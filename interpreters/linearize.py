@@ -15,11 +15,12 @@ from primax.core.avals import NO_VALUE, get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.exact import params_key
-from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
+from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, cached, eval_jaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.nonfinite import watching
+from primax.interpreters.partial_eval import split_call
 from primax.interpreters.returned import Foreign, apply_rule, not_array, stale
 from primax.interpreters.staging import StagingTrace, trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
@@ -28,6 +29,7 @@ __all__ = ["LinearTrace", "LinearTracer", "Tape", "backward", "linear_tape", "li
 
 _get_traceback = Traceback.get_traceback
 _partial_eval_functions = rules.partial_eval_rules.functions
+_split_functions = rules.partial_eval_jaxpr_rules.functions
 _transpose_rules = rules.transpose_rules
 _transpose_functions = _transpose_rules.functions
 _foreign = Foreign(_transpose_rules)
@@ -106,7 +108,29 @@ class LinearTrace(Trace):
             return self.parent.process(primitive, args, params)
         if primitive in _partial_eval_functions:
             return apply_rule(rules.partial_eval_rules, primitive, self, args, params)
+        if primitive in _split_functions:
+            return self.split(primitive, args, params)
         return self.record(primitive, args, params)
+
+    def split(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        """Compute what is known of an operation under the parent, and put the rest on the tape."""
+        avals = [x.aval if type(x) is LinearTracer else get_aval(x) for x in args]
+        parts = split_call(primitive, avals, params, tuple(map(self.is_linear, args)))
+        values: dict[Any, Any] = dict(zip(parts.whole.invars, args, strict=True))
+        for eqn in parts.known:
+            self._apply(self.parent.process, eqn, values)
+        if parts.unknown is not None:
+            self._apply(self.record, parts.unknown, values)
+        outs = [values[v] for v in parts.whole.outvars]
+        return outs if primitive.multiple_results else outs[0]
+
+    @staticmethod
+    def _apply(process: Callable[..., Any], eqn: JaxprEqn, values: dict[Any, Any]) -> None:
+        """Carry out an equation of a split operation, on the values of variables."""
+        args = [v.val if type(v) is Literal else values[v] for v in eqn.invars]
+        outs = process(eqn.primitive, args, eqn.params)
+        for v, x in zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,), strict=True):
+            values[v] = x
 
     def record(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         """Put one operation on the tape."""

@@ -2,31 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from primax.core import rules
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import no_effects
+from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached, dce_jaxpr
 
-__all__ = ["PartialEval", "close_over", "partial_eval_jaxpr"]
+__all__ = ["PartialEval", "SplitCall", "close_over", "partial_eval_jaxpr", "split_call", "split_equation"]
 
 
 class PartialEval(NamedTuple):
     """A program split in two.
 
     Attributes:
-      known: from the known inputs to (the known outputs, the residuals that are not inputs).
+      known: from the known inputs to (the known outputs, the residuals that are neither inputs nor outputs).
       unknown: from (residuals, unknown inputs) to the unknown outputs.
       unknown_out: for each output of the whole whether it is unknown.
-      residuals: for each residual an index: i >= 0 is the i-th known input, -1 - j the j-th extra output of `known`.
+      residuals: where each residual is found among (the known inputs, the outputs of `known`).
     """
 
     known: ClosedJaxpr
     unknown: ClosedJaxpr
     unknown_out: list[bool]
     residuals: list[int]
+
+
+class SplitCall(NamedTuple):
+    """An equation split in two.
+
+    Attributes:
+      whole: the equation.
+      known: the equations that compute what is known.
+      unknown: the equation of the rest, if there is any.
+      unknown_out: for each output of the whole whether it is unknown.
+    """
+
+    whole: JaxprEqn
+    known: list[JaxprEqn]
+    unknown: JaxprEqn | None
+    unknown_out: Sequence[bool]
+
+
+def split_call(primitive: Any, avals: Sequence[Any], params: dict[str, Any], unknown_in: tuple[bool, ...]) -> SplitCall:
+    """Split one application of a primitive by its `partial_eval_jaxpr` rule.
+
+    Args:
+      primitive: what is applied.
+      avals: the types of the operands.
+      params: the parameters.
+      unknown_in: for each operand whether it is unknown.
+    """
+
+    def make() -> SplitCall:
+        out_avals, effects = primitive.abstract_eval(tuple(avals), params)
+        eqn = JaxprEqn(primitive, list(map(Var, avals)), list(map(Var, out_avals)), params, effects)
+        return split_equation(eqn, unknown_in)
+
+    program = next(_programs_in(params.values()), None)
+    key = ("split call", primitive, tuple(avals), unknown_in, params_key(params))
+    return make() if program is None or not is_hashable(key) else cached(program, key, make)
+
+
+def _programs_in(values: Iterable[Any]) -> Iterator[ClosedJaxpr]:
+    for value in values:
+        if isinstance(value, ClosedJaxpr):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _programs_in(value)
 
 
 def partial_eval_jaxpr(
@@ -63,14 +108,11 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Seque
             unknown_eqns.append(eqn)
             unknown_vars.update(eqn.outvars)
         else:
-            known_part, unknown_part, unknown_out = _by_rule(rule, waits, eqn)
-            if isinstance(known_part, list):
-                known_eqns += known_part
-            elif known_part is not None:
-                known_eqns.append(known_part)
-            if unknown_part is not None:
-                unknown_eqns.append(unknown_part)
-            unknown_vars.update(v for v, u in zip(eqn.outvars, unknown_out, strict=True) if u)
+            parts = split_equation(eqn, waits)
+            known_eqns += parts.known
+            if parts.unknown is not None:
+                unknown_eqns.append(parts.unknown)
+            unknown_vars.update(v for v, u in zip(eqn.outvars, parts.unknown_out, strict=True) if u)
     unknown_out = [want or v in unknown_vars for v, want in zip(jaxpr.outvars, wanted, strict=True)]
     unknown_invars = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u]
     unknown_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if u]
@@ -89,14 +131,17 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Seque
     constants = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     consts = [v for v in residual_vars if v in constants]
     known_invars = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if not u]
-    position = {v: i for i, v in enumerate(known_invars)}
+    known_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if not u]
     passed = [v for v in residual_vars if v not in constants]
-    extra = [v for v in passed if v not in position]
-    numbers = {v: -1 - j for j, v in enumerate(extra)}
+    there = {*known_invars, *(v for v in known_outvars if type(v) is not Literal)}
+    extra = [v for v in passed if v not in there]
+    position: dict[Any, int] = {}
+    for i, v in enumerate((*known_invars, *known_outvars, *extra)):
+        if type(v) is not Literal:
+            position.setdefault(v, i)
     unknown = rest.replace(constvars=consts, invars=[*passed, *unknown_invars])
     if not known_eqns and _same(unknown, jaxpr):
         unknown = jaxpr  # so that what is cached on it, such as splits of the programs it holds, is found again
-    known_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if not u]
     whole_known = Jaxpr(
         jaxpr.constvars,
         known_invars,
@@ -110,22 +155,27 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Seque
         ClosedJaxpr(known, closed.consts),
         closed if unknown is jaxpr else ClosedJaxpr(unknown, [constants[v] for v in consts]),
         unknown_out,
-        [position[v] if v in position else numbers[v] for v in passed],
+        [position[v] for v in passed],
     )
 
 
-def _by_rule(rule: Callable[..., Any], waits: list[bool], eqn: JaxprEqn) -> tuple[Any, Any, Sequence[bool]]:
-    """The known and the unknown part of an equation, by the rule of its primitive."""
+def split_equation(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> SplitCall:
+    """Split an equation by the `partial_eval_jaxpr` rule of its primitive.
+
+    Raises:
+      RuleError: the rule returned something else than two parts and a flag for each output.
+    """
     table = rules.partial_eval_jaxpr_rules
     try:
-        returned = rule(waits, eqn)
+        returned = table.functions[eqn.primitive](list(unknown_in), eqn)
     except Exception as error:
         blame(error, table, eqn.primitive, eqn.source_info)
         raise
     match returned:
         case (None | JaxprEqn() | list() as known, (None | JaxprEqn()) as unknown, list() | tuple() as flags):
             if len(flags) == len(eqn.outvars):
-                return known, unknown, flags
+                equations = known if isinstance(known, list) else [] if known is None else [known]
+                return SplitCall(eqn, equations, unknown, flags)
     must = f"must return (known eqn or None, unknown eqn or None, unknown_out), with {len(eqn.outvars)} flags"
     raise wrong(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
 

@@ -86,11 +86,11 @@ def _in_two_parts(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> Any:
     def run(*xs: Any) -> list[Any]:
         known_in = [x for x, u in zip(xs, unknown_in, strict=True) if not u]
         known_out = eval_jaxpr(split.known.jaxpr, split.known.consts, *known_in)
-        n = len(split.unknown_out) - sum(split.unknown_out)
-        residuals = [known_in[i] if i >= 0 else known_out[n - 1 - i] for i in split.residuals]
+        known = [*known_in, *known_out]
+        residuals = [known[i] for i in split.residuals]
         rest = [x for x, u in zip(xs, unknown_in, strict=True) if u]
         unknown_out = iter(eval_jaxpr(split.unknown.jaxpr, split.unknown.consts, *residuals, *rest))
-        known = iter(known_out)
-        return [next(unknown_out) if u else next(known) for u in split.unknown_out]
+        found = iter(known_out)
+        return [next(unknown_out) if u else next(found) for u in split.unknown_out]
 
     return run

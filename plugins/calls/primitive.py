@@ -49,6 +49,8 @@ def check_results(name: str, closed: core.ClosedJaxpr, args: Any, outs: Any) -> 
 
 def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: bool = False) -> list[Any]:
     """Compile a program, once, and run it."""
+    if not closed.eqns:
+        return evaluate(closed, args)
 
     def miss(*args: Any) -> Any:
         def look(outs: Any) -> None:
@@ -109,27 +111,6 @@ def _jit_batch(
     return jit_p.bind(*args, **call_params(batched, name, inline)), out_dims
 
 
-def _jit_partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
-    jaxpr, name, inline = params["jaxpr"], params["name"], params["inline"]
-    unknown = [trace.is_linear(x) for x in args]
-    split = pe.partial_eval_jaxpr(jaxpr, unknown)
-    known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
-    if split.known.eqns:
-        known_outs = trace.parent.process(jit_p, known_args, call_params(split.known, name, inline))
-    else:
-        known_outs = forward(split.known, known_args)
-    count = len(split.unknown_out) - sum(split.unknown_out)
-    residuals = [known_args[i] if i >= 0 else known_outs[count - 1 - i] for i in split.residuals]
-    unknown_args = [x for x, u in zip(args, unknown, strict=True) if u]
-    unknown_outs = iter(
-        trace.record(jit_p, [*residuals, *unknown_args], call_params(split.unknown, name, inline))
-        if any(split.unknown_out) or split.unknown.effects
-        else ()
-    )
-    known = iter(known_outs)
-    return [next(unknown_outs) if u else next(known) for u in split.unknown_out]
-
-
 def forward(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
     """The outputs of a program without equations."""
     env = dict(zip((*closed.jaxpr.constvars, *closed.jaxpr.invars), (*closed.consts, *args), strict=True))
@@ -155,7 +136,9 @@ def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
     known_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
     unknown_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if u]
     extra = [core.Var(v.aval) for v in split.known.jaxpr.outvars[len(known_out) :]]
-    residuals = [known_in[i] if i >= 0 else extra[-1 - i] for i in split.residuals]
+    known_out = [core.Var(v.aval) if type(v) is core.DropVar else v for v in known_out]  # the rest may read it
+    known = [*known_in, *known_out, *extra]
+    residuals = [known[i] for i in split.residuals]
     known_eqn = unknown_eqn = None
     if known_out or extra or split.known.effects:
         known_eqn = eqn.replace(
@@ -245,7 +228,6 @@ rules = {
     "transpose": _jit_transpose,
     "axis_batch": _jit_batch,
     "lowering": _jit_lowering,
-    "partial_eval": _jit_partial_eval,
     "partial_eval_jaxpr": _jit_partial_eval_jaxpr,
     "dce": _jit_dce,
     "check": _jit_check,

@@ -12,7 +12,7 @@ from primax.extend.core import get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.calls.primitive import run_program
-from primax.plugins.control_flow.staging import permuted
+from primax.plugins.control_flow.staging import named, permuted
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
 
 __all__ = ["cond_p", "rules"]
@@ -93,9 +93,9 @@ class Split(NamedTuple):
 
     Attributes:
       known: from the known operands to the known outputs and the residuals.
-      unknown: from (forwarded known operands, residuals, unknown operands) to the unknown outputs.
+      unknown: from (forwarded values, residuals, unknown operands) to the unknown outputs.
       unknown_out: for each output whether it is unknown.
-      forwarded: which of the known operands the rest needs as they are.
+      forwarded: which of (the known operands, the known outputs) the rest needs as they are.
       residuals: how many values the known part hands over besides.
     """
 
@@ -115,7 +115,8 @@ def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
     unknown_out = [any(flags) for flags in zip(*(one.unknown_out for one in alone), strict=True)]
     splits = [pe.partial_eval_jaxpr(branch, unknown, unknown_out) for branch in branches]
     count = len(unknown_out) - sum(unknown_out)
-    forwarded = sorted({i for split in splits for i in split.residuals if i >= 0})
+    there = len(splits[0].known.in_avals) + count  # the known operands and outputs
+    forwarded = sorted({i for split in splits for i in split.residuals if i < there})
     slots, places = _shared_slots([[v.aval for v in split.known.jaxpr.outvars[count:]] for split in splits])
     known, rest = [], []
     for split, own in zip(splits, places, strict=True):
@@ -123,9 +124,9 @@ def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
         residual_vars = dict(zip(split.residuals, split.unknown.jaxpr.invars, strict=False))
         extra = [core.Var(aval) for aval in slots]
         for j, slot in enumerate(own):
-            extra[slot] = residual_vars[-1 - j]
-        in_avals = split.known.in_avals
-        passed = [residual_vars.get(i) or core.Var(in_avals[i]) for i in forwarded]
+            extra[slot] = residual_vars[there + j]
+        avals = [*split.known.in_avals, *split.known.out_avals]
+        passed = [residual_vars.get(i) or core.Var(avals[i]) for i in forwarded]
         others = split.unknown.jaxpr.invars[len(split.residuals) :]
         rest.append(permuted(split.unknown, [*passed, *extra, *others]))
     return Split(tuple(known), tuple(rest), unknown_out, forwarded, len(slots))
@@ -167,39 +168,22 @@ def _filled(known: core.ClosedJaxpr, count: int, own: Sequence[int], slots: Sequ
     return core.trace_to_jaxpr(run, known.in_avals, known.jaxpr.debug_info)
 
 
-def _partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
-    index, *operands = args
-    unknown = [trace.is_linear(x) for x in operands]
-    split = _split(params["branches"], unknown)
-    known_operands = [x for x, u in zip(operands, unknown, strict=True) if not u]
-    count = len(split.unknown_out) - sum(split.unknown_out)
-    known: list[Any] = []
-    if count or split.residuals or any(branch.effects for branch in split.known):
-        known = trace.parent.process(cond_p, [index, *known_operands], {"branches": split.known})
-    passed = [known_operands[i] for i in split.forwarded]
-    unknown_operands = [x for x, u in zip(operands, unknown, strict=True) if u]
-    rest: list[Any] = []
-    if any(split.unknown_out):
-        rest = trace.record(cond_p, [index, *passed, *known[count:], *unknown_operands], {"branches": split.unknown})
-    found, ready = iter(rest), iter(known)
-    return [next(found) if u else next(ready) for u in split.unknown_out]
-
-
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     if unknown_in[0]:
         return None, eqn, [True] * len(eqn.outvars)
     split = _split(eqn.params["branches"], unknown_in[1:])
     known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
     unknown_invars = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
-    known_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
+    known_out = [named(v) for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
     unknown_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if u]
     avals = split.known[0].out_avals[len(known_out) :]
     residuals = [core.Var(aval) for aval in avals]
     known_eqn = unknown_eqn = None
-    if known_out or residuals:
+    if known_out or residuals or any(branch.effects for branch in split.known):
         known_eqn = _with_branches(eqn, known_in, [*known_out, *residuals], split.known)
     if unknown_out:
-        passed = [known_in[1 + i] for i in split.forwarded]
+        known = [*known_in[1:], *known_out]
+        passed = [known[i] for i in split.forwarded]
         operands = [known_in[0], *passed, *residuals, *unknown_invars]
         unknown_eqn = _with_branches(eqn, operands, unknown_out, split.unknown)
     return known_eqn, unknown_eqn, split.unknown_out
@@ -292,7 +276,6 @@ rules = {
     "transpose": _transpose,
     "axis_batch": _batch,
     "lowering": _lowering,
-    "partial_eval": _partial_eval,
     "partial_eval_jaxpr": _partial_eval_jaxpr,
     "dce": _dce,
     "check": _check,

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from primax.extend import core
 from primax.extend.interpreters import ad, batching
 from primax.extend.interpreters import partial_eval as pe
-from primax.plugins.calls.primitive import call_params, forward, jit_p
+from primax.plugins.calls.primitive import call_params, jit_p
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.scan_lowering import lower_scan
-from primax.plugins.control_flow.staging import permuted
+from primax.plugins.control_flow.staging import named, permuted
 
 __all__ = ["rules", "scan_p"]
 
@@ -145,12 +145,13 @@ class Split(NamedTuple):
       invariant: from the known constants to what every step would compute of them alike.
       known: a step from (known constants, invariants, known carry, known slices) to (known carry, known ys,
         residuals that differ from step to step).
-      unknown: a step from (forwarded constants, invariants, unknown constants, unknown carry, forwarded slices,
+      unknown: a step from (forwarded constants, invariants, unknown constants, unknown carry, forwarded slices and ys,
         residuals, unknown slices) to (unknown carry, unknown ys).
       carry_unknown: for each carry whether it is unknown.
       ys_unknown: for each of the ys.
       forwarded_consts: which of the known constants the rest needs as they are.
       forwarded_xs: which of the known arrays.
+      forwarded_ys: which of the known ys.
       known_invariants: which of the invariants the known steps need.
       direct: how many of them, the first ones, the rest needs.
     """
@@ -162,6 +163,7 @@ class Split(NamedTuple):
     ys_unknown: list[bool]
     forwarded_consts: list[int]
     forwarded_xs: list[int]
+    forwarded_ys: list[int]
     known_invariants: list[int]
     direct: int
 
@@ -199,7 +201,7 @@ def _hoist(known: Closed, n_consts: int, n_outs: int) -> Hoisted:
     split = pe.partial_eval_jaxpr(known, moving, [i < n_outs for i in range(len(jaxpr.outvars))])
     moved = [not u for u in split.unknown_out[n_outs:]]
     own = dict(zip(split.residuals, split.unknown.jaxpr.invars, strict=False))
-    needed = {sum(moved) + (-1 - i): v for i, v in own.items() if i < 0}
+    needed = {i - n_consts: v for i, v in own.items() if i >= n_consts}
     consts = [own.get(i) or core.Var(v.aval) for i, v in enumerate(jaxpr.invars[:n_consts])]
     others = split.unknown.jaxpr.invars[len(split.residuals) :]
     step = permuted(split.unknown, [*consts, *(needed[i] for i in sorted(needed)), *others])
@@ -221,13 +223,23 @@ def _make_split(jaxpr: Closed, unknown: Sequence[bool], num_consts: int, num_car
     n_known = n_carry + ys_unknown.count(False)
     hoisted = _hoist(split.known, n_consts, n_known)
 
-    # Each residual of the rest is one of: a known constant, a known slice, a carry, an invariant, something stacked.
-    residual_vars = dict(zip(split.residuals, split.unknown.jaxpr.invars, strict=False))
-    inputs = sorted(i for i in residual_vars if i >= 0)
-    forwarded_consts = [i for i in inputs if i < n_consts]
-    carried = [i for i in inputs if n_consts <= i < n_consts + n_carry]
-    forwarded_xs = [i - n_consts - n_carry for i in inputs if i >= n_consts + n_carry]
-    extras = [-1 - j for j in range(len(hoisted.moved))]
+    # A residual of the rest is a known constant, a known slice or one of the ys, which are there; an invariant; or
+    # something that is stacked: a carry as it was before the step or after it, or a value of the step.
+    n_in = len(split.known.in_avals)
+    outs = split.known.jaxpr.outvars
+    ys = {v: n_in + n_carry + i for i, v in enumerate(outs[n_carry:n_known]) if type(v) is not core.Literal}
+    places = [i if i < n_in else ys.get(outs[i - n_in], i) for i in split.residuals]
+    residual_vars = dict(zip(places, split.unknown.jaxpr.invars, strict=False))
+
+    def within(start: int, stop: int) -> list[int]:
+        return sorted(i for i in residual_vars if start <= i < stop)
+
+    forwarded_consts = within(0, n_consts)
+    carried = within(n_consts, n_consts + n_carry)
+    forwarded_xs = within(n_consts + n_carry, n_in)
+    carried_on = within(n_in, n_in + n_carry)
+    forwarded_ys = within(n_in + n_carry, n_in + n_known)
+    extras = [n_in + n_known + j for j in range(len(hoisted.moved))]
     direct = _picked(extras, hoisted.moved)
     stacked = _picked(extras, [not moved for moved in hoisted.moved])
 
@@ -236,7 +248,12 @@ def _make_split(jaxpr: Closed, unknown: Sequence[bool], num_consts: int, num_car
     known_step = permuted(
         hoisted.step,
         step.invars,
-        [*step.outvars[:n_known], *(carry_vars[i - n_consts] for i in carried), *step.outvars[n_known:]],
+        [
+            *step.outvars[:n_known],
+            *(carry_vars[i - n_consts] for i in carried),
+            *(step.outvars[i - n_in] for i in carried_on),
+            *step.outvars[n_known:],
+        ],
     )
     others = split.unknown.jaxpr.invars[len(split.residuals) :]
     const_others, carry_others, xs_others = _parts(others, sum(const_unknown), sum(carry_unknown))
@@ -247,9 +264,7 @@ def _make_split(jaxpr: Closed, unknown: Sequence[bool], num_consts: int, num_car
             *(residual_vars[e] for e in direct),
             *const_others,
             *carry_others,
-            *(residual_vars[n_consts + n_carry + i] for i in forwarded_xs),
-            *(residual_vars[i] for i in carried),
-            *(residual_vars[e] for e in stacked),
+            *(residual_vars[i] for i in (*forwarded_xs, *forwarded_ys, *carried, *carried_on, *stacked)),
             *xs_others,
         ],
     )
@@ -260,7 +275,8 @@ def _make_split(jaxpr: Closed, unknown: Sequence[bool], num_consts: int, num_car
         carry_unknown,
         ys_unknown,
         forwarded_consts,
-        forwarded_xs,
+        [i - n_consts - n_carry for i in forwarded_xs],
+        [i - n_in - n_carry for i in forwarded_ys],
         hoisted.needed,
         len(direct),
     )
@@ -291,6 +307,7 @@ def _unknown_operands(
     split: Split,
     params: dict[str, Any],
     invariants: Sequence[Any],
+    ys: Sequence[Any],
     residuals: Sequence[Any],
 ) -> tuple[list[Any], dict[str, Any]]:
     """The operands and the parameters of the scan over the rest."""
@@ -308,6 +325,7 @@ def _unknown_operands(
         *new_consts,
         *new_carry,
         *(known.xs[i] for i in split.forwarded_xs),
+        *(ys[i] for i in split.forwarded_ys),
         *residuals,
         *_picked(xs, xs_unknown),
     ]
@@ -326,25 +344,6 @@ def _merged(split: Split, known: Sequence[Any], rest: Sequence[Any]) -> list[Any
     return [next(found) if u else next(ready) for u in (*split.carry_unknown, *split.ys_unknown)]
 
 
-def _partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
-    unknown = [trace.is_linear(x) for x in args]
-    split = _split(unknown, params)
-    known = _known_operands(args, unknown, split, params)
-    if split.invariant.eqns:
-        invariants = trace.parent.process(jit_p, known.consts, call_params(split.invariant, "invariants"))
-    else:
-        invariants = forward(split.invariant, known.consts)
-    outs: list[Any] = []
-    if split.known.jaxpr.outvars or split.known.effects:
-        operands = [*known.consts, *(invariants[i] for i in split.known_invariants), *known.carry, *known.xs]
-        outs = trace.parent.process(scan_p, operands, _known_params(split, known, params))
-    count = len(known.carry) + split.ys_unknown.count(False)
-    rest: list[Any] = []
-    if any(split.carry_unknown) or any(split.ys_unknown):
-        rest = trace.record(scan_p, *_unknown_operands(args, unknown, split, params, invariants, outs[count:]))
-    return _merged(split, outs[:count], rest)
-
-
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     params = eqn.params
     split = _split(unknown_in, params)
@@ -357,7 +356,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     if invariants:
         call = call_params(split.invariant, "invariants")
         known_eqns.append(core.JaxprEqn(jit_p, known.consts, invariants, call, core.no_effects, eqn.source_info))
-    known_outs = [v for v, u in zip(eqn.outvars, unknown_out, strict=True) if not u]
+    known_outs = [named(v) for v, u in zip(eqn.outvars, unknown_out, strict=True) if not u]
     avals = split.known.out_avals[len(known_outs) :]
     residuals = [core.Var(_stacked(aval, params["length"])) for aval in avals]
     if known_outs or residuals or split.known.effects:
@@ -371,7 +370,8 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
         )
     unknown_eqn = None
     if any(unknown_out):
-        operands, rest = _unknown_operands(eqn.invars, unknown_in, split, params, invariants, residuals)
+        ys = known_outs[len(known.carry) :]
+        operands, rest = _unknown_operands(eqn.invars, unknown_in, split, params, invariants, ys, residuals)
         unknown_eqn = eqn.replace(
             invars=operands,
             outvars=_picked(eqn.outvars, unknown_out),
@@ -498,7 +498,6 @@ rules = {
     "transpose": _transpose,
     "axis_batch": _batch,
     "lowering": lower_scan,
-    "partial_eval": _partial_eval,
     "partial_eval_jaxpr": _partial_eval_jaxpr,
     "dce": _dce,
     "check": _check,

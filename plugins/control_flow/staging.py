@@ -69,6 +69,11 @@ def refuse_effects(where: str, effects: Iterable[Any]) -> None:
             )
 
 
+def named(var: core.Var) -> core.Var:
+    """An output that may be read: another variable in place of one that nothing reads."""
+    return core.Var(var.aval) if type(var) is core.DropVar else var
+
+
 def permuted(closed: core.ClosedJaxpr, invars: Sequence[Any], outvars: Sequence[Any] | None = None) -> core.ClosedJaxpr:
     """A program with its arguments, and perhaps its results, in another order."""
     changes: dict[str, Any] = {"invars": list(invars)}

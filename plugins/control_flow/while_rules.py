@@ -212,19 +212,8 @@ def _known(unknown: Sequence[bool], params: dict[str, Any]) -> _Known:
     return core.cached(params["body_jaxpr"], key, lambda: _Known(unknown, params))  # type: ignore[no-any-return]
 
 
-def _partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
-    """What is known runs now. The rest is recorded as the whole loop: it computes the known values again."""
-    known = _known([trace.is_linear(x) for x in args], params)
-    outs = trace.record(while_p, args, params)
-    if not known.exists:
-        return outs
-    ready = iter(
-        trace.parent.process(while_p, [x for x, take in zip(args, known.takes, strict=True) if take], known.params)
-    )
-    return [out if u else next(ready) for out, u in zip(outs, known.carry_unknown, strict=True)]
-
-
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+    """What is known is computed by a loop of its own. The rest is the whole loop, which computes it again."""
     known = _known(unknown_in, eqn.params)
     if not known.exists:
         return None, eqn, [True] * len(eqn.outvars)
@@ -332,7 +321,6 @@ rules = {
     "transpose": _transpose,
     "axis_batch": _batch,
     "lowering": _lowering,
-    "partial_eval": _partial_eval,
     "partial_eval_jaxpr": _partial_eval_jaxpr,
     "dce": _dce,
     "check": _check,

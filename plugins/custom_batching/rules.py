@@ -126,15 +126,6 @@ def _split(unknown: Sequence[bool], params: dict[str, Any]) -> _Split:
     return core.cached(params["call"], key, lambda: _Split(unknown, params))  # type: ignore[no-any-return]
 
 
-def _partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
-    unknown = [trace.is_linear(x) for x in args]
-    split = _split(unknown, params)
-    rest = iter(trace.record(custom_vmap_call_p, args, split.rest) if any(split.unknown_out) else ())
-    known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
-    known = iter(() if all(split.unknown_out) else trace.parent.process(custom_vmap_call_p, known_args, split.known))
-    return [next(rest) if u else next(known) for u in split.unknown_out]
-
-
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     split = _split(unknown_in, eqn.params)
     known_eqn = unknown_eqn = None
@@ -216,7 +207,6 @@ rules = {
     "transpose": _transpose,
     "axis_batch": _batch,
     "lowering": _lowering,
-    "partial_eval": _partial_eval,
     "partial_eval_jaxpr": _partial_eval_jaxpr,
     "check": _check,
     "interpret": _interpret,

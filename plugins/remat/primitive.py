@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.calls.primitive import evaluate, forward
+from primax.plugins.calls.primitive import evaluate
 from primax.plugins.remat.splitting import Split, checkpoint_p, split
 
 __all__ = ["checkpoint_p", "rules"]
@@ -46,21 +46,6 @@ def _rest(parts: Split, args: Sequence[Any], saved: Sequence[Any], params: dict[
     """Operands and parameters of what is left for the way back."""
     available = [*args, *saved]
     return [available[i] for i in parts.inputs], {**params, "jaxpr": parts.rest, "differentiated": True}
-
-
-def _partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
-    unknown = [trace.is_linear(x) for x in args]
-    parts = split(params["jaxpr"], unknown, params["policy"])
-    known_args = [x for x, u in zip(args, unknown, strict=True) if not u]
-    if parts.known.eqns:
-        outs = trace.parent.process(checkpoint_p, known_args, {**params, "jaxpr": parts.known})
-    else:
-        outs = forward(parts.known, known_args)
-    known, saved = iter(outs), outs[parts.unknown_out.count(False) :]
-    rest = iter(())
-    if any(parts.unknown_out) or parts.rest.effects:
-        rest = iter(trace.record(checkpoint_p, *_rest(parts, args, saved, params)))
-    return [next(rest if u else known) for u in parts.unknown_out]
 
 
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
@@ -139,7 +124,6 @@ rules = {
     "transpose": _transpose,
     "axis_batch": _batch,
     "lowering": _lowering,
-    "partial_eval": _partial_eval,
     "partial_eval_jaxpr": _partial_eval_jaxpr,
     "dce": _dce,
     "check": _check,

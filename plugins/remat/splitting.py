@@ -50,7 +50,9 @@ def _split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy 
     if policy is not None or known.effects:
         known = _flat(known)
     n_inputs, n_known = len(unknown_in), parts.unknown_out.count(False)
-    results, needed = known.jaxpr.outvars[:n_known], known.jaxpr.outvars[n_known:]
+    n_inputs_known = len(known.in_avals)
+    results = known.jaxpr.outvars[:n_known]
+    needed = [known.jaxpr.outvars[i - n_inputs_known] for i in parts.residuals if i >= n_inputs_known]
     chosen = _choose(known.jaxpr, needed, policy)
     if not (n_known or chosen.saved or known.effects):
         nothing = core.ClosedJaxpr(known.jaxpr.replace(constvars=[], outvars=[], eqns=[]))
@@ -62,7 +64,8 @@ def _split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy 
 
     def run(*args: Any) -> list[Any]:
         computed = core.eval_jaxpr(again, known.consts, *args[:count])
-        residuals = [args[i] if i >= 0 else computed[-1 - i] for i in parts.residuals]
+        again_computed = iter(computed)
+        residuals = [args[i] if i < n_inputs_known else next(again_computed) for i in parts.residuals]
         return core.eval_jaxpr(parts.unknown.jaxpr, parts.unknown.consts, *residuals, *args[count:])
 
     known_at = [i for i, u in enumerate(unknown_in) if not u]

@@ -10,6 +10,7 @@ import pytest
 from toys import F32, TWO, Shout, call_p, chain, grows_linearly, mul_p, shout_p, sin_p, sincos_p
 
 import primax
+import primax as px
 from primax.core import rules
 from primax.core.check import check_jaxpr
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, jaxpr_as_fun, new_jaxpr_eqn
@@ -41,7 +42,8 @@ def put_together(split: PartialEval, unknown_in: Any, args: Any) -> list[Any]:
     known_args = [x for x, u in zip(args, unknown_in, strict=True) if not u]
     known_outs = jaxpr_as_fun(split.known)(*known_args)
     count = len(split.unknown_out) - sum(split.unknown_out)
-    residuals = [known_args[i] if i >= 0 else known_outs[count - 1 - i] for i in split.residuals]
+    there = [*known_args, *known_outs]
+    residuals = [there[i] for i in split.residuals]
     unknown_args = [x for x, u in zip(args, unknown_in, strict=True) if u]
     known = iter(known_outs[:count])
     unknown = iter(jaxpr_as_fun(split.unknown)(*residuals, *unknown_args))
@@ -81,14 +83,44 @@ def test_the_unknown_part_has_no_known_work() -> None:
     assert str(split.known) == "{ lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = sin b in (c,) }"
     assert str(split.unknown) == "{ lambda ; a:f32[] b:f32[]. let c:f32[] = mul a b in (c,) }"
     assert split.unknown_out == [True]
-    assert split.residuals == [-1]
+    assert split.residuals == [1]
 
 
 def test_inputs_that_are_residuals_are_not_copied() -> None:
     closed = trace_to_jaxpr(lambda w, x, y: [mul_p.bind(x, y), mul_p.bind(mul_p.bind(sin_p.bind(w), y), x)], [F32] * 3)
     split = partial_eval_jaxpr(closed, [False, False, True])
-    assert split.residuals == [1, -1]
+    assert split.residuals == [1, 2]
     assert len(split.known.jaxpr.outvars) == 1
+
+
+def test_outputs_that_are_residuals_are_returned_once() -> None:
+    closed = trace_to_jaxpr(lambda x, y: [z := sin_p.bind(x), mul_p.bind(z, y)], [F32] * 2)
+    split = partial_eval_jaxpr(closed, [False, True])
+    assert split.residuals == [1]
+    assert str(split.known) == "{ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }"
+
+
+def returned(f: Any) -> list[Any]:
+    """The outputs of the program in the first equation of the gradient of a function."""
+    (eqn, *_) = px.make_jaxpr(px.grad(f))(1.0).eqns
+    return eqn.params["jaxpr"].jaxpr.outvars
+
+
+def test_the_result_of_a_call_that_its_derivative_needs_is_returned_once() -> None:
+    assert len(returned(px.jit(px.numpy.exp))) == 1
+
+
+def test_ys_of_a_scan_that_its_derivative_needs_are_stacked_once() -> None:
+    def step(c: Any, _: Any) -> Any:
+        c = px.numpy.exp(c)
+        return c, c
+
+    assert len(returned(lambda x: px.lax.scan(step, x, None, length=3)[1].sum())) == 2
+
+
+def test_the_result_of_a_branch_that_its_derivative_needs_is_returned_once() -> None:
+    (eqn, *_) = px.make_jaxpr(px.grad(lambda x: px.lax.cond(True, px.numpy.exp, px.numpy.tanh, x)))(1.0).eqns
+    assert [len(branch.jaxpr.outvars) for branch in eqn.params["branches"]] == [2, 2]
 
 
 def test_known_work_that_no_part_needs_is_dropped() -> None:
@@ -173,7 +205,8 @@ def test_a_rule_splits_equations_that_hold_programs() -> None:
         known_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
         rest_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if u]
         extra = [Var(v.aval) for v in split.known.jaxpr.outvars[len(known_out) :]]
-        residuals = [known_in[i] if i >= 0 else extra[-1 - i] for i in split.residuals]
+        there = [*known_in, *known_out, *extra]
+        residuals = [there[i] for i in split.residuals]
         known = new_jaxpr_eqn(known_in, [*known_out, *extra], call_p, {"jaxpr": split.known})
         rest = new_jaxpr_eqn([*residuals, *rest_in], rest_out, call_p, {"jaxpr": split.unknown})
         return known, rest, split.unknown_out

@@ -10,7 +10,7 @@ from primax.extend.interpreters import ad
 from primax.extend.interpreters import partial_eval as pe
 from primax_bounded_while.primitive import bounded_while_p, parts, reordered
 
-__all__ = ["Known", "jvp", "known_loop", "partial_eval", "partial_eval_jaxpr"]
+__all__ = ["Known", "jvp", "known_loop", "partial_eval_jaxpr"]
 
 
 def jvp(
@@ -112,18 +112,8 @@ def _without_residuals(closed: core.ClosedJaxpr, count: int) -> core.ClosedJaxpr
     return closed.replace(jaxpr=core.dce_jaxpr(closed.jaxpr, wanted, True)[0])
 
 
-def partial_eval(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
-    """What is known runs now. The tape gets the whole loop, which computes it again: only operands are kept."""
-    outs = trace.record(bounded_while_p, args, params)
-    known = known_loop([trace.is_linear(x) for x in args], params)
-    if known is None or all(known.carry_unknown):
-        return outs
-    ready = iter(trace.parent.process(bounded_while_p, known.operands(args), known.params))
-    return [out if u else next(ready) for out, u in zip(outs, known.carry_unknown, strict=True)]
-
-
 def partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
-    """The same for an equation: the known one, the other one, and which results are unknown."""
+    """What is known runs before. The rest is the whole loop, which computes it again: only operands are kept."""
     known = known_loop(unknown_in, eqn.params)
     if known is None or all(known.carry_unknown):
         return None, eqn, [True] * len(eqn.outvars)

@@ -7,7 +7,7 @@ from typing import Any
 from primax.extend import hookimpl
 from primax.extend.interpreters import mlir
 from primax_bounded_while.batching import batch
-from primax_bounded_while.forward import jvp, partial_eval, partial_eval_jaxpr
+from primax_bounded_while.forward import jvp, partial_eval_jaxpr
 from primax_bounded_while.passes import dce, interpret
 from primax_bounded_while.primitive import abstract_eval, bounded_while_p, check, impl, run
 from primax_bounded_while.reverse import transpose
@@ -27,7 +27,6 @@ def primax_register(registry: Any) -> None:
         transpose=transpose,
         axis_batch=batch,
         lowering=mlir.lower_fun(run),
-        partial_eval=partial_eval,
         partial_eval_jaxpr=partial_eval_jaxpr,
         dce=dce,
         check=check,
