@@ -87,7 +87,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compare.py --a primax --b jax
 
 clean:
-	rm -rf $(VENV) report build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) report build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .compiled
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A python may be on the path and yet not run (a version manager's shim), or lack ensurepip: try before choosing.

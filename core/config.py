@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import numbers
 import os
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +27,7 @@ __all__ = [
     "MATMUL_PRECISIONS",
     "Option",
     "compilation_cache_dir",
+    "compilation_cache_max_size",
     "config",
     "debug_infs",
     "debug_nans",
@@ -100,6 +102,24 @@ def _check_seconds(value: Any) -> float:
     return float(value)
 
 
+def _check_bytes(value: Any) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or value < 0:
+        raise ValueError
+    return int(value)
+
+
+def _user_cache() -> str | None:
+    """The folder where the user keeps what programs can make again; None if the user has no home."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    elif sys.platform == "darwin":
+        base = os.path.join(home, "Library", "Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+    return os.path.join(base, "primax") if os.path.isabs(base) else None
+
+
 def _check_path(value: Any) -> str | None:
     return None if value is None else os.fsdecode(value)
 
@@ -123,6 +143,7 @@ def _choice(*choices: str | None) -> Kind:
 
 BOOL = Kind("True or False", _check_bool, _parse_bool)
 SECONDS = Kind("a number of seconds, zero or more", _check_seconds, lambda text: _check_seconds(float(text)))
+BYTES = Kind("a number of bytes, zero or more", _check_bytes, lambda text: _check_bytes(int(text)))
 NAME = Kind("a name", _check_name, _check_name)
 PATH = Kind("a path or None", _check_path, lambda text: text or None)
 
@@ -337,15 +358,21 @@ strict_plugins = Option(
 )
 compilation_cache_dir = Option(
     "compilation_cache_dir",
-    None,
+    _user_cache(),
     PATH,
-    "The directory that keeps compiled programs between processes; None keeps nothing.",
+    "The directory that keeps compiled programs between processes; None, or an empty variable, keeps nothing.",
+)
+compilation_cache_max_size = Option(
+    "compilation_cache_max_size",
+    2**30,
+    BYTES,
+    "How large that directory may grow, in bytes; beyond, programs go that were not used for longest.",
 )
 persistent_cache_min_compile_time_secs = Option(
     "persistent_cache_min_compile_time_secs",
-    1.0,
+    0.0,
     SECONDS,
-    "Programs that compile faster than this are not written to the compilation cache directory.",
+    "Programs that compile faster than this are not kept in that directory.",
 )
 numpy_dtype_promotion = Option(
     "numpy_dtype_promotion",
@@ -454,6 +481,7 @@ config = Config(
     debug_infs,
     strict_plugins,
     compilation_cache_dir,
+    compilation_cache_max_size,
     persistent_cache_min_compile_time_secs,
     numpy_dtype_promotion,
     default_matmul_precision,

@@ -1,21 +1,31 @@
-"""Compiled programs in a directory, for other processes and later runs."""
+"""Compiled programs in a directory, for other processes and later runs.
+
+An executable is code. So a file is loaded only if it belongs to the user and nobody else may write to it. Files are
+written under another name and moved into place, and hold a checksum. Those that were not used for longest go when there
+are too many. None of this ever stops a program: what cannot be kept or loaded is compiled.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import logging
 import os
 import platform
+import stat
 import tempfile
+import time
 import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from primax.core import _jaxlib
+from primax.core import _jaxlib, config
 from primax.interpreters.lowering import Lowered
 
-__all__ = ["discard", "key_of", "read", "write"]
+__all__ = ["clear", "contents", "discard", "key_of", "prune", "read", "write"]
+
+_log = logging.getLogger("primax")
 
 _MAGIC = b"primax executable 2\n"
 _DIGEST = hashlib.sha256
@@ -33,18 +43,24 @@ def key_of(lowered: Lowered, options: Any, device: Any) -> str:
         _jaxlib.passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(clone)
         code = io.BytesIO()
         clone.write_bytecode(code)
-    topology = _jaxlib.get_topology_for_devices([device])
     for part in (
         code.getvalue(),
         options.SerializeAsString(),
         _jaxlib.version.__version__.encode(),
-        f"{topology.platform} {topology.platform_version} {topology.fingerprint()}".encode(),
+        _topology(device),
         os.environ.get("XLA_FLAGS", "").encode(),
         _processor() if device.platform == "cpu" else b"",
     ):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()
+
+
+@cache
+def _topology(device: Any) -> bytes:
+    """What the device is, for which programs are compiled."""
+    topology = _jaxlib.get_topology_for_devices([device])
+    return f"{topology.platform} {topology.platform_version} {topology.fingerprint()}".encode()
 
 
 @cache
@@ -68,33 +84,58 @@ def _checksum(key: str, body: bytes) -> bytes:
 
 
 def read(folder: str, key: str) -> bytes | None:
-    """The executable of that key, if there is one that is whole."""
+    """The executable of that key, if there is one that is whole and the user's own."""
     path = _path(folder, key)
     try:
-        data = path.read_bytes()
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
         return None
     except OSError as error:
-        _warn(f"{path} cannot be read: {error}")
+        _warn(folder, f"{path} cannot be read: {error}")
         return None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not _is_own(status):
+            discard(folder, key, "it belongs to somebody else, or others may write to it")
+            return None
+        data = file.read()
     start = len(_MAGIC)
     checksum, body = data[start : start + 32], data[start + 32 :]
     if not data.startswith(_MAGIC) or _checksum(key, body) != checksum:
         discard(folder, key, "it is damaged")
         return None
+    try:
+        os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))  # the time of its last use
+    except OSError as error:
+        _log.debug("%s cannot be marked as used: %s", path, error)
     return body
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Whether a file is one of the user's, and of nobody who could put other code into it."""
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    if not hasattr(os, "geteuid"):  # where files have access lists instead, which the user's folder passes on
+        return True
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def discard(folder: str, key: str, reason: str) -> None:
     """Warn of a file that is of no use. It is replaced when its program has been compiled."""
-    _warn(f"{_path(folder, key)} is ignored, since {reason}")
+    _warn(folder, f"{_path(folder, key)} is ignored, since {reason}", always=True)
+
+
+_written: dict[str, int] = {}  # bytes since the last look at the size of each folder
+_given_up: set[str] = set()
 
 
 def write(folder: str, key: str, body: bytes) -> None:
-    """Keep an executable; readers see all of it or nothing. Where that fails, warn and go on."""
+    """Keep an executable; readers see all of it or nothing. Where that fails, say so and go on without."""
+    if folder in _given_up:
+        return
     temporary = None
     try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
         with os.fdopen(handle, "wb") as file:
             file.write(_MAGIC)
@@ -103,11 +144,69 @@ def write(folder: str, key: str, body: bytes) -> None:
         os.replace(temporary, _path(folder, key))
         temporary = None
     except OSError as error:
-        _warn(f"{folder} cannot be written to: {error}")
+        _given_up.add(folder)
+        _warn(folder, f"{folder} cannot be written to: {error}")
+        return
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
+    most: int = config.compilation_cache_max_size.value
+    total = _written[folder] = _written.get(folder, most) + len(body)
+    if total >= most // 16:
+        prune(folder, most)
+        _written[folder] = 0
 
 
-def _warn(what: str) -> None:
-    warnings.warn(f"compilation cache: {what}. primax goes on without it", UserWarning, stacklevel=2)
+def contents(folder: str) -> list[tuple[float, int, Path]]:
+    """For each file of a compilation cache when it was used last, its bytes, and where it is; the oldest first."""
+    found = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith((".xla", ".part")) and entry.is_file(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((max(status.st_atime, status.st_mtime), status.st_size, Path(entry.path)))
+    except FileNotFoundError:
+        return []
+    return sorted(found)
+
+
+_ABANDONED_AFTER = 3600.0
+
+
+def prune(folder: str, most: int) -> None:
+    """Remove the files that were not used for longest until the others have at most `most` bytes."""
+    try:
+        files = contents(folder)
+        left = sum(size for _, size, _ in files)
+        for used, size, path in files:
+            abandoned = path.suffix == ".part" and time.time() - used > _ABANDONED_AFTER
+            if left <= most and not abandoned:
+                continue
+            path.unlink(missing_ok=True)
+            left -= size
+    except OSError as error:
+        _warn(folder, f"{folder} cannot be made smaller: {error}")
+
+
+def clear(folder: str) -> int:
+    """Remove all files of a compilation cache.
+
+    Returns:
+      How many there were.
+
+    Raises:
+      OSError: they cannot be removed.
+    """
+    files = contents(folder)
+    for _, _, path in files:
+        path.unlink(missing_ok=True)
+    return len(files)
+
+
+def _warn(folder: str, what: str, always: bool = False) -> None:
+    """Say what is wrong: as a warning if somebody chose this folder or has tampered with it."""
+    if always or folder != config.compilation_cache_dir.default:
+        warnings.warn(f"compilation cache: {what}. primax goes on without it", UserWarning, stacklevel=3)
+    else:
+        _log.debug("compilation cache: %s", what)

@@ -11,6 +11,10 @@ if "PRIMAX_ENABLE_X64" in os.environ:
 
 import sys
 from contextlib import ExitStack
+from pathlib import Path
+
+# Most of the time of the tests goes into compiling programs, the same in every run.
+os.environ.setdefault("PRIMAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".compiled"))
 
 import hypothesis
 import pytest

@@ -557,3 +557,36 @@ def test_draw_says_what_is_wrong(call: Any, arguments: list[str], code: int, mes
     assert (found, out) == (code, "")
     assert err.startswith("primax: draw: ")
     assert message in err
+
+
+def test_cache_shows_and_clears_what_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with px.config.compilation_cache_dir(tmp_path / "cache"):
+        assert main(["cache", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["programs"] == 0
+        px.jit(lambda x: x * 3.0 + 1.0)(np.ones(3, np.float32))
+        assert main(["cache", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["folder"] == str(tmp_path / "cache")
+        assert told["programs"] == 1
+        assert 0 < told["bytes"] < told["most_bytes"]
+        assert main(["cache"]) == 0
+        assert "programs        1" in capsys.readouterr().out
+        (tmp_path / "cache" / "notes.txt").write_text("mine")
+        assert main(["cache", "--clear"]) == 0
+        assert capsys.readouterr().out == f"Removed 1 program from {tmp_path / 'cache'}.\n"
+        assert [path.name for path in (tmp_path / "cache").iterdir()] == ["notes.txt"]
+
+
+def test_cache_says_when_nothing_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    with px.config.compilation_cache_dir(None):
+        assert main(["cache"]) == 1
+        assert "PRIMAX_COMPILATION_CACHE_DIR" in capsys.readouterr().out
+        assert main(["cache", "--json"]) == 1
+        assert json.loads(capsys.readouterr().out) == {"folder": None}
+
+
+def test_cache_that_cannot_be_read_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("no directory")
+    with px.config.compilation_cache_dir(tmp_path / "file"):
+        assert main(["cache"]) == 2
+    assert "primax: cache:" in capsys.readouterr().err

@@ -183,3 +183,104 @@ def test_another_process_does_not_compile(tmp_path: Path) -> None:
     assert run() == ["loaded", "loaded"]
     assert run(lines=7) == ["loaded", "loaded"]
     assert run(device=1) == ["loaded", "compiled"]
+
+
+def test_programs_are_kept_in_the_cache_of_the_user_unless_told_otherwise(tmp_path: Path) -> None:
+    code = (
+        "import primax as px; print(px.config.compilation_cache_dir, px.config.persistent_cache_min_compile_time_secs)"
+    )
+
+    def found(**environment: str) -> str:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRIMAX_", "XDG_"))}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**kept, **environment}
+        )
+        return done.stdout.strip()
+
+    assert found(XDG_CACHE_HOME=str(tmp_path)) == f"{tmp_path / 'primax'} 0.0"
+    assert found(HOME=str(tmp_path)) == f"{tmp_path / '.cache' / 'primax'} 0.0"
+    assert found(PRIMAX_COMPILATION_CACHE_DIR="") == "None 0.0"
+
+
+def test_eager_operations_are_kept_too(folder: Path, caplog: Any) -> None:
+    px.clear_caches()
+    assert "compiled" in compile_events(caplog, lambda: add(ONES, ONES))
+    px.clear_caches()
+    assert compile_events(caplog, lambda: add(ONES, ONES)) == ["loaded"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no modes here")
+@pytest.mark.parametrize("mode", [0o602, 0o620, 0o666])
+def test_a_file_that_others_may_write_to_is_not_loaded(folder: Path, caplog: Any, mode: int) -> None:
+    program()(ONES)
+    (file,) = folder.iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert folder.stat().st_mode & 0o777 == 0o700
+    file.chmod(mode)
+    with pytest.warns(UserWarning, match="others may write to it"):
+        assert compile_events(caplog, lambda: program()(ONES)) == ["compiled"]
+    assert compile_events(caplog, lambda: program()(ONES)) == ["loaded"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
+def test_a_file_of_another_user_is_not_loaded(folder: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    program()(ONES)
+    own = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+    with pytest.warns(UserWarning, match="belongs to somebody else"):
+        assert compile_events(caplog, lambda: program()(ONES)) == ["compiled"]
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed here")
+def test_a_link_is_not_followed(folder: Path, tmp_path: Path, caplog: Any) -> None:
+    program()(ONES)
+    (file,) = folder.iterdir()
+    elsewhere = tmp_path / "elsewhere"
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+    with pytest.warns(UserWarning, match="cannot be read"):
+        assert compile_events(caplog, lambda: program()(ONES)) == ["compiled"]
+
+
+def test_programs_that_were_not_used_for_longest_go_when_there_are_too_many(folder: Path, caplog: Any) -> None:
+    for scale in (1.0, 2.0, 3.0):
+        program(scale)(ONES)
+    files = {scale: path for scale, (_, _, path) in zip((1.0, 2.0, 3.0), disk_cache.contents(str(folder)), strict=True)}
+    assert compile_events(caplog, lambda: program(1.0)(ONES)) == ["loaded"]
+    used = [path for _, _, path in disk_cache.contents(str(folder))]
+    assert used == [files[2.0], files[3.0], files[1.0]]
+    disk_cache.prune(str(folder), files[3.0].stat().st_size + files[1.0].stat().st_size)
+    assert set(folder.iterdir()) == {files[3.0], files[1.0]}
+
+
+def test_the_directory_stays_below_its_size(folder: Path) -> None:
+    program()(ONES)
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    with config.compilation_cache_max_size(3 * size):
+        for scale in range(8):
+            program(float(scale))(ONES)
+            assert sum(path.stat().st_size for path in folder.iterdir()) <= 3 * size + 64
+
+
+def test_what_a_process_left_half_written_goes(folder: Path) -> None:
+    folder.mkdir()
+    old, new = folder / "old.part", folder / "new.part"
+    old.write_bytes(b"half")
+    new.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    disk_cache.prune(str(folder), 2**20)
+    assert list(folder.iterdir()) == [new]
+
+
+def test_the_directory_of_the_user_may_be_unusable_without_a_word(
+    tmp_path: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    unusable = str(tmp_path / "file" / "primax")
+    monkeypatch.setattr(config.compilation_cache_dir, "default", unusable)
+    with config.compilation_cache_dir(unusable), caplog.at_level(logging.DEBUG, logger="primax"):
+        assert program()(ONES).tolist() == [6.0] * 3
+        assert "cannot be written to" in caplog.text
+        caplog.clear()
+        program(2.0)(ONES)
+        assert "cannot be written to" not in caplog.text  # once is enough
