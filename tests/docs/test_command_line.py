@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from primax.core.config import compilation_cache_dir
 from primax.core.host import host
 from primax.extend.commands import main
 
@@ -34,7 +35,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
     """Where commands run; the names of plugins that an example has installed meanwhile."""
     monkeypatch.chdir(tmp_path)
     names: list[str] = []
-    yield names
+    with compilation_cache_dir(tmp_path / "compiled"):
+        yield names
     for name in names:
         host.unregister(name)
         module = name.replace("-", "_")
@@ -69,6 +71,7 @@ def test_the_page_names_every_command() -> None:
     assert {command.split()[1] for command, _ in examples() if command.startswith("primax")} == {
         "--help",
         "plugins",
+        "cache",
         "rules",
         "why",
         "check",

@@ -22,6 +22,7 @@ from distributions import Site
 from packages import clean_environment, install
 
 import primax as px
+from primax.core.config import compilation_cache_dir
 from primax.core.host import host
 from primax.core.rules import new_rule_table, rule_tables
 from primax.extend import core, define_primitive, derive, hookimpl, plugins
@@ -560,7 +561,7 @@ def test_draw_says_what_is_wrong(call: Any, arguments: list[str], code: int, mes
 
 
 def test_cache_shows_and_clears_what_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with px.config.compilation_cache_dir(tmp_path / "cache"):
+    with compilation_cache_dir(tmp_path / "cache"):
         assert main(["cache", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["programs"] == 0
         px.jit(lambda x: x * 3.0 + 1.0)(np.ones(3, np.float32))
@@ -578,7 +579,7 @@ def test_cache_shows_and_clears_what_is_kept(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_cache_says_when_nothing_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    with px.config.compilation_cache_dir(None):
+    with compilation_cache_dir(None):
         assert main(["cache"]) == 1
         assert "PRIMAX_COMPILATION_CACHE_DIR" in capsys.readouterr().out
         assert main(["cache", "--json"]) == 1
@@ -587,6 +588,6 @@ def test_cache_says_when_nothing_is_kept(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_cache_that_cannot_be_read_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("no directory")
-    with px.config.compilation_cache_dir(tmp_path / "file"):
+    with compilation_cache_dir(tmp_path / "file"):
         assert main(["cache"]) == 2
     assert "primax: cache:" in capsys.readouterr().err
