@@ -19,12 +19,18 @@ def params_key(params: dict[str, Any]) -> Any:
     kinds = tuple(map(type, params.values()))
     if kinds in _plain:
         return (*params, *params.values()), kinds
-    values = tuple([exact(x) for x in params.values()])
-    if all(_readers.get(kind, exact) is None for kind in kinds):
+    values = [_of_ints(x) if kind is tuple else exact(x) for kind, x in zip(kinds, params.values(), strict=True)]
+    if tuple not in kinds and all(_readers.get(kind, exact) is None for kind in kinds):
         if len(_plain) >= _MOST:
             _plain.clear()
         _plain.add(kinds)
     return (*params, *values), kinds
+
+
+def _of_ints(x: tuple[Any, ...]) -> Any:
+    """`exact` of a tuple, which holds ints more often than not."""
+    kinds = list(map(type, x))
+    return x if kinds.count(int) == len(kinds) else exact(x)
 
 
 def exact(x: Any) -> Any:

@@ -32,6 +32,7 @@ __all__ = [
     "jaxprs_in_params",
     "named_axes",
     "new_jaxpr_eqn",
+    "no_params",
     "subjaxprs",
 ]
 
@@ -71,6 +72,9 @@ class Literal:
 
 
 Atom = Var | Literal
+
+
+no_params: dict[str, Any] = {}  # of all equations without, none of which may write to it
 
 
 class JaxprEqn:

@@ -11,10 +11,11 @@ from primax.core import config, rules
 from primax.core._jaxlib import Traceback, TracebackScope
 from primax.core.array import Array, array_of
 from primax.core.avals import get_aval, unwrap
+from primax.core.collector import sparing
 from primax.core.effects import no_effects
 from primax.core.errors import RuleError
 from primax.core.exact import params_key
-from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
 from primax.core.recursion import deeper
 from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
@@ -78,6 +79,8 @@ class StagingTrace(Trace):
         key: Any = (*avals, thread.config)
         if params:
             key = (key, params_key(params))
+        else:
+            params = no_params
         try:
             found = primitive.types.get(key)
         except TypeError:
@@ -88,6 +91,7 @@ class StagingTrace(Trace):
             source = _get_traceback()
         if effects:
             self.effects = self.effects | effects
+        invars = invars[:]  # of just the size it needs
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in out_avals]
             self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects, source))
@@ -204,7 +208,7 @@ def trace_to_jaxpr(
     before = enter(trace)
     source, thread.source = thread.source, None
     try:
-        with deeper(), TracebackScope():
+        with deeper(), sparing(), TracebackScope():
             outs = fun(*tracers)
             if not isinstance(outs, list | tuple):
                 raise RuleError(f"{trace.name}: a staged function must return a list of values, got {outs!r}")

@@ -42,12 +42,16 @@ class Jitted:
         self.keep_unused = keep_unused
         self.inline = inline
         self.device = device
-        self.own_programs = new_programs()
+        self.own_programs: core.Cache | None = None
 
     def programs(self) -> core.Cache:
         """The programs of this function, shared by all that jit it and living as long as it does."""
         found = programs_of(self.fun)
-        return self.own_programs if found is None else found
+        if found is None:
+            found = self.own_programs
+            if found is None:
+                found = self.own_programs = new_programs()
+        return found
 
     def program(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], type_of: Callable[[Any], Any] = core.get_aval
