@@ -17,6 +17,7 @@ from primax.core.config import (
     config,
     debug_infs,
     debug_nans,
+    default_device,
     default_matmul_precision,
     default_prng_impl,
     disable_jit,
@@ -27,14 +28,6 @@ from primax.core.config import (
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.host import host
-from primax.interpreters.backend import (
-    default_platform as default_backend,
-)
-from primax.interpreters.backend import (
-    device_count,
-    devices,
-    local_devices,
-)
 from primax.interpreters.compile import effects_barrier
 from primax.interpreters.differentiate import (
     grad,
@@ -45,6 +38,8 @@ from primax.interpreters.differentiate import (
     vjp,
 )
 from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
+from primax.interpreters.platforms import default_platform as default_backend
+from primax.interpreters.platforms import device_count, devices, local_devices
 from primax.interpreters.programs import make_jaxpr
 from primax.interpreters.vectorize import vmap
 from primax.plugins import BUILTIN_FAMILIES, DEFERRED_FAMILIES, ESSENTIAL_FAMILIES
@@ -75,6 +70,7 @@ __all__ = [
     "debug_infs",
     "debug_nans",
     "default_backend",
+    "default_device",
     "default_matmul_precision",
     "default_prng_impl",
     "device_count",

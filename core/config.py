@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from primax.core._jaxlib import Config as _Cell
+from primax.core._jaxlib import Device as _Device
 from primax.core._jaxlib import config_unset
 from primax.core.thread import Thread, thread
 
@@ -31,6 +32,7 @@ __all__ = [
     "config",
     "debug_infs",
     "debug_nans",
+    "default_device",
     "default_matmul_precision",
     "default_prng_impl",
     "disable_jit",
@@ -141,6 +143,13 @@ def _choice(*choices: str | None) -> Kind:
     return Kind(f"one of {', '.join(repr(c) for c in choices)}", check, lambda text: check(text or None))
 
 
+def _check_device(value: Any) -> Any:
+    if value is None or isinstance(value, _Device) or (isinstance(value, str) and value):
+        return value
+    raise ValueError
+
+
+DEVICE = Kind("one of primax.devices(), the name of a platform or None", _check_device, lambda text: text or None)
 BOOL = Kind("True or False", _check_bool, _parse_bool)
 SECONDS = Kind("a number of seconds, zero or more", _check_seconds, lambda text: _check_seconds(float(text)))
 BYTES = Kind("a number of bytes, zero or more", _check_bytes, lambda text: _check_bytes(int(text)))
@@ -390,6 +399,14 @@ default_matmul_precision = Option(
     jit_key=True,
     tracing=True,
 )
+default_device = Option(
+    "default_device",
+    None,
+    DEVICE,
+    "The device, or the platform, that computations run on when nothing else is said; None leaves it to priorities.",
+    jit_key=True,
+    tracing=True,
+)
 default_prng_impl = Option(
     "default_prng_impl",
     "threefry2x32",
@@ -484,6 +501,7 @@ config = Config(
     compilation_cache_max_size,
     persistent_cache_min_compile_time_secs,
     numpy_dtype_promotion,
+    default_device,
     default_matmul_precision,
     default_prng_impl,
     log_compiles,

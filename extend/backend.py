@@ -5,18 +5,12 @@ from __future__ import annotations
 from primax.interpreters.backend import (
     as_array,
     choose_device,
-    client,
-    default_device,
-    device_count,
     device_of,
-    devices,
     from_dlpack,
     is_constant,
-    local_devices,
     on_host,
     put_value,
     refuse_buffers,
-    register_platform,
     release,
     sharding_of,
     spare,
@@ -35,6 +29,16 @@ from primax.interpreters.compile import (
 )
 from primax.interpreters.evaluate import fast_function, fast_path, first_call, leaves_tree
 from primax.interpreters.nonfinite import watching
+from primax.interpreters.platforms import (
+    client,
+    default_device,
+    device_count,
+    devices,
+    local_devices,
+    names_of,
+    platform_of,
+    register_platform,
+)
 from primax.interpreters.portable import artifact_text, artifact_version, newest_version, to_artifact
 
 __all__ = [
@@ -62,9 +66,11 @@ __all__ = [
     "local_devices",
     "lower",
     "module_text",
+    "names_of",
     "newest_version",
     "on_host",
     "optimized_text",
+    "platform_of",
     "put_value",
     "refuse_buffers",
     "register_platform",

@@ -1,18 +1,17 @@
-"""Devices: the XLA clients behind them, and how host values get there."""
+"""Values on devices: how they get there, where they are, and what becomes of them."""
 
 from __future__ import annotations
 
 import gc
-import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from primax.core import _jaxlib, fork, journal
+from primax.core import _jaxlib, fork
 from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
-from primax.core.arguments import check_function, integer, naming
+from primax.core.arguments import integer, naming
 from primax.core.array import Array, Gone, constructor, deleted
 from primax.core.avals import ShapedArray, ShapeDtypeStruct, get_aval, unwrap
 from primax.core.diagnostics import of_call
@@ -21,22 +20,12 @@ from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.extended import ExtendedArray, physical
 from primax.core.trace import Tracer, escaped
+from primax.interpreters.platforms import client, default_device, devices, local_devices, platform_of, platforms
 
-__all__ = [
-    "client",
-    "default_device",
-    "device_count",
-    "devices",
-    "platforms",
-    "register_platform",
-    "sharding_of",
-]
+__all__ = ["choose_device", "compile_options", "device_of", "put_value", "sharding_of"]
 
 _HostBuffer = _jaxlib.HostBufferSemantics
 _ALIGNMENT = 64  # of host memory that XLA can use as it is
-
-_lock = threading.RLock()
-_clients: dict[str, Any] = {}
 
 
 def _collect_garbage(phase: str, info: Any) -> None:
@@ -45,86 +34,6 @@ def _collect_garbage(phase: str, info: Any) -> None:
 
 
 gc.callbacks.append(_collect_garbage)
-
-
-def _make_cpu_client() -> Any:
-    count = os.environ.get("PRIMAX_NUM_CPU_DEVICES", "1")
-    if not count.isdigit() or int(count) < 1:
-        raise ValueError(f"PRIMAX_NUM_CPU_DEVICES must be a positive integer, got {count!r}")
-    return _jaxlib.xla_client.make_cpu_client(num_devices=int(count))
-
-
-platforms: dict[str, Callable[[], Any]] = {"cpu": _make_cpu_client}
-
-
-def register_platform(name: str, make_client: Callable[[], Any]) -> None:
-    """Make an XLA platform available.
-
-    Args:
-      name: as in `devices(name)`.
-      make_client: returns its client; called once, when a device of it is first asked for.
-
-    Raises:
-      ValueError: there is a platform of that name.
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"register_platform: name must be a str, got {name!r}")
-    check_function("register_platform", "make_client", make_client)
-    if name in platforms:
-        raise ValueError(f"register_platform: there is a platform {name!r} already")
-    journal.put(platforms, name, make_client)
-
-
-def default_platform() -> str:
-    """The platform that computations run on when nothing else is said."""
-    return os.environ.get("PRIMAX_PLATFORM", "cpu")
-
-
-def client(platform: str | None = None) -> Any:
-    """The XLA client of a platform, made on first use."""
-    if platform is not None and not isinstance(platform, str):
-        raise TypeError(f"platform must be a name such as 'cpu', got {platform!r}")
-    name = str.__str__(platform) if platform else default_platform()  # a subclass may have no hash
-    found = _clients.get(name)
-    if found is None:
-        with _lock:
-            found = _clients.get(name)
-            if found is None:
-                if name not in platforms:
-                    raise XlaError(f"there is no platform {name!r}; there are {sorted(platforms)}")
-                fork.require_own_process()
-                found = _clients[name] = platforms[name]()
-                fork.note_threads()
-    return found
-
-
-def devices(platform: str | None = None) -> list[Any]:
-    """All devices of a platform (the default one if none is named).
-
-    Raises:
-      XlaError: there is no such platform.
-    """
-    return list(client(platform).devices())
-
-
-def local_devices(platform: str | None = None) -> list[Any]:
-    """The devices of a platform that belong to this process."""
-    return list(client(platform).local_devices())
-
-
-def device_count(platform: str | None = None) -> int:
-    """How many devices a platform has."""
-    return len(devices(platform))
-
-
-_default: list[Any] = []
-
-
-def default_device() -> Any:
-    """The device for values and programs that are not committed to another."""
-    if not _default:
-        _default.append(local_devices()[0])
-    return _default[0]
 
 
 def compile_options(device: Any) -> Any:
@@ -167,7 +76,7 @@ def _widen(b: Any) -> Any:
             sharding_of(device),
             committed=False,
         )
-        program = client(device.platform).compile_and_load(text, DeviceList((device,)), compile_options(device))
+        program = device.client.compile_and_load(text, DeviceList((device,)), compile_options(device))
         found = _widening[device, aval.shape, aval.dtype] = program, handler
     program, handler = found
     return program.execute_sharded([b]).consume_with_handlers([handler])[0]
@@ -183,7 +92,7 @@ class SingleDeviceSharding(GSPMDSharding):  # type: ignore[misc]
         self._replicated = _jaxlib.xla_client.HloSharding.replicate()
         super().__init__(DeviceList((device,)), self._replicated)
         self.device_set = frozenset((device,))
-        self.platform = device.platform
+        self.platform = platform_of(device)
 
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
         return self._replicated
@@ -211,13 +120,14 @@ class SingleDeviceSharding(GSPMDSharding):  # type: ignore[misc]
 
     def __reduce__(self) -> Any:
         (device,) = self.device_set
-        return _sharding_of_id, (device.platform, device.id)
+        return _sharding_of_id, (platform_of(device), device.id)
 
 
 def _sharding_of_id(platform: str, number: int) -> Any:
     return sharding_of(next(device for device in devices(platform) if device.id == number))
 
 
+_lock = threading.RLock()
 _shardings: dict[Any, SingleDeviceSharding] = {}
 
 

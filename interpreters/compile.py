@@ -23,6 +23,7 @@ from primax.core.extended import has_extended_dtype, logical, physical, physical
 from primax.core.jaxpr import ClosedJaxpr, Literal, cached, dce_jaxpr
 from primax.interpreters import backend
 from primax.interpreters.lowering import Lowered, lower_to_module
+from primax.interpreters.platforms import client, platform_of
 
 __all__ = ["Executable", "executable_for"]
 
@@ -241,7 +242,7 @@ def executable_for(
     """The compiled form of a program, kept with it."""
 
     def make() -> Executable:
-        trimmed, lowered = lower(closed, name, device.platform, donated, keep_unused)
+        trimmed, lowered = lower(closed, name, platform_of(device), donated, keep_unused)
         return compile_lowered(trimmed, lowered, device, name)
 
     return cached(closed, ("executable", device, donated, keep_unused), make)  # type: ignore[no-any-return]
@@ -262,8 +263,7 @@ def compile_module(lowered: Lowered, device: Any, name: str) -> Any:
     stored = disk_cache.read(folder, key)
     if stored is not None:
         try:
-            client = backend.client(device.platform)
-            xla = client.deserialize_executable(stored, DeviceList((device,)), options)
+            xla = device.client.deserialize_executable(stored, DeviceList((device,)), options)
         except (XlaError, TypeError, ValueError, RuntimeError) as error:
             disk_cache.discard(folder, key, f"XLA cannot load it: {error}")
         else:
@@ -272,7 +272,7 @@ def compile_module(lowered: Lowered, device: Any, name: str) -> Any:
     start = time.perf_counter()
     xla = _compile(lowered, options, device, name)
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs.value:
-        disk_cache.write(folder, key, backend.client(device.platform).serialize_executable(xla))
+        disk_cache.write(folder, key, device.client.serialize_executable(xla))
     return xla
 
 
@@ -280,7 +280,7 @@ def _compile(lowered: Lowered, options: Any, device: Any, name: str) -> Any:
     start = time.perf_counter()
     try:
         with lowered.shared:
-            xla = backend.client(device.platform).compile_and_load(
+            xla = device.client.compile_and_load(
                 lowered.module, DeviceList((device,)), options, host_callbacks=lowered.host_callbacks
             )
     except XlaError as error:
@@ -337,8 +337,7 @@ def hlo_text(lowered: Lowered) -> str:
 
 def hlo_cost_analysis(lowered: Lowered) -> dict[str, float]:
     """XLA's estimate of a module that is not optimized."""
-    client = backend.client(lowered.platform)
-    return dict(_jaxlib.hlo_module_cost_analysis(client, _hlo(lowered).as_hlo_module()))
+    return dict(_jaxlib.hlo_module_cost_analysis(client(lowered.platform), _hlo(lowered).as_hlo_module()))
 
 
 def optimized_text(executable: Executable) -> str:

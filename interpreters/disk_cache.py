@@ -22,6 +22,7 @@ from typing import Any
 
 from primax.core import _jaxlib, config
 from primax.interpreters.lowering import Lowered
+from primax.interpreters.platforms import platform_of
 
 __all__ = ["clear", "contents", "discard", "key_of", "prune", "read", "write"]
 
@@ -49,7 +50,7 @@ def key_of(lowered: Lowered, options: Any, device: Any) -> str:
         _jaxlib.version.__version__.encode(),
         _topology(device),
         os.environ.get("XLA_FLAGS", "").encode(),
-        _processor() if device.platform == "cpu" else b"",
+        _processor() if platform_of(device) == "cpu" else b"",
     ):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)

@@ -21,6 +21,7 @@ from primax.core.source_info import is_internal, summarize
 from primax.interpreters.contexts import SharedContext, shared_context
 from primax.interpreters.elements import holds_extended, over_elements
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
+from primax.interpreters.platforms import names_of
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tokens import TokenSet, no_tokens
 
@@ -231,6 +232,8 @@ def _rule_of(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
     key: Any = (ctx.primitive, ctx.module_context.platform)
     rule = _functions.get(key)
     if rule is None:
+        if ctx.module_context.platform != "cpu":
+            return find_lowering(ctx)
         key = ctx.primitive
         rule = _functions.get(key)
         if rule is None:
@@ -250,7 +253,7 @@ def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
     """
     rules.load_plugins()
     primitive, platform = ctx.primitive, ctx.module_context.platform
-    for key in ((primitive, platform), primitive):
+    for key in (*((primitive, name) for name in names_of(platform)), primitive):
         if key in _functions:
             return key, _functions[key]
     others = sorted(key[1] for key in _functions if isinstance(key, tuple) and key[0] is primitive)

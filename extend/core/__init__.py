@@ -74,9 +74,9 @@ from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_ja
 __all__ = [
     "AbstractToken",
     "AbstractValue",
-    "Cache",
     "Array",
     "Atom",
+    "Cache",
     "ClosedJaxpr",
     "ConcretizationTypeError",
     "DebugInfo",

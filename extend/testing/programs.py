@@ -16,6 +16,7 @@ from primax.core.trace import set_current_trace
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, compile_lowered, lower
 from primax.interpreters.evaluate import eval_trace
+from primax.interpreters.platforms import client, platform_of
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import instantiate_zeros
 
@@ -42,8 +43,8 @@ def quick_flags() -> str:
 
 def quickly_compiled(closed: ClosedJaxpr, device: Any) -> Executable:
     """A compiled program that was made in little time and may take its time to run."""
-    trimmed, lowered = lower(closed, "conformance", device.platform)
-    if device.platform != "cpu":
+    trimmed, lowered = lower(closed, "conformance", platform_of(device))
+    if platform_of(device) != "cpu":
         return compile_lowered(trimmed, lowered, device, "conformance")
     try:
         xla = _compiled(lowered, device, QUICK_OPTIONS)
@@ -60,9 +61,7 @@ def _compiled(lowered: Any, device: Any, overrides: Mapping[str, Any]) -> Any:
     options.env_option_overrides = list(overrides.items())
     devices = _jaxlib.DeviceList((device,))
     with lowered.shared:
-        return backend.client("cpu").compile_and_load(
-            lowered.module, devices, options, host_callbacks=lowered.host_callbacks
-        )
+        return client("cpu").compile_and_load(lowered.module, devices, options, host_callbacks=lowered.host_callbacks)
 
 
 class Program:

@@ -118,7 +118,7 @@ def _as_array(x: Any) -> Any:
     if type(x) is core.ExtendedArray:
         return x
     aval = core.get_aval(x)
-    platform = backend.default_device().platform
+    platform = backend.platform_of(backend.default_device())
     if type(x) is core.Array and not aval.weak_type and platform == "cpu":
         return x
     return backend.put_value(np.asarray(x), device=None if platform == "cpu" else backend.devices("cpu")[0])

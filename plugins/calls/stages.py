@@ -97,7 +97,7 @@ class Traced(Stage):
     def lower(self) -> Lowered:
         """The StableHLO module."""
         trimmed, lowered = backend.lower(
-            self.program.closed, f"jit_{self.name}", self.device.platform, self.donated, self.keep_unused
+            self.program.closed, f"jit_{self.name}", backend.platform_of(self.device), self.donated, self.keep_unused
         )
         return Lowered(self, trimmed, lowered)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
+from primax.extend import backend, core
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
 from primax.plugins.control_flow.cond import choose
@@ -61,13 +61,10 @@ def _abstract_eval(*, platforms: Platforms) -> ShapedArray:
     return ShapedArray((), np.dtype(np.int32))
 
 
-_KINDS = {"cuda": "gpu", "rocm": "gpu"}
-
-
 def _lowering(ctx: mlir.LoweringRuleContext, *, platforms: Platforms) -> Any:
     platform = ctx.module_context.platform
     for i, names in enumerate(platforms):
-        if names is None or platform in names or _KINDS.get(platform) in names:
+        if names is None or any(name in names for name in backend.names_of(platform)):
             return [mlir.ir_constant(np.int32(i))]
     known = ", ".join(name for names in platforms for name in names or ())
     raise NotImplementedError(

@@ -196,7 +196,7 @@ def _tangent_samples() -> list[core.Sample]:
 def _sampled() -> tuple[Artifact, list[Any]]:
     args = [numbers((2, 3)), numbers((4,), np.int32)]
     closed = core.trace_to_jaxpr(lambda x, n: [mul(x, mul(x, x)), n], [core.get_aval(x) for x in args])
-    return make_artifact(closed, "cube", (backend.default_device().platform,)), args
+    return make_artifact(closed, "cube", (backend.platform_of(backend.default_device()),)), args
 
 
 rules = {

@@ -51,7 +51,7 @@ _MOST_COPIED = 1 << 16
 
 def _is_cheap(shape: tuple[int, ...]) -> bool:
     """Whether copying so many elements to the default device costs less than compiling what makes them there."""
-    return math.prod(shape) <= _MOST_COPIED or backend.default_device().platform == "cpu"
+    return math.prod(shape) <= _MOST_COPIED or backend.platform_of(backend.default_device()) == "cpu"
 
 
 def read_dtype(dtype: Any, function: str) -> Any:

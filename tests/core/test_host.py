@@ -14,7 +14,7 @@ from primax.core.errors import PluginError
 from primax.core.hookspec import hookimpl
 from primax.core.host import PluginHost
 from primax.core.primitive import Primitive
-from primax.interpreters import backend
+from primax.interpreters import platforms
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
@@ -713,14 +713,14 @@ def test_a_hook_that_fails_leaves_nothing_of_what_it_wrote_in_any_way(local: Plu
         effects.register_effect(Mine, ordered=True)
         avals.register_aval(Value, lambda value: value)
         operand.install_operators({"add": abs})
-        backend.register_platform("mine", abs)
+        platforms.register_platform("mine", abs)
         raise OSError("no licence")
 
     with pytest.raises(PluginError, match="failed while it registered: OSError: no licence"):
         local.register_module(_module("at_hand", register))
     assert tables() == before
     assert rules.jvp_rules[q] is jvp
-    assert "mine" not in backend.platforms
+    assert "mine" not in platforms.platforms
 
 
 def test_two_modules_at_hand_may_not_have_one_name(local: PluginHost) -> None:

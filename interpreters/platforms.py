@@ -1,0 +1,183 @@
+"""Platforms: the XLA clients there are, their devices, and where computations run when nothing else is said.
+
+A platform is called what its client calls itself: `cpu`, `cuda`, `rocm`. What devices call themselves is for printing.
+`gpu` stands for both of the last two.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from primax.core import _jaxlib, config, fork, journal
+from primax.core.arguments import check_function, integer
+from primax.core.errors import XlaError
+
+__all__ = [
+    "client",
+    "default_device",
+    "default_platform",
+    "device_count",
+    "devices",
+    "local_devices",
+    "names_of",
+    "platform_of",
+    "platforms",
+    "register_platform",
+]
+
+_lock = threading.RLock()
+_clients: dict[str, Any] = {}
+_FAMILIES = {"gpu": ("cuda", "rocm")}
+
+
+class Platform(NamedTuple):
+    """How to get the client of a platform.
+
+    Attributes:
+      make_client: makes it.
+      priority: that of the default platform is the highest.
+    """
+
+    make_client: Callable[[], Any]
+    priority: int
+
+
+def _make_cpu_client() -> Any:
+    count = os.environ.get("PRIMAX_NUM_CPU_DEVICES", "1")
+    if not count.isdigit() or int(count) < 1:
+        raise ValueError(f"PRIMAX_NUM_CPU_DEVICES must be a positive integer, got {count!r}")
+    return _jaxlib.xla_client.make_cpu_client(num_devices=int(count))
+
+
+platforms: dict[str, Platform] = {"cpu": Platform(_make_cpu_client, 0)}
+
+
+def register_platform(name: str, make_client: Callable[[], Any], *, priority: int = 0) -> None:
+    """Make an XLA platform available.
+
+    Args:
+      name: what its client calls itself, as in `devices(name)`.
+      make_client: returns its client; called once, when a device of it is first asked for.
+      priority: computations run on the platform of the highest priority whose client can be made, unless the variable
+        `PRIMAX_PLATFORM` or the option `default_device` says otherwise. That of `cpu` is 0; of equals the first wins.
+
+    Raises:
+      TypeError: an argument is of another type.
+      ValueError: there is a platform of that name, or it is one that stands for several.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"register_platform: name must be a str, got {name!r}")
+    check_function("register_platform", "make_client", make_client)
+    priority = integer("register_platform", "priority", priority)
+    if name in platforms:
+        raise ValueError(f"register_platform: there is a platform {name!r} already")
+    if name in _FAMILIES:
+        raise ValueError(f"register_platform: {name!r} stands for {_FAMILIES[name]}; register one of these")
+    journal.put(platforms, name, Platform(make_client, priority))
+    _settled.clear()
+    journal.note(_settled.clear)
+
+
+def names_of(platform: str) -> list[str]:
+    """The names by which rules for a platform are entered: its own, then those that stand for several."""
+    return [platform, *(family for family, members in _FAMILIES.items() if platform in members)]
+
+
+@cache
+def platform_of(device: Any) -> str:
+    """The platform of a device."""
+    return str(device.client.platform)
+
+
+def _ranked() -> list[str]:
+    """The names of the platforms, those of higher priority first."""
+    return sorted(platforms, key=lambda name: -platforms[name].priority)
+
+
+_settled: dict[str, str] = {}  # the default platform, once it is known
+
+
+def default_platform() -> str:
+    """The platform that computations run on when nothing else is said."""
+    named = os.environ.get("PRIMAX_PLATFORM")
+    if named:
+        return named
+    if not _settled:
+        _settled["platform"] = _first_that_works()
+    return _settled["platform"]
+
+
+def _first_that_works() -> str:
+    """The platform of the highest priority whose client can be made, with a warning of those that cannot."""
+    *preferred, last = _ranked()
+    for name in preferred:
+        try:
+            client(name)
+        except Exception as error:  # a client may fail in any way where its hardware is absent
+            warnings.warn(f"platform {name!r} cannot be used: {error}. primax goes on without it", stacklevel=2)
+        else:
+            return name
+    return last
+
+
+def client(platform: str | None = None) -> Any:
+    """The XLA client of a platform, made on first use."""
+    if platform is not None and not isinstance(platform, str):
+        raise TypeError(f"platform must be a name such as 'cpu', got {platform!r}")
+    name = str.__str__(platform) if platform else default_platform()  # a subclass may have no hash
+    found = _clients.get(name)
+    if found is None:
+        with _lock:
+            name = _member(name)
+            found = _clients.get(name)
+            if found is None:
+                if name not in platforms:
+                    raise XlaError(f"there is no platform {name!r}; there are {sorted(platforms)}")
+                fork.require_own_process()
+                found = _clients[name] = platforms[name].make_client()
+                fork.note_threads()
+    return found
+
+
+def _member(name: str) -> str:
+    """The platform that is meant by a name that may stand for several."""
+    return next((member for member in _ranked() if member in _FAMILIES.get(name, ())), name)
+
+
+def devices(platform: str | None = None) -> list[Any]:
+    """All devices of a platform (the default one if none is named).
+
+    Raises:
+      XlaError: there is no such platform.
+    """
+    return list(client(platform).devices())
+
+
+def local_devices(platform: str | None = None) -> list[Any]:
+    """The devices of a platform that belong to this process."""
+    return list(client(platform).local_devices())
+
+
+def device_count(platform: str | None = None) -> int:
+    """How many devices a platform has."""
+    return len(devices(platform))
+
+
+_first: dict[str, Any] = {}
+
+
+def default_device() -> Any:
+    """The device for values and programs that are not committed to another: that of the option, or the first."""
+    named = config.default_device.value
+    if named is not None and not isinstance(named, str):
+        return named
+    name = named or default_platform()
+    found = _first.get(name)
+    if found is None:
+        found = _first[name] = local_devices(name)[0]
+    return found
