@@ -479,12 +479,10 @@ def test_threads_call_back_at_the_same_time() -> None:
 
 
 def test_programs_with_callbacks_stay_out_of_the_cache_on_disk(tmp_path: Any) -> None:
-    px.config.update("compilation_cache_dir", str(tmp_path))
-    try:
-        assert px.jit(lambda x: px.pure_callback(lambda x: x, F32, x))(np.float32(5)) == 5.0
+    with core.config.compilation_cache_dir(tmp_path):
+        result = px.jit(lambda x: px.pure_callback(lambda x: x, F32, x))(np.float32(5))
         assert list(tmp_path.iterdir()) == []
-    finally:
-        px.config.update("compilation_cache_dir", None)
+    assert result == 5.0
 
 
 def test_programs_with_callbacks_cannot_be_exported() -> None:

@@ -775,7 +775,7 @@ def test_a_lowering_that_changes_is_seen_by_jit_of_a_function_whose_jitted_form_
 
 def test_log_compiles(caplog: Any) -> None:
     f = px.jit(lambda x: x + 1.0)
-    with px.log_compiles(True):
+    with px.log_compiles(True), core.config.compilation_cache_dir(None):
         f(1.0), f(1.0)
     assert [r.getMessage().split(" in ")[0] for r in caplog.records] == ["compiled jit_<lambda> for cpu:0"]
     assert caplog.records[0].levelno == logging.WARNING
