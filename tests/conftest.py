@@ -39,6 +39,13 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture
+def jax():
+    """The oracle; a test that asks for it is skipped where it is not installed."""
+    pytest.importorskip("jax.experimental")
+    return pytest.importorskip("jax")
+
+
+@pytest.fixture
 def in_32_bits():
     """Python's scalars are of 32 bits, in jax too, and the test is not repeated in a run in 64 bits."""
     with ExitStack() as stack:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 
-import jax
 import numpy as np
 import pytest
 
 import primax as px
-from fuzz.compare import Difference, difference
-from fuzz.differences import MEANT, is_meant
-from fuzz.functions import ENOUGH, program
-from fuzz.pairs import pairs
-from fuzz.runner import Job, run
+
+jax = pytest.importorskip("jax")
+
+from fuzz.compare import Difference, difference  # noqa: E402
+from fuzz.differences import MEANT, is_meant  # noqa: E402
+from fuzz.functions import ENOUGH, program  # noqa: E402
+from fuzz.pairs import pairs  # noqa: E402
+from fuzz.runner import Job, run  # noqa: E402
 
 # Parts of the paths, of about as many functions each.
 PARTS = [

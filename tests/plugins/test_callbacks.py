@@ -8,11 +8,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.experimental import io_callback as jax_io_callback
 
 import primax as px
 import primax.numpy as pnp
@@ -105,7 +102,7 @@ def test_a_callback_may_compute_with_primax() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_vmap_calls_as_in_jax(method: str) -> None:
+def test_vmap_calls_as_in_jax(method: str, jax: Any) -> None:
     def run(library: Any, array: Any, struct: Any, log: list[Any]) -> Any:
         def callback(x: Any, y: Any) -> Any:
             log.append((np.shape(x), np.shape(y)))
@@ -120,7 +117,7 @@ def test_vmap_calls_as_in_jax(method: str) -> None:
     ours: list[Any] = []
     theirs: list[Any] = []
     assert np.array_equal(
-        run(px, pnp, px.ShapeDtypeStruct, ours), run(jax, jnp, lambda *args: jax.ShapeDtypeStruct(*args), theirs)
+        run(px, pnp, px.ShapeDtypeStruct, ours), run(jax, jax.numpy, lambda *args: jax.ShapeDtypeStruct(*args), theirs)
     )
     assert ours == theirs
 
@@ -226,13 +223,13 @@ def test_an_io_callback_returns_values_and_is_called_each_time() -> None:
         assert [float(f(np.float32(0))) for _ in range(3)] == [first + 1, first + 2, first + 3]
 
 
-def test_vmap_of_an_io_callback_calls_for_each_element_unless_it_is_ordered(log: list[Any]) -> None:
+def test_vmap_of_an_io_callback_calls_for_each_element_unless_it_is_ordered(log: list[Any], jax: Any) -> None:
     f = px.vmap(lambda x, y: px.io_callback(lambda x, y: log.append(float(x * y)), None, x, y), in_axes=(0, None))
     for g in both(f):
         g(np.float32([1, 2, 3]), 2.0)
         px.effects_barrier()
     assert log == [2.0, 4.0, 6.0] * 2
-    for library, call in ((px, px.io_callback), (jax, jax_io_callback)):
+    for library, call in ((px, px.io_callback), (jax, jax.experimental.io_callback)):
         with pytest.raises(ValueError, match="ordered"):
             library.vmap(lambda x, call=call: call(abs, None, x, ordered=True))(np.float32([1, 2]))
 
@@ -261,7 +258,7 @@ TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
-def test_debug_callbacks_show_under_transformations_what_they_show_in_jax(name: str) -> None:
+def test_debug_callbacks_show_under_transformations_what_they_show_in_jax(name: str, jax: Any) -> None:
     for ordered in (True, False) if name in ("jit of grad", "vmap") else (True,):
         ours: list[Any] = []
         theirs: list[Any] = []
@@ -296,7 +293,7 @@ PRINTS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", PRINTS)
-def test_debug_print_prints_as_in_jax(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_debug_print_prints_as_in_jax(name: str, capfd: pytest.CaptureFixture[str], jax: Any) -> None:
     args, kwargs = PRINTS[name]
     printed = []
     for library in (px, jax):
@@ -325,7 +322,7 @@ def test_debug_print_prints_traced_values_in_order(capfd: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("args", "kwargs"), [(("{x} {}", 1), {}), (("{} {}", 1), {}), (("{}", 1, 2), {}), (("x",), {"x": 1}), ((3,), {})]
 )
-def test_debug_print_refuses_the_formats_that_jax_refuses(args: Any, kwargs: Any) -> None:
+def test_debug_print_refuses_the_formats_that_jax_refuses(args: Any, kwargs: Any, jax: Any) -> None:
     with pytest.raises((LookupError, TypeError, ValueError)) as theirs:
         jax.debug.print(*args, **kwargs)
     with pytest.raises(type(theirs.value), match=r"debug.print: fmt must"):
@@ -519,7 +516,7 @@ def test_a_lowering_may_call_python() -> None:
         px.jit(cube_p.bind)(np.float32(2)).block_until_ready()
 
 
-def test_callbacks_happen_in_control_flow_as_in_jax() -> None:
+def test_callbacks_happen_in_control_flow_as_in_jax(jax: Any) -> None:
     def run(library: Any, io_callback: Any, struct: Any) -> list[Any]:
         log: list[Any] = []
         shape = struct((), np.float32)
@@ -540,6 +537,6 @@ def test_callbacks_happen_in_control_flow_as_in_jax() -> None:
         return log
 
     ours = run(px, px.io_callback, px.ShapeDtypeStruct)
-    theirs = run(jax, jax_io_callback, jax.ShapeDtypeStruct)
+    theirs = run(jax, jax.experimental.io_callback, jax.ShapeDtypeStruct)
     assert sorted(ours) == sorted(theirs)
     assert [x for x in ours if x >= 10] == [x for x in theirs if x >= 10]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from numpycheck import compare
@@ -14,7 +13,7 @@ import primax as px
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
 
-def test_functions_promote_nothing_inside_that_the_user_has_not_mixed() -> None:
+def test_functions_promote_nothing_inside_that_the_user_has_not_mixed(jax: Any) -> None:
     z = (np.arange(8) + 1j * np.arange(8) ** 2).astype(np.complex64)
     calls: dict[str, Any] = {
         "lstsq": lambda m, n, z: m.linalg.lstsq(m.stack([z, z * z], 1), z)[0],
