@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.core.arguments import sequence
+from primax.core.arguments import read_size, sequence
 from primax.core.avals import ShapedArray
 from primax.core.extended import ExtendedArray, physical
 from primax.extend.testing.case import Case, batched
@@ -53,7 +53,7 @@ def choices(
     sizes = range(1, n + 1) if n <= 3 else (1, 2, n)
     found: list[Where] = []
     for chosen in subsets or (c for size in sizes for c in itertools.combinations(ranks, size)):
-        counts = [ranks[i] + 1 for i in chosen]
+        counts = [read_size("choices", "ranks", ranks[i]) + 1 for i in chosen]
         axes = [tuple(k * (j + 1) % count for j, count in enumerate(counts)) for k in range(most)]  # not all in step
         axes += itertools.islice(itertools.product(*[range(count)[::-1] for count in counts]), most)
         kept = list(dict.fromkeys(axes))[: most - (len(chosen) > 1)]  # there are many choices of several arguments

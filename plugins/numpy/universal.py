@@ -179,6 +179,8 @@ class ufunc(partial):  # type: ignore[type-arg]
             where = broadcast_to_shape(reductions.read_where(f"{self.__name__}.reduce", where, shape), shape)
         rows, axes = self._rows("reduce", a, axis)
         dtype = self._result_dtype(rows, dtype)
+        if initial is None and self._begins_nowhere(dtype):
+            return cast(self.reduce(cast(a, reductions.FLOAT32), axis, keepdims=keepdims, where=where), dtype)
         if dtypes.is_inexact(dtype) and not dtypes.is_inexact(get_aval(rows).dtype):
             rows = cast(rows, dtype)
         count, *rest = get_aval(rows).shape
@@ -329,6 +331,11 @@ class ufunc(partial):  # type: ignore[type-arg]
             raise NotImplementedError(f"{self.__name__}.{method}: axis must be one axis or None, got {axis}")
         axis = canonical_axis(axis, rank, f"{self.__name__}.{method}")
         return moveaxis(a, axis, 0), (axis,)
+
+    def _begins_nowhere(self, dtype: Any) -> bool:
+        """Whether the identity is an infinity that a floating dtype does not have."""
+        infinite = isinstance(self.identity, float) and np.isinf(self.identity)
+        return bool(infinite) and dtypes.is_floating(dtype) and not dtypes.supports_inf(dtype)
 
     def _result_dtype(self, rows: Any, dtype: Any) -> Any:
         if dtype is not None:

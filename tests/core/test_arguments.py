@@ -13,6 +13,7 @@ import primax.numpy as pnp
 from primax.core import arguments
 from primax.extend import backend, source_info_util
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.testing import batching as testing_batching
 from primax.extend.testing import values
 
 
@@ -591,6 +592,11 @@ def test_what_is_no_name_is_among_no_names(name):
 def test_shapes_of_more_elements_than_can_be_counted_are_refused_by_name(shape):
     with pytest.raises(ValueError, match="argument of ones"):
         pnp.ones(shape)
+
+
+def test_ranks_of_arguments_to_map_are_not_negative():
+    with pytest.raises(ValueError, match=r"^choices: ranks must not be negative, got -1"):
+        testing_batching.choices({0: -1})
 
 
 def test_no_exclusion_of_all_files_is_registered():

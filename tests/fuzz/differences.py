@@ -167,9 +167,9 @@ JAX_LACKS: tuple[Meant, ...] = (
         message=r"size must be positive and not greater",
     ),
     Meant(
-        r"numpy\.(arange|fft\.r?fftfreq)",
+        r"(numpy|scipy)\..*",
         "jax raises",
-        "Booleans are counted like numbers: arange has two of them at most, as in NumPy.",
+        "Booleans are counted like numbers; jax makes ranges of their dtype inside.",
         message=r"iota does not accept dtype bool",
     ),
     Meant(
@@ -442,12 +442,6 @@ OTHER_TYPES: tuple[Meant, ...] = (
         "The dtype is the one asked for, or else that of the function's result; initial has no influence on it.",
     ),
     Meant(
-        r"numpy\.linalg\.vector_norm",
-        "dtype",
-        "Norms of integers have the dtype that they have in norm, and that mean has.",
-        message="primax: float32, of jax: float64",
-    ),
-    Meant(
         r"numpy\.pow(er)?|Array\.__r?pow__",
         "dtype",
         "An exponent promotes like all operands, whether its value is known beforehand or not.",
@@ -459,6 +453,13 @@ OTHER_TYPES: tuple[Meant, ...] = (
         "Positions have the default int dtype, as argsort's.",
     ),
     Meant(r"lax\.linalg\.qdwh", "weak type", "The number of iterations is an int32."),
+    Meant(
+        r"scipy\..*|numpy\.linalg\..*",
+        "dtype",
+        "Booleans and integers of fewer than 64 bits become float32, as in all functions of one argument.",
+        text=r"'(bool|u?int(2|4|8|16|32))'|True|False",
+        message="primax: float32, of jax: float64",
+    ),
     Meant(
         r"scipy\.stats\.norm\.(isf|ppf)",
         "dtype",

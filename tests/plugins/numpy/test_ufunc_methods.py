@@ -112,3 +112,14 @@ def test_scans_and_reductions_of_weak_numbers_are_strong(of) -> None:
 def test_what_a_ufunc_is_made_of_is_checked(options, error, said) -> None:
     with pytest.raises(error, match=f"^{said}"):
         pnp.ufunc(pnp.exp, **{"nin": 1, "nout": 1, **options})
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e4m3b11fnuz", "bfloat16"])
+def test_sums_of_exponentials_begin_in_dtypes_without_infinities_too(dtype) -> None:
+    x = pnp.asarray([-0.5, 3, -3, 2.5]).astype(dtype)
+    for of, want in ((pnp.logaddexp, 3.5), (pnp.logaddexp2, 3.86)):
+        out = of.reduce(x, keepdims=True)
+        assert out.dtype == x.dtype
+        assert out.shape == (1,)
+        assert abs(float(out[0]) - want) < 0.3
+        assert abs(float(of.reduce(x, where=x > 2.75)) - 3) < 0.1
