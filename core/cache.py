@@ -59,7 +59,7 @@ class Cache(dict[Any, Any]):
             super().clear()
         self[key] = result
 
-    def made(self, key: Any, make: Callable[[], Any]) -> Any:
+    def get_or_make(self, key: Any, make: Callable[[], Any]) -> Any:
         """The result of a key, which `make` makes where there is none."""
         found = self.find(key)
         if found is None:

@@ -262,7 +262,7 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
     found = cache.find(key)
     if found is None:
         with deeper():
-            found = cache.made(key, make)
+            found = cache.get_or_make(key, make)
     return found
 
 

@@ -106,7 +106,7 @@ class Primitive:
         if params:
             key = (key, params_key(params))
         try:
-            return self.types.made(key, lambda: self._abstract_eval(avals, params))  # type: ignore[no-any-return]
+            return self.types.get_or_make(key, lambda: self._abstract_eval(avals, params))  # type: ignore[no-any-return]
         except TypeError:
             if is_hashable(key):
                 raise

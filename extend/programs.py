@@ -87,7 +87,7 @@ def remember(programs: core.Cache, key: Any, make: Callable[[], Program]) -> Pro
         if not found.tracers or found.alive():
             return found
         programs.drop(key)
-    program: Program = programs.made(key, make)
+    program: Program = programs.get_or_make(key, make)
     for trace in {x._trace for x in program.tracers}:
         trace.at_end(programs, key)
     return program

@@ -343,7 +343,7 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
     if function is None:
         in_order = dict(sorted(params.items()))
         ordered_key = params_key(in_order) if params else ()
-        function = primitive.programs.made(ordered_key, lambda: _dispatched(primitive, in_order, ordered_key))
+        function = primitive.programs.get_or_make(ordered_key, lambda: _dispatched(primitive, in_order, ordered_key))
         if key != ordered_key:
             primitive.programs.put(key, function)
     return function(*args)
@@ -367,7 +367,7 @@ def _dispatched(primitive: Any, params: dict[str, Any], key: Any) -> Any:
             return trace_to_jaxpr(run, avals, primitive.name, "the evaluation")
 
         try:
-            closed = program() if key is None else primitive.programs.made((key, avals, thread.config), program)
+            closed = program() if key is None else primitive.programs.get_or_make((key, avals, thread.config), program)
             outs, fast = first_call(
                 closed, primitive.name, args, lambda outs: refuse(primitive.name, outs, args), tree_of
             )

@@ -19,7 +19,7 @@ X = np.float32(3.0)
 def test_a_result_is_made_once():
     cache, made = Cache(8), []
     for _ in range(3):
-        assert cache.made("key", lambda: made.append(1) or "result") == "result"
+        assert cache.get_or_make("key", lambda: made.append(1) or "result") == "result"
     assert made == [1]
 
 
@@ -47,13 +47,13 @@ def test_a_new_epoch_empties_all_caches():
 
 def test_what_is_made_across_a_new_epoch_is_not_kept():
     cache = Cache(8)
-    assert cache.made("key", lambda: epoch.bump() or "old") == "old"
-    assert cache.made("key", lambda: "new") == "new"
+    assert cache.get_or_make("key", lambda: epoch.bump() or "old") == "old"
+    assert cache.get_or_make("key", lambda: "new") == "new"
 
 
 def test_a_key_without_hash_raises():
     with pytest.raises(TypeError, match="unhashable"):
-        Cache(8).made([], list)
+        Cache(8).get_or_make([], list)
 
 
 def scaled(name: str) -> Primitive:
