@@ -44,20 +44,23 @@ class Cache(dict[Any, Any]):
         """
         found = self.get(key)
         if found is None and self.older:
-            found = self.older.pop(key, None)
-            if found is not None:
-                self.put(key, found)
+            with _lock:
+                found = self.older.pop(key, None)
+                if found is not None:
+                    self.put(key, found)
         return found
 
-    def put(self, key: Any, result: Any) -> None:
-        """Remember a result."""
-        if not self and not self.older:
-            with _lock:
+    def put(self, key: Any, result: Any, begun: int | None = None) -> None:
+        """Remember a result, unless the epoch in which its making began has ended: it may rest on a rule of before."""
+        with _lock:
+            if begun is not None and begun != epoch.value:
+                return
+            if not self and not self.older:
                 _filled.add(self)
-        if len(self) >= self.half:
-            self.older = dict(self)
-            super().clear()
-        self[key] = result
+            if len(self) >= self.half:
+                self.older = dict(self)
+                super().clear()
+            self[key] = result
 
     def get_or_make(self, key: Any, make: Callable[[], Any]) -> Any:
         """The result of a key, which `make` makes where there is none."""
@@ -65,8 +68,7 @@ class Cache(dict[Any, Any]):
         if found is None:
             begun = epoch.value
             found = make()
-            if epoch.value == begun:  # or else it may rest on a rule that is there no more
-                self.put(key, found)
+            self.put(key, found, begun)
         return found
 
     def drop(self, key: Any) -> None:
@@ -102,8 +104,9 @@ class Epoch:
 
     def bump(self) -> None:
         """Begin another epoch: something that programs are derived from has changed."""
-        self.value += 1
-        self.forget()
+        with _lock:
+            self.value += 1
+            self.forget()
 
     def forget(self) -> None:
         """Empty all caches."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -49,6 +50,33 @@ def test_what_is_made_across_a_new_epoch_is_not_kept():
     cache = Cache(8)
     assert cache.get_or_make("key", lambda: epoch.bump() or "old") == "old"
     assert cache.get_or_make("key", lambda: "new") == "new"
+
+
+def test_threads_that_fill_a_cache_while_epochs_end_leave_nothing_of_before():
+    caches = [Cache(16) for _ in range(4)]
+    done = threading.Event()
+    wrong = []
+
+    def fill():
+        while not done.is_set():
+            for cache in caches:
+                for key in range(12):
+                    begun = epoch.value
+                    made = cache.get_or_make(key, lambda: (epoch.value,))
+                    if made[0] < begun:
+                        wrong.append((made, begun))
+
+    threads = [threading.Thread(target=fill) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(300):
+        epoch.bump()
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    epoch.bump()
+    assert [cache.held() for cache in caches] == [0] * 4
 
 
 def test_a_key_without_hash_raises():
