@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,17 @@ from primax.core.diagnostics import of_call, shorten
 from primax.core.rules import load_plugins
 
 __all__ = [
+    "ALL_BUT_SHAPE_AND_DTYPE",
     "AbstractToken",
     "AbstractValue",
     "NO_VALUE",
     "ShapeDtypeStruct",
     "ShapedArray",
+    "WEAKNESS",
     "abstract_token",
     "get_aval",
     "register_aval",
+    "same_type",
     "unwrap",
 ]
 
@@ -148,6 +151,33 @@ class ShapedArray(AbstractValue):
 
     def __reduce__(self) -> Any:
         return _rebuild, (self.shape, self.dtype, self.weak_type, self.vma)
+
+
+def same_type(one: AbstractValue, other: AbstractValue, ignoring: Collection[str] = ()) -> bool:
+    """Whether two types are the same; all comparisons of types are made here.
+
+    Args:
+      one: a type.
+      other: a type.
+      ignoring: in what they may differ: `weak_type`, their weakness in promotion, and `vma`, the mesh axes along which
+        their values vary.
+    """
+    if one is other or one == other:
+        return True
+    if not ignoring:
+        return False
+    if not isinstance(one, ShapedArray) or not isinstance(other, ShapedArray):
+        return "weak_type" in ignoring and one.strip_weak_type() == other.strip_weak_type()
+    return (
+        one.shape == other.shape
+        and one.dtype == other.dtype
+        and ("weak_type" in ignoring or one.weak_type is other.weak_type)
+        and ("vma" in ignoring or one.vma == other.vma)
+    )
+
+
+WEAKNESS = frozenset({"weak_type"})
+ALL_BUT_SHAPE_AND_DTYPE = frozenset({"weak_type", "vma"})
 
 
 def _rebuild(shape: Any, dtype: Any, weak_type: bool, vma: frozenset[str]) -> ShapedArray:

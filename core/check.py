@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes, printer, rules
-from primax.core.avals import AbstractValue, get_aval, is_valid
+from primax.core.avals import WEAKNESS, get_aval, is_valid, same_type
 from primax.core.effects import Effects
 from primax.core.errors import JaxprTypeError, RuleError
 from primax.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from primax.core.recursion import deeper
 from primax.core.source_info import summarize
 
-__all__ = ["CheckContext", "check_jaxpr", "compatible"]
+__all__ = ["CheckContext", "check_jaxpr"]
 
 _MOST_LINES = 40
 _KINDS_OF_PYTHON_SCALARS = {bool: np.bool_, int: np.integer, float: np.floating, complex: np.complexfloating}
@@ -40,11 +40,6 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
         context.run()
     except _Fault as fault:
         raise JaxprTypeError(_explain(fault, open_jaxpr)) from fault.__cause__
-
-
-def compatible(one: AbstractValue, other: AbstractValue) -> bool:
-    """Whether two types are the same but for weakness in promotion."""
-    return one is other or one == other or one.strip_weak_type() == other.strip_weak_type()
 
 
 class _Fault(Exception):
@@ -92,7 +87,7 @@ class CheckContext:
         if len(atoms) != len(invars):
             raise JaxprTypeError(f"{len(atoms)} operands are given to a program of {len(invars)} arguments")
         for i, (v, x) in enumerate(zip(invars, atoms, strict=True)):
-            if not compatible(v.aval, x.aval):
+            if not same_type(v.aval, x.aval, WEAKNESS):
                 raise JaxprTypeError(f"operand {i} is {_type(x.aval)}, but the program takes {_type(v.aval)}")
 
     def run(self) -> None:
@@ -122,7 +117,7 @@ class CheckContext:
         if len(out_avals) != len(eqn.outvars):
             raise _Fault(f"{eqn.primitive} has {len(out_avals)} outputs, but {len(eqn.outvars)} variables are bound")
         for v, aval in zip(eqn.outvars, out_avals, strict=True):
-            if not compatible(v.aval, aval):
+            if not same_type(v.aval, aval, WEAKNESS):
                 raise _Fault(f"is of type {_type(v.aval)}, but {eqn.primitive} returns {_type(aval)}", v)
             self._bind(v)
         if effects != eqn.effects:
@@ -170,7 +165,7 @@ class CheckContext:
 
 def _check_constants(closed: ClosedJaxpr) -> None:
     for v, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-        if not compatible(v.aval, get_aval(const)):
+        if not same_type(v.aval, get_aval(const), WEAKNESS):
             raise _Fault(f"is of type {_type(v.aval)}, but its constant is {_type(get_aval(const))}", v)
 
 
@@ -183,7 +178,7 @@ def _check_literal(literal: Literal) -> None:
     elif isinstance(value, np.generic | np.ndarray):
         fits = shape == value.shape and dtype in (value.dtype, dtypes.canonicalize_dtype(value.dtype))
     else:
-        fits = is_valid(value) and compatible(aval, get_aval(value))
+        fits = is_valid(value) and same_type(aval, get_aval(value), WEAKNESS)
     if not fits:
         raise _Fault(f"does not have the type of its value, which is of {type(value).__name__}", literal)
 

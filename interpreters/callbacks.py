@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import config
-from primax.core.avals import AbstractToken, get_aval
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, AbstractToken, get_aval, same_type
 from primax.core.extended import ExtendedArray, has_extended_dtype, logical, physical, physical_aval
 from primax.interpreters import backend
 from primax.interpreters.foreign import TYPED, custom_call
@@ -111,7 +111,7 @@ def host_results(
     arrays = []
     for i, (x, aval) in enumerate(zip(found, avals, strict=True)):
         have = get_aval(x) if type(x) is ExtendedArray else get_aval(np.asarray(x))
-        if have.shape != aval.shape or have.dtype != aval.dtype:
+        if not same_type(have, aval, ALL_BUT_SHAPE_AND_DTYPE):
             name = f"output {i} of the callback" if label is None else label(i)
             raise TypeError(f"{name} must be {aval.str_short()}, got {have.str_short()}")
         array, dtype = np.asarray(physical(x)), physical_aval(have).dtype

@@ -10,7 +10,7 @@ from typing import Any
 from primax.core import dtypes, tree
 from primax.core.arguments import check_function
 from primax.core.array import Array
-from primax.core.avals import get_aval
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
 from primax.core.protocol import protocol_of
 from primax.core.trace import Tracer
 from primax.core.tree_registry import register_pytree_node_class
@@ -102,7 +102,7 @@ def _check_tangents(what: str, primals: Any, tangents: Any) -> tuple[list[Any], 
     tangent_avals = avals_of(flat_tangents, tuple(tangents), f"{what} tangents")
     for i, (aval, have) in enumerate(zip(avals, tangent_avals, strict=True)):
         want = aval.to_tangent_aval()
-        if have.shape != want.shape or have.dtype != want.dtype:
+        if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
             path = tree.keystr(tree.tree_leaves_with_path(tuple(primals))[i][0])
             raise TypeError(
                 f"{what}: tangents{path} must be of type {want.str_short()}, the tangent type of "
@@ -242,7 +242,7 @@ class _Pushforward(_Derivative):
             )
         wanted = [aval.to_tangent_aval() for aval in self.in_avals]
         for have, want in zip(avals_of(leaves, tangents, "f_lin"), wanted, strict=True):
-            if have.shape != want.shape or have.dtype != want.dtype:
+            if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
                 raise TypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
         given = [x for x, want in zip(leaves, wanted, strict=True) if want.dtype != dtypes.float0]
         return tree.unflatten(self.out_tree, [_array(instantiate_zeros(t)) for t in self.tape.replay(*given)])
@@ -270,7 +270,9 @@ class _Pullback(_Derivative):
         given = avals_of(leaves, (ct,), "vjp")
         for x, have, aval in zip(leaves, given, self.out_avals, strict=True):
             want = aval.to_tangent_aval()
-            if have.shape != want.shape or have.dtype != want.dtype != dtypes.float0:
+            if have.shape != want.shape or (
+                want.dtype != dtypes.float0 and not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE)
+            ):
                 raise TypeError(
                     f"vjp: the cotangent of a result of type {aval.str_short()} must be of type {want.str_short()}, "
                     f"got {have.str_short()}"
@@ -368,7 +370,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
             )
         for out, have in zip(tape.outs, avals_of(leaves, (ct,), "linear_transpose"), strict=True):
             want = get_aval(out)
-            if have.shape != want.shape or have.dtype != want.dtype:
+            if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
                 raise TypeError(
                     f"linear_transpose: the cotangent must be of type {want.str_short()}, got {have.str_short()}"
                 )

@@ -11,7 +11,7 @@ from primax.core import config, dtypes, rules
 from primax.core._jaxlib import Traceback
 from primax.core.arguments import sequence
 from primax.core.array import array_of
-from primax.core.avals import NO_VALUE, get_aval
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.exact import params_key
@@ -335,7 +335,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                         raise not_array(_transpose_rules, primitive, c) from error
                     if _foreign[primitive] and isinstance(c, Tracer) and not c._trace.alive:
                         raise stale(_transpose_rules, primitive, c)
-                    if have.shape != x.aval.shape or have.dtype != x.aval.dtype:
+                    if not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
                         raise _misfit(eqn, x, have)
                     have = cts[x.index]
                     cts[x.index] = c if have is None else add_tangents(have, c)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from primax.core import config, dtypes, tree
 from primax.core.array import Array, array_of
 from primax.core.avals import (
+    ALL_BUT_SHAPE_AND_DTYPE,
+    WEAKNESS,
     AbstractToken,
     AbstractValue,
     ShapedArray,
@@ -12,6 +14,7 @@ from primax.core.avals import (
     abstract_token,
     get_aval,
     register_aval,
+    same_type,
     unwrap,
 )
 from primax.core.cache import Cache
@@ -72,6 +75,7 @@ from primax.interpreters.evaluate import EvalTrace, apply_primitive, clear_cache
 from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
 
 __all__ = [
+    "ALL_BUT_SHAPE_AND_DTYPE",
     "AbstractToken",
     "AbstractValue",
     "Array",
@@ -108,6 +112,7 @@ __all__ = [
     "TracerBoolConversionError",
     "UnexpectedTracerError",
     "Var",
+    "WEAKNESS",
     "XlaError",
     "abstract_token",
     "apply_primitive",
@@ -150,6 +155,7 @@ __all__ = [
     "register_effect",
     "rule_tables",
     "rules_epoch",
+    "same_type",
     "set_current_trace",
     "subjaxprs",
     "take_current_trace",

@@ -39,7 +39,7 @@ def flat_arguments(
         problem = f"{name}: the arguments differ in structure from those it was {purpose}"
         raise TypeError(tree.mismatch_message(problem, in_tree, given_tree, purpose, "called with"))
     for i, (have, aval) in enumerate(zip(avals_of(leaves, (args, kwargs), name, call=True), in_avals, strict=True)):
-        if have.shape != aval.shape or have.dtype != aval.dtype:
+        if not core.same_type(have, aval, core.ALL_BUT_SHAPE_AND_DTYPE):
             path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0][1:])
             raise TypeError(
                 f"{name}: argument{path} must be {aval.str_short()}, which it was {purpose}, got {have.str_short()}"

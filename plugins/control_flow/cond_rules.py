@@ -36,7 +36,7 @@ def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> Any:
     for i, branch in enumerate(branches):
         context.check_operands(branch, atoms)
         for k, (have, want) in enumerate(zip(branch.out_avals, branches[0].out_avals, strict=True)):
-            if have.strip_weak_type() != want.strip_weak_type():
+            if not core.same_type(have, want, core.WEAKNESS):
                 raise core.JaxprTypeError(
                     f"output {k} of branch {i} is {have.str_short()}, but of branch 0 it is {want.str_short()}"
                 )

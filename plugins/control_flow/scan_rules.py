@@ -47,10 +47,10 @@ def _check(
     wanted = [v.aval for v in jaxpr.jaxpr.invars]
     given = [*(x.aval for x in atoms[:start]), *(x.aval.mapped(length, 0) for x in atoms[start:])]
     for i, (have, want) in enumerate(zip(given, wanted, strict=True)):
-        if have.strip_weak_type() != want.strip_weak_type():
+        if not core.same_type(have, want, core.WEAKNESS):
             raise core.JaxprTypeError(f"operand {i} of a step is {have.str_short()}, but it takes {want.str_short()}")
     for i, (have, want) in enumerate(zip(jaxpr.out_avals, given[num_consts:start], strict=False)):
-        if have.strip_weak_type() != want.strip_weak_type():
+        if not core.same_type(have, want, core.WEAKNESS):
             raise core.JaxprTypeError(f"carry {i} is {want.str_short()}, but a step makes it {have.str_short()}")
     return _abstract_eval(jaxpr=jaxpr, num_carry=num_carry, length=length)
 

@@ -112,7 +112,7 @@ def require_same_types(
     if trees[0] != trees[1]:
         raise TypeError(tree.mismatch_message(what, trees[0], trees[1], *names))
     for i, (one, other) in enumerate(zip(*avals, strict=True)):
-        if one.strip_weak_type() != other.strip_weak_type():
+        if not core.same_type(one, other, core.WEAKNESS):
             shown = [tree.unflatten(t, [aval.str_short() for aval in a]) for t, a in zip(trees, avals, strict=True)]
             marked = tree.unflatten(trees[0], range(len(avals[0])))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)

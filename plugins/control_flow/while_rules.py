@@ -41,7 +41,7 @@ def _check(
     if pred.shape or pred.dtype != np.bool_:
         raise core.JaxprTypeError(f"the condition of a while is {pred.str_short()}, but must be bool[]")
     for i, (have, atom) in enumerate(zip(body_jaxpr.out_avals, carry, strict=True)):
-        if have.strip_weak_type() != atom.aval.strip_weak_type():
+        if not core.same_type(have, atom.aval, core.WEAKNESS):
             raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body makes it {have.str_short()}")
     return _abstract_eval(body_jaxpr=body_jaxpr, cond_jaxpr=cond_jaxpr)
 

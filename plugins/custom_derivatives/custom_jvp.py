@@ -167,7 +167,7 @@ def _checked(rule: str, i: int, primal: Any, tangent: Any) -> Any:
     """A tangent that a rule has returned, if its type is that of its primal's tangents."""
     want = core.get_aval(primal).to_tangent_aval()
     have = tangent.aval if type(tangent) is ad.Zero else core.get_aval(tangent)
-    if have.shape != want.shape or have.dtype != want.dtype:
+    if not core.same_type(have, want, core.ALL_BUT_SHAPE_AND_DTYPE):
         raise TypeError(
             f"custom_jvp: {rule} must return tangents of the types of its primal outputs, but output {i} is "
             f"{core.get_aval(primal).str_short()}, whose tangents are {want.str_short()}, and its tangent is "

@@ -206,7 +206,7 @@ def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:
     if ct is None or type(ct) is ad.Zero or want.dtype == dtypes.float0:
         return ad.Zero(want)
     have = core.get_aval(ct)
-    if have.shape != want.shape or have.dtype != want.dtype:
+    if not core.same_type(have, want, core.ALL_BUT_SHAPE_AND_DTYPE):
         raise TypeError(
             f"custom_vjp: {rule} must return cotangents of the types of the arguments, but leaf {k} of the arguments "
             f"is {aval.str_short()}, and its cotangent is {have.str_short()}"

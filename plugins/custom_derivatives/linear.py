@@ -120,7 +120,7 @@ def _require_linear_args(name: str, trees: tuple[Any, Any], avals: tuple[Sequenc
         what = f"linear_call: {name} must return the structure of linear_args"
         raise TypeError(tree.mismatch_message(what, *trees, "linear_args", f"the result of {name}"))
     for i, (want, have) in enumerate(zip(*avals, strict=True)):
-        if have.strip_weak_type() != want.strip_weak_type():
+        if not core.same_type(have, want, core.WEAKNESS):
             raise TypeError(
                 f"linear_call: {name} must return the types of linear_args, but leaf {i} is "
                 f"{have.str_short()}, where the argument is {want.str_short()}"

@@ -11,7 +11,15 @@ import primax as px
 import primax.numpy as pnp
 from primax import lax
 from primax.core import dtypes
-from primax.core.avals import ShapeDtypeStruct, get_aval
+from primax.core.avals import (
+    ALL_BUT_SHAPE_AND_DTYPE,
+    WEAKNESS,
+    ShapedArray,
+    ShapeDtypeStruct,
+    abstract_token,
+    get_aval,
+    same_type,
+)
 
 SWAPPED = np.array([1.0, 2.0, 3.0], np.dtype(np.float32).newbyteorder("S"))
 SWAPPED_INTS = np.array([2, 0, 1], np.dtype(np.int32).newbyteorder("S"))
@@ -223,3 +231,23 @@ def test_containers_are_no_operands():
             pnp.asarray(2) + y
     assert (pnp.ones(2) == None) is False  # noqa: E711 - the operator is what is tested
     assert pnp.ones(2) != "a"
+
+
+@pytest.mark.parametrize(
+    "other, same, but_weakness, but_both",
+    [
+        (ShapedArray((3,), np.float32), True, True, True),
+        (ShapedArray((3,), np.float32, True), False, True, True),
+        (ShapedArray((3,), np.float32, vma=frozenset("i")), False, False, True),
+        (ShapedArray((3,), np.float32, True, vma=frozenset("i")), False, False, True),
+        (ShapedArray((4,), np.float32), False, False, False),
+        (ShapedArray((3,), np.int32), False, False, False),
+        (abstract_token, False, False, False),
+    ],
+)
+def test_types_are_compared_but_for_what_is_ignored(other, same, but_weakness, but_both):
+    one = ShapedArray((3,), np.float32)
+    for a, b in ((one, other), (other, one)):
+        assert same_type(a, b) is same
+        assert same_type(a, b, WEAKNESS) is but_weakness
+        assert same_type(a, b, ALL_BUT_SHAPE_AND_DTYPE) is but_both
