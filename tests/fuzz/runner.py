@@ -92,13 +92,17 @@ class Worker:
 
 
 def environment(word_size: int) -> dict[str, str]:
-    """The variables of a worker: quick compilation unless XLA_FLAGS is set, and one word size for primax and jax."""
+    """The variables of a worker: quick compilation unless XLA_FLAGS is set, and one word size for primax and jax.
+
+    Compiled programs are not kept, since hardly any is met again.
+    """
     wide = str(int(word_size == 64))
     return {
         "TF_CPP_MIN_LOG_LEVEL": "1",
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": quick_flags(),
         **os.environ,
+        "PRIMAX_COMPILATION_CACHE_DIR": "",
         "PRIMAX_ENABLE_X64": wide,
         "JAX_ENABLE_X64": wide,
         "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]),
