@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from primax.core.errors import MissingRuleError, RuleError
-from primax.core.source_info import account, called, is_internal, recorded_frames, running_frames
+from primax.core.source_info import called, is_internal, recorded_frames, running_frames, user_lines
 from primax.core.thread import thread
 
 __all__ = ["blame", "encodable", "missing_text", "of_call", "shorten", "user_line", "wrong"]
@@ -49,7 +49,7 @@ def user_line(source: Any = None) -> str:
       the line that the rule is applied for.
     """
     recorded = recorded_frames(thread.source if source is None else source)
-    return account(recorded) or account(running_frames()) or "an unknown line"
+    return user_lines(recorded) or user_lines(running_frames()) or "an unknown line"
 
 
 def missing_text(

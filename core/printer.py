@@ -22,7 +22,7 @@ from primax.core.jaxpr import (
     formatter,
     jaxprs_in_params,
 )
-from primax.core.layout import (
+from primax.core.line_breaking import (
     BREAK,
     CLOSE,
     DEDENT,

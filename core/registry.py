@@ -354,14 +354,14 @@ def rules_to_enter(
     _require_known(f"{where}: rule kinds", (*given, *unsupported), rule_tables)
     found = {}
     for (kind, key), rule in _flatten(where, primitive, given):
-        made = rules.made(where, rule, primitive, kind, given)
-        if not callable(made):
+        resolved = rules.resolved(where, rule, primitive, kind, given)
+        if not callable(resolved):
             raise TypeError(
                 f"{where}: the {kind} rule{_on(key)} must be a function {rule_tables[kind].signature}, got {rule!r}"
             )
         if kind in unsupported:
             raise TypeError(f"{where}: {kind} is given and declared unsupported")
-        found[kind, key] = made
+        found[kind, key] = resolved
     for kind, reason in unsupported.items():
         if not (isinstance(reason, str) and reason):
             raise TypeError(f"{where}: the reason why {kind} is unsupported must be text, got {reason!r}")

@@ -131,7 +131,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         """
         if not hasattr(_primitive(key), "bind"):
             raise TypeError(f"{self.kind} rules are for primitives, got {key!r}")
-        rule = made(f"{self.kind} rule of {key}", rule, _primitive(key), self.kind, {})
+        rule = resolved(f"{self.kind} rule of {key}", rule, _primitive(key), self.kind, {})
         source = getattr(rule, "derived_from", None)
         if source is not None and origin == "given":
             origin = f"derived from {source}"
@@ -262,7 +262,7 @@ def _name(key: Any) -> str:
     return f"{key[0]} on {key[1]}" if isinstance(key, tuple) else str(key)
 
 
-def made(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[str, Any]) -> Any:
+def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[str, Any]) -> Any:
     """What is given as a rule; if it is a derivation, the rule that comes of it and of the others.
 
     Args:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 __all__ = [
     "Frame",
-    "account",
     "called",
     "recorded_frames",
     "register_exclusion",
@@ -19,6 +18,7 @@ __all__ = [
     "summarize",
     "user_frame",
     "user_frames",
+    "user_lines",
 ]
 
 
@@ -118,7 +118,7 @@ def called() -> str:
     return name.removeprefix("builtin_").strip("_") if isinstance(name, str) else ""
 
 
-def account(frames: Iterable[Frame]) -> str:
+def user_lines(frames: Iterable[Frame]) -> str:
     """The innermost of the user's lines among all lines; if it is in a rule, also the one that the rule is for."""
     inner = outer = None
     in_rule = False

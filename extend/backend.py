@@ -28,7 +28,7 @@ from primax.interpreters.compile import (
     wait_for_effect,
 )
 from primax.interpreters.evaluate import fast_function, fast_path, first_call, leaves_tree
-from primax.interpreters.nonfinite import watching
+from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.platforms import (
     client,
     default_device,
@@ -73,11 +73,11 @@ __all__ = [
     "platform_of",
     "put_value",
     "refuse_buffers",
+    "refuses_nonfinite",
     "register_platform",
     "release",
     "sharding_of",
     "spare",
     "to_artifact",
     "wait_for_effect",
-    "watching",
 ]

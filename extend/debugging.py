@@ -30,9 +30,9 @@ class OneByOne(Interpreter):
 def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:
     """Refuse results of a program that are not numbers, as `debug_nans` and `debug_infs` ask.
 
-    To be called by whoever runs a compiled program, after each run while `primax.extend.backend.watching()`. The
-    program is then run again in steps, of which the first to give such a result raises, and names its line; loops and
-    branches are gone through by Python. What effects the program has happen again.
+    To be called by whoever runs a compiled program, after each run while `backend.refuses_nonfinite()`. The program is
+    then run again in steps, of which the first to give such a result raises, and names its line; loops and branches are
+    gone through by Python. What effects the program has happen again.
 
     Args:
       name: of the program.

@@ -10,7 +10,7 @@ from typing import Any
 from primax.core import _jaxlib, dtypes
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.primitive import Primitive
-from primax.interpreters.foreign import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
+from primax.interpreters.custom_calls import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
 
 __all__ = [
     "build_ffi_lowering_function",

@@ -10,7 +10,15 @@ from primax.extend import core
 from primax.extend.core import tree
 from primax.interpreters.signature import check_outputs
 
-__all__ = ["Program", "check_outputs", "new_programs", "programs_of", "remember", "scope", "stage"]
+__all__ = [
+    "Program",
+    "check_outputs",
+    "new_programs",
+    "programs_of",
+    "remember",
+    "stage",
+    "surroundings",
+]
 
 
 class Program:
@@ -93,7 +101,7 @@ def remember(programs: core.Cache, key: Any, make: Callable[[], Program]) -> Pro
     return program
 
 
-def scope() -> tuple[Any, ...]:
+def surroundings() -> tuple[Any, ...]:
     """What a program depends on besides its function, its arguments and the rules: options and mapped axes."""
     axes = core.thread.axes
     return core.thread.config, tuple(axes.items()) if axes else ()
@@ -129,7 +137,7 @@ def stage(
     [ShapedArray(f32[], weak_type=True), ShapedArray(f32[], weak_type=True)]
     """
     programs = programs_of(fun)
-    key = (what, in_tree, tuple(avals), variant, scope())
+    key = (what, in_tree, tuple(avals), variant, surroundings())
     out_trees: list[Any] = []
 
     def run(*flat: Any) -> Any:

@@ -11,7 +11,7 @@ from primax.core import config
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, AbstractToken, get_aval, same_type
 from primax.core.extended import ExtendedArray, has_extended_dtype, logical, physical, physical_aval
 from primax.interpreters import backend
-from primax.interpreters.foreign import TYPED, custom_call
+from primax.interpreters.custom_calls import TYPED, custom_call
 from primax.interpreters.ir_types import aval_to_ir_type
 from primax.interpreters.lowering import LoweringRuleContext
 

@@ -25,7 +25,7 @@ from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace,
 from primax.core.tree import dispatch_registry, flatten
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, executable_for, is_committed
-from primax.interpreters.nonfinite import refuse, watching
+from primax.interpreters.nonfinite import refuse, refuses_nonfinite
 from primax.interpreters.returned import require_list, type_of
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -249,7 +249,7 @@ def first_call(
         if isinstance(x, Tracer):
             raise escaped(x)
     where = device or backend.choose_device(args)
-    watched = watching()
+    watched = refuses_nonfinite()
     # What is watched may be run again, for which its arguments must be there.
     executable = executable_for(closed, name, where, () if watched else donated, keep_unused)
     outs = executable(args)

@@ -19,7 +19,7 @@ from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, cached, eval_jaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.nonfinite import watching
+from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.partial_eval import split_call
 from primax.interpreters.returned import Foreign, apply_rule, not_array, stale
 from primax.interpreters.staging import StagingTrace, trace_to_jaxpr
@@ -80,7 +80,7 @@ class LinearTrace(Trace):
         self.eqns: list[TapeEqn] = []
         self.inputs: list[LinearTracer] = []
         self.count = 0
-        self.lines = _is_staged(parent) or watching()
+        self.lines = _is_staged(parent) or refuses_nonfinite()
         self.settings = thread.config
         self.wide = config.enable_x64.value  # the scalars on the tape are typed by it
 

@@ -13,10 +13,10 @@ from primax.core.avals import ShapedArray, get_aval
 from primax.core.config import debug_infs, debug_nans
 from primax.core.diagnostics import user_line
 
-__all__ = ["found_in", "refuse", "watching"]
+__all__ = ["found_in", "refuse", "refuses_nonfinite"]
 
 
-def watching() -> bool:
+def refuses_nonfinite() -> bool:
     """Whether results are looked at."""
     return bool(debug_nans.value or debug_infs.value)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.interpreters.contexts import shared_context
-from primax.interpreters.foreign import load_lapack
+from primax.interpreters.custom_calls import load_lapack
 from primax.interpreters.lowering import Lowered, ModuleContext
 
 __all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "to_artifact"]

@@ -40,7 +40,7 @@ from primax.interpreters.tokens import TokenSet
 
 if TYPE_CHECKING:
     from primax.interpreters.callbacks import emit_python_callback, host_results
-    from primax.interpreters.foreign import custom_call, lapack_target
+    from primax.interpreters.custom_calls import custom_call, lapack_target
 
 __all__ = [
     "LoweringRuleContext",
@@ -81,10 +81,10 @@ __all__ = [
 
 _DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))
 _FUNCTIONS = {
-    "custom_call": "primax.interpreters.foreign",
+    "custom_call": "primax.interpreters.custom_calls",
     "emit_python_callback": "primax.interpreters.callbacks",
     "host_results": "primax.interpreters.callbacks",
-    "lapack_target": "primax.interpreters.foreign",
+    "lapack_target": "primax.interpreters.custom_calls",
 }
 
 

@@ -166,7 +166,7 @@ class Compiled(Stage):
         if any(isinstance(x, core.Tracer) for x in leaves):
             raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
         outs = self._executable(leaves)
-        if backend.watching():
+        if backend.refuses_nonfinite():
             check_results(self.name, self.program.closed, leaves, outs)
         for x, donated in zip(leaves, self.donated, strict=False):
             if donated:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from primax import config
+from primax.core import experimental
 from primax.extend.core import rule_tables
 
 ROOT = Path(__file__).parents[2]
@@ -16,7 +17,8 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 @pytest.mark.skipif(config.enable_x64, reason="the documents show 32-bit results")
-def test_the_examples_of_a_document_run(path):
+def test_the_examples_of_a_document_run(path, monkeypatch):
+    monkeypatch.setattr(experimental, "_told", set())  # documents show what is told once in a process
     flags = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
     kinds = set(rule_tables)
     try:

@@ -74,6 +74,6 @@ def impl(*args: Any, **params: Any) -> Any:
 
     closed = core.cached(params["body"], ("run", avals, tuple(params.items())), make)
     outs = backend.executable_for(closed, "bounded_while", backend.choose_device(args))(args)
-    if backend.watching():
+    if backend.refuses_nonfinite():
         debugging.check_results("bounded_while", closed, args, outs)
     return outs
