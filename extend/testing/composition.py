@@ -26,6 +26,11 @@ __all__ = ["check_grad_of_jit", "check_jvp_of_vmap", "check_vmap_of_grad", "chec
 _SIZE = 2
 
 
+def _times(x: Any, factor: int) -> Any:
+    """A multiple in the dtype of x; NumPy 2.0 multiplies bfloat16 and a number of Python in float32."""
+    return x * x.dtype.type(factor) if isinstance(x, np.ndarray | np.generic) else x * factor
+
+
 class Compositions:
     """The compositions of a case, in one program, and what a loop gives instead."""
 
@@ -41,8 +46,10 @@ class Compositions:
             ]
             for k in range(_SIZE)
         ]
-        self.tangents = [[np.roll(t, k) if np.ndim(t) else t * (1 + k) for t in setting.tangents] for k in range(_SIZE)]
-        self.cotangents = [[ct * (1 + k) for ct in setting.cotangents] for k in range(_SIZE)]
+        self.tangents = [
+            [np.roll(t, k) if np.ndim(t) else _times(t, 1 + k) for t in setting.tangents] for k in range(_SIZE)
+        ]
+        self.cotangents = [[_times(ct, 1 + k) for ct in setting.cotangents] for k in range(_SIZE)]
         args = [_column(self.elements, i) if is_array_type(a) else setting.args[i] for i, a in enumerate(setting.avals)]
         tangents = [_column(self.tangents, j) for j in range(len(setting.active))]
         cotangents = [_column(self.cotangents, j) for j in range(len(setting.smooth))]
