@@ -28,7 +28,7 @@ _SIZE = 2
 
 def _times(x: Any, factor: int) -> Any:
     """A multiple in the dtype of x; NumPy 2.0 multiplies bfloat16 and a number of Python in float32."""
-    return x * x.dtype.type(factor) if isinstance(x, np.ndarray | np.generic) else x * factor
+    return np.multiply(x, x.dtype.type(factor)) if isinstance(x, np.ndarray | np.generic) else x * factor
 
 
 class Compositions:
