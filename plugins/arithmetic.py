@@ -20,6 +20,7 @@ from primax.plugins.elementwise import (
     NUMERIC,
     REAL,
     SIGNED,
+    division_lowering,
     elementwise_abstract_eval,
     ir_full,
     like,
@@ -575,7 +576,7 @@ TABLE = (
     row(
         div_p,
         NN,
-        "stablehlo.divide",
+        division_lowering("stablehlo.divide"),
         (
             lambda t, out, x, y: div_p.bind(t, y),
             lambda t, out, x, y: mul_p.bind(t, neg_p.bind(div_p.bind(out, y))),
@@ -586,7 +587,7 @@ TABLE = (
     row(
         rem_p,
         (REAL, REAL),
-        "stablehlo.remainder",
+        division_lowering("stablehlo.remainder"),
         (lambda t, out, x, y: repeat(t, core.get_aval(out).shape), _rem_by_y),
         uses_result=True,
     ),

@@ -28,6 +28,7 @@ __all__ = [
     "ORDERED",
     "REAL",
     "SIGNED",
+    "division_lowering",
     "elementwise_abstract_eval",
     "ir_full",
     "like",
@@ -209,3 +210,35 @@ def ir_full(value: Any, aval: Any) -> Any:
     """A constant of a type, as an IR value."""
     scalar = mlir.ir_constant(aval.dtype.type(value))
     return mlir.broadcast_scalar(scalar, aval) if aval.shape else scalar
+
+
+def division_lowering(op_name: str) -> Any:
+    """The lowering of a division whose integers may be divided by 0.
+
+    The compiler folds constants, and there an integer divided by 0 ends the process. So integers are divided by 1 in
+    place of 0, and what XLA gives otherwise takes the place of the result: all bits set, or of remainders the dividend.
+    """
+    divide, select = mlir.nary(op_name), mlir.nary("stablehlo.select")
+    equal = mlir.nary("stablehlo.compare", comparison_direction=lambda: mlir.hlo.ComparisonDirectionAttr.get("EQ"))
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
+        dividend, divisor = ctx.avals_in
+        dtype = divisor.dtype
+        if not dtypes.is_integer(dtype):
+            return divide(ctx, x, y)
+        truth = ShapedArray(divisor.shape, np.dtype(bool))
+        by_zero = equal(ctx.replace(avals_in=[divisor, divisor], avals_out=[truth]), y, ir_full(0, divisor))[0]
+        choice = ctx.replace(avals_in=[truth, divisor, divisor], avals_out=[divisor])
+        quotient = divide(ctx, x, select(choice, by_zero, ir_full(1, divisor), y)[0])[0]
+        other, aval = (
+            (x, dividend) if op_name == "stablehlo.remainder" else (ir_full(_all_bits(dtype), divisor), divisor)
+        )
+        return select(ctx.replace(avals_in=[truth, aval, ctx.avals_out[0]]), by_zero, other, quotient)
+
+    lowering.__name__ = divide.__name__
+    return lowering
+
+
+def _all_bits(dtype: Any) -> int:
+    """The integer of a dtype of which all bits are set."""
+    return int(dtypes.iinfo(dtype).max) if dtypes.is_unsigned_integer(dtype) else -1

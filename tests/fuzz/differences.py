@@ -265,6 +265,13 @@ VALUES: tuple[Meant, ...] = (
         message=r"primax: \S*\((0|1)\.0\), jax: \S*nan",
     ),
     Meant(
+        r"lax\.igamma_grad_a",
+        "nan",
+        "At infinity the function is 1 for each a, so that its derivative is 0.",
+        text=r"\binf\b",
+        message=r"primax: \S*\(-?0\.0\), jax: \S*nan",
+    ),
+    Meant(
         r"numpy\.(setxor1d|setdiff1d|intersect1d|isin)",
         "value",
         "Elements that are said to be distinct and are not give what comes of it.",
@@ -344,6 +351,12 @@ CHECKED: tuple[Meant, ...] = (
         "primax raises",
         "Densities, parameters of distributions and special functions take real numbers.",
         message=r"must (all )?be real|data must be an integer",
+    ),
+    Meant(
+        r"lax\.slice(_in_dim)?",
+        "primax raises",
+        "Bounds beyond the end are refused; jax moves them where the length is that of the axis.",
+        message=r"bounds must satisfy",
     ),
     Meant(
         r"nn\.initializers\.variance_scaling", "primax raises", "Arguments are checked when the initializer is made."

@@ -228,3 +228,13 @@ def test_an_exponent_of_more_than_64_bits_is_refused_at_once(y):
     with pytest.raises(OverflowError, match=r"^integer_pow: y must fit 64 bits, got an integer of \d+ bits"):
         px.lax.integer_pow(np.float32(1.5), y)
     assert px.lax.integer_pow(np.float32(1.0), 2**63) == 1.0
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int4", "uint4"])
+def test_constant_integers_are_divided_by_zero_as_others_are(dtype: str) -> None:
+    x, zero = np.array([3, 0]).astype(dtype)
+    most = -1 if dtype.startswith("int") else 2 ** int(dtype.removeprefix("uint")) - 1
+    constants = px.jit(lambda: (px.lax.div(x, zero), px.lax.rem(x, zero)))()
+    assert [int(value) for value in constants] == [most, 3]
+    others = px.lax.div(np.array([x, x]), zero), px.lax.rem(x, np.array([zero, x]))
+    assert [np.asarray(value).astype(int).tolist() for value in others] == [[most, most], [3, 0]]
