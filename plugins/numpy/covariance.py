@@ -55,8 +55,8 @@ def cov(
             raise ValueError(f"cov: dtype must be floating or complex, got {wanted}")
         parts = [cast(x, wanted) for x in parts]
     x = parts[0] if len(parts) == 1 else concatenate(parts, 0)
-    variables, observations = get_aval(x).shape
-    if not variables:
+    observations = get_aval(x).shape[1]
+    if not get_aval(parts[0]).shape[0]:  # whatever y holds, as in NumPy
         return zeros((0, 0), get_aval(x).dtype)
     weights = None
     for given in (fweights, aweights):

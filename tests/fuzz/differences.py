@@ -170,7 +170,7 @@ JAX_LACKS: tuple[Meant, ...] = (
         r"(numpy|scipy)\..*",
         "jax raises",
         "Booleans are counted like numbers; jax makes ranges of their dtype inside.",
-        message=r"iota does not accept dtype bool",
+        message=r"(iota|sub) does not accept dtype bool",
     ),
     Meant(
         r"numpy\.\w+\.accumulate",
@@ -444,7 +444,7 @@ OTHER_TYPES: tuple[Meant, ...] = (
     ),
     Meant(r"lax\.empty", "dtype", "Arrays of 64 bits are not made where they are not enabled."),
     Meant(
-        r"(numpy|Array)\.(flatnonzero|nonzero|argwhere)",
+        r"(numpy|Array)\.(flatnonzero|nonzero|argwhere|where)",
         "dtype",
         "Positions are integers whatever fills the rest.",
         text="fill_value",

@@ -118,3 +118,9 @@ def test_the_trapezoidal_rule_of_nothing_is_zero():
 def test_an_axis_out_of_range_is_refused_in_the_name_of_the_function(name):
     with pytest.raises(ValueError, match=rf"^{name}: axis must be in \[-1, 1\), got 1"):
         getattr(pnp, name)(np.float32([1, 2]), axis=1)
+
+
+def test_covariances_of_no_variables_are_none_whatever_others_are_given() -> None:
+    for y in (np.ones(3, np.float32), np.ones((2, 3), np.float32)):
+        assert pnp.cov(np.zeros((0, 3)), y).shape == pnp.corrcoef(np.zeros((0, 3)), y).shape == (0, 0)
+    assert pnp.cov(np.ones(3), np.zeros((0, 3))).shape == ()
