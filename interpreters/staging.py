@@ -41,7 +41,7 @@ class StagingTracer(Tracer):
 class StagingTrace(Trace):
     """Records every bind as an equation, whatever its arguments are."""
 
-    __slots__ = ("constants", "effects", "eqns", "invars", "name", "what", "wide")
+    __slots__ = ("constants", "effects", "eqns", "invars", "name", "sources", "what", "wide")
 
     def __init__(self, parent: Any, name: str, what: str = "the tracing") -> None:
         super().__init__(parent)
@@ -52,6 +52,7 @@ class StagingTrace(Trace):
         self.constants: dict[int, tuple[Var, Any]] = {}
         self.effects = no_effects
         self.wide = config.enable_x64.value
+        self.sources: dict[Any, Any] = {}  # equations of one line, in a loop say, share their source
 
     @property
     def transformation(self) -> str:  # type: ignore[override]
@@ -89,6 +90,7 @@ class StagingTrace(Trace):
         source = thread.source
         if source is None:
             source = _get_traceback()
+            source = self.sources.setdefault(source, source)
         if effects:
             self.effects = self.effects | effects
         invars = invars[:]  # of just the size it needs

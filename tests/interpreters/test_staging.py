@@ -472,3 +472,20 @@ def test_a_program_of_64_bits_can_be_lowered_outside_of_the_scope_it_was_traced_
     with px.enable_x64(True):
         traced = px.jit(lambda x: lax.cumlogsumexp(x)).trace(np.arange(3.0))
     assert "f64" in traced.lower().as_text()
+
+
+def test_equations_of_one_line_share_their_source() -> None:
+    def f(x):
+        for _ in range(3):
+            x = px.lax.sin(x)
+        return px.lax.cos(x)
+
+    *loop, last = px.make_jaxpr(f)(1.0).eqns
+    assert len({id(eqn.source_info) for eqn in loop}) == 1
+    assert last.source_info is not loop[0].source_info
+
+
+def test_equations_without_parameters_share_one_dict() -> None:
+    eqns = px.make_jaxpr(lambda x: px.lax.sin(px.lax.cos(x)))(1.0).eqns
+    assert [eqn.params for eqn in eqns] == [{}, {}]
+    assert eqns[0].params is eqns[1].params
