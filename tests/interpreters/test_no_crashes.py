@@ -70,7 +70,7 @@ assert "must not be another argument" in str(error_of(px.jit(lambda a, b: a + b,
 add = px.jit(lambda a: a + y, donate_argnums=0)
 assert add(y).tolist() == [0, 2, 4, 6] and y.is_deleted()
 for _ in range(3):
-    assert add(pnp.ones(4, "int32")).tolist() == [1, 2, 3, 4]
+    assert add(pnp.ones(4, y.dtype)).tolist() == [1, 2, 3, 4]
 """)
 
 
