@@ -67,6 +67,8 @@ CHANGES = (
         "primax makes another ArrayImpl of the same buffer",
     ),
 )
+# Before this release each compiled program that is loaded makes XLA print lines about the processor to standard error.
+QUIET_LOADING = (0, 10, 2)
 FIRST, NEXT = (0, 10), (0, 13)  # the table is for releases from FIRST, before NEXT
 
 release = tuple(int(part) for part in jaxlib.__version__.split(".")[:3] if part.isdigit())

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from primax.core._jaxlib import QUIET_LOADING, config_unset, release
 from primax.core._jaxlib import Config as _Cell
 from primax.core._jaxlib import Device as _Device
-from primax.core._jaxlib import config_unset
 from primax.core.thread import Thread, thread
 
 __all__ = [
@@ -111,7 +111,9 @@ def _check_bytes(value: Any) -> int:
 
 
 def _user_cache() -> str | None:
-    """The folder where the user keeps what programs can make again; None if the user has no home."""
+    """The folder where the user keeps what programs can make again; None if there is none, or loading is not quiet."""
+    if release < QUIET_LOADING:
+        return None
     home = os.path.expanduser("~")
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
