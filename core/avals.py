@@ -154,7 +154,7 @@ class ShapedArray(AbstractValue):
 
 
 def same_type(one: AbstractValue, other: AbstractValue, ignoring: Collection[str] = ()) -> bool:
-    """Whether two types are the same; all comparisons of types are made here.
+    """Whether two types are the same, but for what is ignored.
 
     Args:
       one: a type.

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import primax as px
 from primax.core.exact import equal_is_same, exact, is_hashable, params_key
 
 
@@ -103,3 +104,25 @@ def test_a_value_without_hash_makes_a_key_without_hash():
     assert not is_hashable(params_key({"x": [1]}))
     assert not is_hashable(params_key({"x": ([1],)}))
     assert is_hashable(params_key({"x": (1.0, "a")}))
+
+
+def test_a_dataclass_that_says_itself_what_is_equal_is_believed():
+    @dataclass
+    class Named:
+        name: str
+        table: dict[str, int]
+
+        def __eq__(self, other):
+            return self.name == other.name
+
+        def __hash__(self):
+            return hash(self.name)
+
+    one, other = Named("a", {}), Named("a", {"x": 1})
+    assert exact(one) is one
+    assert params_key({"x": one}) == params_key({"x": other})
+    assert equal_is_same(one)
+    seen = []
+    f = px.jit(lambda x, s: [x, seen.append(s)][0], static_argnums=1)
+    f(1.0, one), f(1.0, other)
+    assert seen == [one]
