@@ -19,8 +19,8 @@ _before = (0, 0, 0)
 class sparing:
     """A `with` block in which the collector looks at new objects only, and seldom.
 
-    While a program is staged, all that is made stays, and a look at everything costs more each time. Cycles that become
-    garbage meanwhile are still found, as long as they are new. The thresholds are as they were afterwards.
+    While a program is staged, nearly all that is made stays, and to look at it again costs as much again. Cycles that
+    become garbage meanwhile are still found, as long as they are new. The thresholds are as they were afterwards.
     """
 
     __slots__ = ()
@@ -31,7 +31,7 @@ class sparing:
             if not _at_work:
                 _before = gc.get_threshold()
                 if _before[0]:  # 0 is how some turn it off
-                    gc.set_threshold(max(_before[0], _YOUNG), _before[1], _NEVER)
+                    gc.set_threshold(max(_before[0], _YOUNG), _NEVER, _NEVER)
             _at_work += 1
 
     def __exit__(

@@ -22,7 +22,7 @@ def test_the_collector_is_sparing_in_the_block_and_as_it_was_afterwards(threshol
             assert gc.get_threshold() == inside
         assert gc.get_threshold() == inside
     assert inside[0] > thresholds[0]
-    assert inside[2] > 10**6
+    assert min(inside[1:]) > 10**6
     assert gc.get_threshold() == thresholds
 
 
@@ -44,5 +44,5 @@ def test_it_is_left_alone_by_those_who_have_turned_it_off(thresholds):
 def test_staging_is_sparing(thresholds):
     seen = []
     px.make_jaxpr(lambda x: seen.append(gc.get_threshold()) or x)(1.0)
-    assert seen[0][2] > 10**6
+    assert min(seen[0][1:]) > 10**6
     assert gc.get_threshold() == thresholds
