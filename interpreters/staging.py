@@ -99,7 +99,7 @@ class StagingTrace(Trace):
             outvars = [Var(aval) for aval in out_avals]
             self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects, source))
             return [StagingTracer(self, var) for var in outvars]
-        # `Var(aval)` and `StagingTracer(self, var)`, without the two calls of `__init__`, in 0.9 of the time of all this.
+        # `Var(aval)` and `StagingTracer(self, var)` without two calls of `__init__`: a tenth of the time of all this.
         var = _new(Var)
         var.aval = aval = out_avals[0]
         self.eqns.append(JaxprEqn(primitive, invars, [var], params, effects, source))
