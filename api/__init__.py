@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from primax.core.array import Array
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.config import (
+    check_tracer_leaks,
     config,
     debug_infs,
     debug_nans,
@@ -21,10 +22,20 @@ from primax.core.config import (
     default_matmul_precision,
     default_prng_impl,
     disable_jit,
+    enable_checks,
     enable_x64,
+    explain_cache_misses,
     log_compiles,
+    no_execution,
+    no_tracing,
     numpy_dtype_promotion,
+    numpy_rank_promotion,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
 )
+from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.host import host
@@ -59,6 +70,8 @@ __all__ = [
     "ShapeDtypeStruct",
     "XlaError",
     "block_until_ready",
+    "check_tracer_leaks",
+    "checking_leaks",
     "checkpoint",
     "clear_caches",
     "closure_convert",
@@ -79,8 +92,10 @@ __all__ = [
     "devices",
     "disable_jit",
     "effects_barrier",
+    "enable_checks",
     "enable_x64",
     "eval_shape",
+    "explain_cache_misses",
     "float0",
     "grad",
     "hessian",
@@ -95,9 +110,16 @@ __all__ = [
     "local_devices",
     "log_compiles",
     "make_jaxpr",
+    "no_execution",
+    "no_tracing",
     "numpy_dtype_promotion",
+    "numpy_rank_promotion",
     "pure_callback",
     "remat",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
     "value_and_grad",
     "visualize",
     "vjp",

@@ -103,6 +103,7 @@ batched_device_put = _jax.batched_device_put
 buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
 dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer
 collect_garbage = _jax.collect_garbage
+guard_lib = _jax.guard_lib
 jax_jit = _jax.jax_jit
 pjit = _jax.pjit
 register_custom_type = _jax.register_custom_type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import attrgetter
@@ -12,6 +13,7 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core.avals import register_aval
 from primax.core.cache import Cache
+from primax.core.config import check_tracer_leaks
 from primax.core.errors import (
     TracerArrayConversionError,
     TracerBoolConversionError,
@@ -42,6 +44,7 @@ class Trace:
     __slots__ = ("__weakref__", "alive", "begun", "borrowed", "parent")
 
     tracing: ClassVar[bool] = True
+    lasting: ClassVar[bool] = False  # whether its tracers are part of what is made, so that they may outlive it
     transformation: ClassVar[str] = "a transformation"
 
     def __init__(self, parent: Any) -> None:
@@ -68,6 +71,8 @@ class Trace:
     def end(self) -> None:
         """Called once the traced function has returned; tracers that outlive this are leaks."""
         self.alive = False
+        if check_tracer_leaks.value and not self.lasting:
+            thread.ended = (*thread.ended, weakref.ref(self))
         if self.borrowed is not None:
             for cache, key in self.borrowed:
                 cache.drop(key)

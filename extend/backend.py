@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from primax.interpreters.backend import (
     as_array,
+    asked_transfer,
     choose_device,
     device_of,
     from_dlpack,
@@ -46,6 +47,7 @@ __all__ = [
     "artifact_text",
     "artifact_version",
     "as_array",
+    "asked_transfer",
     "choose_device",
     "client",
     "compile_lowered",

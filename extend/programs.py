@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from primax.extend import core
@@ -13,6 +14,7 @@ from primax.interpreters.signature import check_outputs
 __all__ = [
     "Program",
     "check_outputs",
+    "explain_miss",
     "new_programs",
     "programs_of",
     "remember",
@@ -99,6 +101,12 @@ def remember(programs: core.Cache, key: Any, make: Callable[[], Program]) -> Pro
     for trace in {x._trace for x in program.tracers}:
         trace.at_end(programs, key)
     return program
+
+
+def explain_miss(name: str, key: Any, programs: core.Cache) -> None:
+    """Log what tells a call that is about to be traced from those before; see the option `explain_cache_misses`."""
+    explain = import_module("primax.interpreters.explain").explain
+    explain(name, key, [*programs, *programs.older])
 
 
 def surroundings() -> tuple[Any, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from primax.core.dlpack import capsule_dtype, capsule_view
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.extended import ExtendedArray, physical
+from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
 from primax.interpreters.platforms import client, default_device, devices, local_devices, platform_of, platforms
 
@@ -166,6 +168,29 @@ def on_host(x: Any) -> np.ndarray[Any, Any]:
     if isinstance(x, ShapeDtypeStruct):
         raise TypeError(f"{x!r} has no value; functions that compute need an array, eval_shape does not{of_call()}")
     return np.asarray(x)
+
+
+_no_guard = nullcontext()
+
+
+def asked_transfer(kind: str) -> Any:
+    """A `with` block whose transfers a user has asked for: guards take them for explicit.
+
+    Args:
+      kind: `put` for those to devices, `get` for those from devices.
+    """
+    return _asked_transfer(f"explicit_device_{kind}") if Guard.used else _no_guard
+
+
+@contextmanager
+def _asked_transfer(attribute: str) -> Iterator[None]:
+    state = _jaxlib.guard_lib.thread_local_state()
+    before = getattr(state, attribute)
+    setattr(state, attribute, True)
+    try:
+        yield
+    finally:
+        setattr(state, attribute, before)
 
 
 def put_host(

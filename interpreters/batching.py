@@ -12,6 +12,7 @@ from primax.core import rules
 from primax.core.avals import NO_VALUE, get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
+from primax.core.leaks import leakless
 from primax.core.protocol import protocol_of
 from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
 from primax.interpreters.returned import Foreign, not_array, require_list, stale
@@ -222,6 +223,7 @@ def bdim_at_front(x: Any, dim: int | None, size: int) -> Any:
     return to_dim(x, size, dim, 0)
 
 
+@leakless
 def batch_flat(
     fun: Callable[..., Sequence[Any]],
     axis: AxisData,

@@ -92,8 +92,13 @@ class Executable:
         """Run on flat arguments: arrays, NumPy arrays or scalars, of the types compiled for.
 
         Results are arrays; those of dtype float0 are NumPy's.
+
+        Raises:
+          RuntimeError: the option `no_execution` is on.
         """
         fork.require_own_process()
+        if config.no_execution.value:
+            raise RuntimeError("a compiled program would be run, and no_execution is on")
         device = self.device
         committed = is_committed(args)
         buffers = [*self.consts]

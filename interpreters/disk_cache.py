@@ -152,6 +152,8 @@ def write(folder: str, key: str, body: bytes) -> None:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
     most: int = config.compilation_cache_max_size.value
+    if most < 0:
+        return
     total = _written[folder] = _written.get(folder, most) + len(body)
     if total >= most // 16:
         prune(folder, most)

@@ -10,6 +10,7 @@ from primax.core.avals import NO_VALUE, get_aval
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
+from primax.core.leaks import leakless
 from primax.core.trace import Trace, Tracer, encloses, enter, escaped, thread, tracing_flag
 from primax.interpreters.returned import Foreign, not_array, stale
 from primax.interpreters.staging import trace_to_jaxpr
@@ -169,6 +170,7 @@ def _refused(primitive: Any, wanted: str, returned: Any) -> RuleError:
     return wrong(_table, primitive, f"must return {wanted}, got {shorten(returned)}")
 
 
+@leakless
 def jvp_flat(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], parent: Any = None
 ) -> tuple[list[Any], list[Any]]:

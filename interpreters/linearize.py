@@ -74,6 +74,7 @@ class LinearTrace(Trace):
     __slots__ = ("count", "eqns", "inputs", "lines", "settings", "wide")
 
     transformation = "linearization"
+    lasting = True
 
     def __init__(self, parent: Any) -> None:
         super().__init__(parent)

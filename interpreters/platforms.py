@@ -48,10 +48,9 @@ class Platform(NamedTuple):
 
 
 def _make_cpu_client() -> Any:
-    count = os.environ.get("PRIMAX_NUM_CPU_DEVICES", "1")
-    if not count.isdigit() or int(count) < 1:
-        raise ValueError(f"PRIMAX_NUM_CPU_DEVICES must be a positive integer, got {count!r}")
-    return _jaxlib.xla_client.make_cpu_client(num_devices=int(count))
+    made = _jaxlib.xla_client.make_cpu_client(num_devices=config.num_cpu_devices.value)
+    config.num_cpu_devices.frozen = "the host is first used"
+    return made
 
 
 platforms: dict[str, Platform] = {"cpu": Platform(_make_cpu_client, 0)}
@@ -64,7 +63,8 @@ def register_platform(name: str, make_client: Callable[[], Any], *, priority: in
       name: what its client calls itself, as in `devices(name)`.
       make_client: returns its client; called once, when a device of it is first asked for.
       priority: computations run on the platform of the highest priority whose client can be made, unless the variable
-        `PRIMAX_PLATFORM` or the option `default_device` says otherwise. That of `cpu` is 0; of equals the first wins.
+        `PRIMAX_PLATFORM` or one of the options `platforms` and `default_device` says otherwise. That of `cpu` is 0; of
+        equals the first wins.
 
     Raises:
       TypeError: an argument is of another type.
@@ -107,6 +107,9 @@ def default_platform() -> str:
     named = os.environ.get("PRIMAX_PLATFORM")
     if named:
         return named
+    listed = config.platforms.value
+    if listed is not None:
+        return str(listed.partition(",")[0].strip())
     if not _settled:
         _settled["platform"] = _first_that_works()
     return _settled["platform"]

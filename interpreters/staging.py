@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import config, rules
+from primax.core import check, config, rules
 from primax.core._jaxlib import Traceback, TracebackScope
 from primax.core.array import Array, array_of
 from primax.core.avals import get_aval, unwrap
@@ -16,6 +16,7 @@ from primax.core.effects import no_effects
 from primax.core.errors import RuleError
 from primax.core.exact import params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
+from primax.core.leaks import leakless
 from primax.core.recursion import deeper
 from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
@@ -195,6 +196,7 @@ def _literal(x: Any) -> Literal | None:
     return None
 
 
+@leakless
 def trace_to_jaxpr(
     fun: Callable[..., Sequence[Any]],
     in_avals: Sequence[Any],
@@ -211,7 +213,12 @@ def trace_to_jaxpr(
 
     Returns:
       A closed jaxpr. Its constants are whatever the function closed over, tracers of enclosing traces included.
+
+    Raises:
+      RuntimeError: the option `no_tracing` is on.
     """
+    if config.no_tracing.value:
+        raise RuntimeError(f"{what} of {name or fun}: a function would be traced, and no_tracing is on")
     trace = StagingTrace(thread.trace, name or str(getattr(fun, "__name__", "a function")), what)
     tracers = [trace.new_arg(aval) for aval in in_avals]
     before = enter(trace)
@@ -221,7 +228,10 @@ def trace_to_jaxpr(
             outs = fun(*tracers)
             if not isinstance(outs, list | tuple):
                 raise RuleError(f"{trace.name}: a staged function must return a list of values, got {outs!r}")
-            return trace.close(outs)
+            closed = trace.close(outs)
+        if config.enable_checks.value:
+            check.check_jaxpr(closed)
+        return closed
     finally:
         thread.source = source
         enter(before)

@@ -47,7 +47,8 @@ def device_put(x: Any, device: Any = None) -> Any:
 def _device_put_impl(x: Any, *, device: Any) -> Any:
     if isinstance(x, core.Tracer):
         raise core.escaped(x)
-    return backend.put_value(x, core.get_aval(x).weak_type, device)
+    with backend.asked_transfer("put"):
+        return backend.put_value(x, core.get_aval(x).weak_type, device)
 
 
 def device_get(x: Any) -> Any:
@@ -59,7 +60,8 @@ def device_get(x: Any) -> Any:
     Returns:
       The same structure, with a NumPy array for each array; those of extended dtypes, such as keys, are kept too.
     """
-    return tree.tree_map(lambda leaf: np.asarray(leaf) if _has_numbers(leaf) else leaf, x)
+    with backend.asked_transfer("get"):
+        return tree.tree_map(lambda leaf: np.asarray(leaf) if _has_numbers(leaf) else leaf, x)
 
 
 def _has_numbers(leaf: Any) -> bool:

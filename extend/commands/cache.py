@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         pairs = [
             ("directory", folder),
             ("programs", str(len(files))),
-            ("size", f"{_megabytes(size)} of {_megabytes(most)}"),
+            ("size", _megabytes(size) if most < 0 else f"{_megabytes(size)} of {_megabytes(most)}"),
             ("used last", _when(files[-1][0]) if files else ""),
             ("not used since", _when(files[0][0]) if files else ""),
         ]

@@ -9,7 +9,15 @@ from typing import Any
 from primax.extend import backend, core
 from primax.extend.api_util import StaticArguments, avals_of, check_function, positions_and_names, shaped_abstractify
 from primax.extend.core import tree
-from primax.extend.programs import Program, check_outputs, new_programs, programs_of, remember, surroundings
+from primax.extend.programs import (
+    Program,
+    check_outputs,
+    explain_miss,
+    new_programs,
+    programs_of,
+    remember,
+    surroundings,
+)
 from primax.plugins.calls.primitive import check_results, jit_p
 from primax.plugins.calls.stages import Lowered, Traced, struct_of
 
@@ -61,7 +69,14 @@ class Jitted:
         leaves, in_tree = tree.flatten((dynamic, keywords))
         avals = avals_of(leaves, (dynamic, keywords), self.name, call=True, type_of=type_of)
         key = (in_tree, tuple(avals), record, self.static.positions, surroundings())
-        return remember(self.programs(), key, lambda: self.trace(in_tree, avals, record)), leaves
+        programs = self.programs()
+
+        def make() -> Program:
+            if core.config.explain_cache_misses.value:
+                explain_miss(self.name, key, programs)
+            return self.trace(in_tree, avals, record)
+
+        return remember(programs, key, make), leaves
 
     def trace(self, in_tree: Any, avals: list[Any], record: Any) -> Program:
         """Stage the function for one signature."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -244,6 +246,38 @@ def broadcast_to_shape(x: Any, shape: tuple[int, ...], own: tuple[int, ...] | No
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(range(rank - len(own), rank)))
 
 
+_ANY_RANK = frozenset(("where", "choose"))  # they broadcast as part of what they are asked for
+_ANY_RANK_MODULES = ("primax.plugins.random.",)  # so do their functions
+
+
+def _called_module() -> str:
+    """The module of the function of primax that the innermost of the user's lines calls."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_back.f_globals.get("__name__", "").startswith("primax."):
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"])
+
+
+def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
+    """Warn of operands that have axes and differ in how many, or raise, as the option says.
+
+    Raises:
+      ValueError: there are some, and the option `numpy_rank_promotion` is "raise".
+    """
+    if len({len(shape) for shape in shapes if shape}) < 2 or _called_module().startswith(_ANY_RANK_MODULES):
+        return
+    if core.config.numpy_rank_promotion.value == "raise":
+        raise ValueError(
+            f"{function}: operands must have as many axes as each other, or none, since numpy_rank_promotion is "
+            f"'raise'; got shapes {_listed(shapes)}"
+        )
+    warnings.warn(
+        f"{function}: operands of shapes {_listed(shapes)} are broadcast along axes that some of them lack; "
+        "numpy_rank_promotion 'allow' is silent",
+        stacklevel=5,
+    )
+
+
 def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]:
     """Operands of one shape; scalars stay as they are if others are not, unless `scalars` is False.
 
@@ -251,6 +285,8 @@ def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]
       TypeError: their shapes do not broadcast.
     """
     shapes = [get_aval(x).shape for x in args]
+    if core.config.numpy_rank_promotion.value != "allow" and function not in _ANY_RANK:
+        _refuse_ranks(function, shapes)
     wanted: tuple[int, ...] | None = ()
     for shape in shapes:
         if shape and shape != wanted:

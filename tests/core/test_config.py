@@ -29,7 +29,7 @@ FLAGS = [enable_x64, disable_jit, strict_plugins, log_compiles]
 
 
 def in_new_process(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PRIMAX_")}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PRIMAX_", "JAX_"))}
     return subprocess.run(
         [sys.executable, "-c", code],
         env={**clean, **environment},

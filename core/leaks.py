@@ -1,0 +1,102 @@
+"""Tracers that outlive their transformation, found where it ends: the option `check_tracer_leaks`."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, TypeVar
+
+from primax.core.config import check_tracer_leaks
+from primax.core.errors import UnexpectedTracerError
+from primax.core.trace import Tracer, thread
+
+__all__ = ["leakless"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_MOST_NAMED = 5
+
+
+def leakless(run: _F) -> _F:
+    """A function that runs a transformation, and refuses tracers that are left if the option is on."""
+
+    @functools.wraps(run)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            out = run(*args, **kwargs)
+        except BaseException:
+            thread.ended = ()  # the traceback holds tracers
+            raise
+        if check_tracer_leaks.value:
+            _refuse_leaks()
+        return out
+
+    return checked  # type: ignore[return-value]
+
+
+def _refuse_leaks() -> None:
+    """Look for tracers of the transformations that have ended in this thread since the last look.
+
+    Raises:
+      UnexpectedTracerError: there are some; the message says what they are, and what holds them.
+    """
+    ended, thread.ended = thread.ended, ()
+    gc.collect()
+    for reference in ended:
+        trace = reference()
+        if trace is None:
+            continue
+        leaked = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
+        if leaked:
+            lines = [f"{trace.transformation} has ended, and {len(leaked)} of its tracers are still there."]
+            for i in range(min(len(leaked), _MOST_NAMED)):
+                lines += _described(leaked[i], leaked)
+            lines.append("Return values from the transformed function instead of storing them where they stay.")
+            raise UnexpectedTracerError("\n".join(lines))
+
+
+def _described(tracer: Tracer, leaked: list[Tracer]) -> Iterator[str]:
+    made = tracer._trace.provenance(tracer)
+    yield f"  {tracer!r}: {tracer.describe()}.{' ' + made if made else ''}"
+    for holder in gc.get_referrers(tracer):
+        if holder is not leaked and not _is_running(holder):
+            yield f"    It is in {_place(holder, tracer)}."
+
+
+def _is_running(holder: Any) -> bool:
+    """Whether a holder is a function at work here, or the generator of these lines."""
+    return type(holder).__name__ in ("frame", "generator")
+
+
+def _place(holder: Any, tracer: Tracer) -> str:
+    """A container, and the global name that leads to it, if one does."""
+    name = _global_name(holder)
+    if isinstance(holder, dict):
+        key = next((key for key, x in holder.items() if x is tracer), None)
+        module = _module_of(holder)
+        if module is not None:
+            return f"the global {key} of {module}"
+        owner = next((x for x in gc.get_referrers(holder) if getattr(x, "__dict__", None) is holder), None)
+        if owner is not None:
+            return f"the attribute {key} of a {type(owner).__name__}"
+        return f"a dict{name}, at {key!r}"
+    if isinstance(holder, list | tuple):
+        index = next(i for i, x in enumerate(holder) if x is tracer)
+        return f"a {type(holder).__name__}{name}, at {index}"
+    return f"a {type(holder).__name__}{name}"
+
+
+def _global_name(x: Any) -> str:
+    for holder in gc.get_referrers(x):
+        if isinstance(holder, dict):
+            module = _module_of(holder)
+            if module is not None:
+                return f", the global {next(key for key, value in holder.items() if value is x)} of {module}"
+    return ""
+
+
+def _module_of(variables: dict[str, Any]) -> str | None:
+    module = sys.modules.get(str(variables.get("__name__")))
+    return module.__name__ if isinstance(module, ModuleType) and vars(module) is variables else None
