@@ -1,0 +1,487 @@
+"""First-order optimizers as triples of functions: of the first state, of the next one, and of the parameters in it."""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from primax import numpy as pnp
+from primax import tree_util
+
+__all__ = [
+    "JoinPoint",
+    "Optimizer",
+    "OptimizerState",
+    "adagrad",
+    "adam",
+    "adamax",
+    "clip_grads",
+    "constant",
+    "exponential_decay",
+    "inverse_time_decay",
+    "l2_norm",
+    "make_schedule",
+    "momentum",
+    "nesterov",
+    "optimizer",
+    "pack_optimizer_state",
+    "piecewise_constant",
+    "polynomial_decay",
+    "rmsprop",
+    "rmsprop_momentum",
+    "sgd",
+    "sm3",
+    "unpack_optimizer_state",
+]
+
+Schedule = Callable[[Any], Any]
+
+
+class Optimizer(NamedTuple):
+    """`init_fn(params) -> state`, `update_fn(step, gradients, state) -> state`, `params_fn(state) -> params`."""
+
+    init_fn: Callable[[Any], Any]
+    update_fn: Callable[[Any, Any, Any], Any]
+    params_fn: Callable[[Any], Any]
+
+
+OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
+OptimizerState.__doc__ = """The state of an optimizer for a pytree of parameters, itself a pytree.
+
+`packed_state` has a tuple of leaves for each parameter, `tree_def` is the structure of the parameters, and
+`subtree_defs` are those of the states of each.
+"""
+tree_util.register_pytree_node(
+    OptimizerState,
+    lambda state: ((state.packed_state,), (state.tree_def, state.subtree_defs)),
+    lambda structure, children: OptimizerState(children[0], *structure),
+)
+
+
+class JoinPoint:
+    """A leaf of a pytree that holds another pytree, where one ends and the other begins.
+
+    Args:
+      subtree: the pytree that it holds.
+    """
+
+    def __init__(self, subtree: Any) -> None:
+        self.subtree = subtree
+
+    def __repr__(self) -> str:
+        return f"JoinPoint({self.subtree!r})"
+
+
+def _packed(states: Sequence[Any], tree_def: Any) -> OptimizerState:
+    pairs = [tree_util.tree_flatten(state) for state in states]
+    leaves = tuple(tuple(leaves) for leaves, _ in pairs)
+    return OptimizerState(leaves, tree_def, tuple(structure for _, structure in pairs))
+
+
+def _states(opt_state: OptimizerState) -> list[Any]:
+    pairs = zip(opt_state.subtree_defs, opt_state.packed_state, strict=True)
+    return [tree_util.tree_unflatten(structure, leaves) for structure, leaves in pairs]
+
+
+def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
+    """Makes of an optimizer of one array an optimizer of pytrees of arrays.
+
+    Args:
+      opt_maker: a function that returns three: of an array the first state, a pytree; of the number of the step, a
+        gradient and a state the next state; of a state the array.
+
+    Returns:
+      A function of the same arguments, which returns an `Optimizer` whose state is an `OptimizerState`. Its `update_fn`
+      raises TypeError where the gradients or the states have another structure than the parameters had.
+    """
+
+    @functools.wraps(opt_maker)
+    def make(*args: Any, **kwargs: Any) -> Optimizer:
+        init, update, get_params = opt_maker(*args, **kwargs)
+
+        def init_all(params: Any) -> OptimizerState:
+            leaves, structure = tree_util.tree_flatten(params)
+            return _packed([init(leaf) for leaf in leaves], structure)
+
+        def update_all(i: Any, grads: Any, opt_state: OptimizerState) -> OptimizerState:
+            leaves, structure = tree_util.tree_flatten(grads)
+            if structure != opt_state.tree_def:
+                raise TypeError(
+                    f"{opt_maker.__name__}: gradients must have the structure of the parameters, {opt_state.tree_def}, "
+                    f"got {structure}"
+                )
+            new = [update(i, g, state) for g, state in zip(leaves, _states(opt_state), strict=True)]
+            packed = _packed(new, opt_state.tree_def)
+            for before, after in zip(opt_state.subtree_defs, packed.subtree_defs, strict=True):
+                if before != after:
+                    raise TypeError(
+                        f"{opt_maker.__name__}: the update must return a state of the structure that it got, {before}, "
+                        f"got {after}"
+                    )
+            return packed
+
+        def params_of_all(opt_state: OptimizerState) -> Any:
+            return tree_util.tree_unflatten(opt_state.tree_def, [get_params(state) for state in _states(opt_state)])
+
+        return Optimizer(init_all, update_all, params_of_all)
+
+    return make
+
+
+def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
+    """A pytree of the structure of the parameters whose leaves are `JoinPoint`s of the states, which can be stored.
+
+    Args:
+      opt_state: the state of an optimizer.
+    """
+    return tree_util.tree_unflatten(opt_state.tree_def, [JoinPoint(state) for state in _states(opt_state)])
+
+
+def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+    """The state of an optimizer from what `unpack_optimizer_state` returned.
+
+    Args:
+      marked_pytree: a pytree whose leaves are `JoinPoint`s.
+
+    Raises:
+      TypeError: a leaf is something else.
+    """
+    points, structure = tree_util.tree_flatten(marked_pytree)
+    for point in points:
+        if not isinstance(point, JoinPoint):
+            raise TypeError(f"pack_optimizer_state: marked_pytree must have JoinPoints as leaves, got {point!r}")
+    return _packed([point.subtree for point in points], structure)
+
+
+def constant(step_size: Any) -> Schedule:
+    """A schedule of one step size.
+
+    Args:
+      step_size: a number.
+    """
+    return lambda i: step_size
+
+
+def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+    """A schedule: step_size * decay_rate ** (i / decay_steps).
+
+    Args:
+      step_size: the first step size.
+      decay_steps: after how many steps it is `decay_rate` times as large.
+      decay_rate: a number.
+    """
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
+
+
+def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Schedule:
+    """A schedule: step_size / (1 + decay_rate * i / decay_steps).
+
+    Args:
+      step_size: the first step size.
+      decay_steps: a number of steps.
+      decay_rate: a number.
+      staircase: whether i / decay_steps is rounded down.
+    """
+    if staircase:
+        return lambda i: step_size / (1 + decay_rate * pnp.floor(i / decay_steps))
+    return lambda i: step_size / (1 + decay_rate * i / decay_steps)
+
+
+def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0) -> Schedule:
+    """A schedule from `step_size` to `final_step_size`, which it has from step `decay_steps` on.
+
+    Args:
+      step_size: the first step size.
+      decay_steps: how many steps it takes.
+      final_step_size: the last step size.
+      power: 1 for a straight line.
+    """
+
+    def schedule(i: Any) -> Any:
+        rest = (1 - pnp.minimum(i, decay_steps) / decay_steps) ** power
+        return rest * (step_size - final_step_size) + final_step_size
+
+    return schedule
+
+
+def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+    """A schedule of several step sizes.
+
+    Args:
+      boundaries: increasing numbers of steps, of shape (n,).
+      values: step sizes, of shape (n + 1,); the first holds up to the first boundary.
+
+    Raises:
+      ValueError: the shapes are others.
+    """
+    boundaries, values = pnp.array(boundaries), pnp.array(values)
+    if boundaries.ndim != 1 or values.ndim != 1:
+        raise ValueError(
+            f"piecewise_constant: boundaries and values must be of rank 1, got {boundaries.shape} and {values.shape}"
+        )
+    if values.shape[0] != boundaries.shape[0] + 1:
+        raise ValueError(
+            f"piecewise_constant: values must be one longer than boundaries, got {values.shape} and {boundaries.shape}"
+        )
+    return lambda i: values[pnp.sum(i > boundaries)]
+
+
+def make_schedule(scalar_or_schedule: Any) -> Schedule:
+    """A schedule as it is, or that of one step size.
+
+    Args:
+      scalar_or_schedule: a function of the number of the step, or a number.
+
+    Raises:
+      TypeError: it is neither.
+    """
+    if callable(scalar_or_schedule):
+        return scalar_or_schedule
+    if pnp.ndim(scalar_or_schedule) == 0:
+        return constant(scalar_or_schedule)
+    raise TypeError(f"make_schedule: the step size must be a function or a number, got {scalar_or_schedule!r}")
+
+
+def l2_norm(tree: Any) -> Any:
+    """The root of the sum of the squares of all elements.
+
+    Args:
+      tree: a pytree of arrays.
+    """
+    return pnp.sqrt(sum(pnp.vdot(x, x) for x in tree_util.tree_leaves(tree)))
+
+
+def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+    """Gradients, scaled down to a norm if theirs is larger.
+
+    Args:
+      grad_tree: a pytree of arrays.
+      max_norm: a number.
+    """
+    norm = l2_norm(grad_tree)
+    return tree_util.tree_map(lambda g: pnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
+
+
+def _first(state: Any) -> Any:
+    return state[0]
+
+
+@optimizer
+def sgd(step_size: Any) -> Any:
+    """Gradient descent: x - step_size * g.
+
+    Args:
+      step_size: a number, or a function of the number of the step.
+    """
+    schedule = make_schedule(step_size)
+    return (lambda x0: x0), (lambda i, g, x: x - schedule(i) * g), (lambda x: x)
+
+
+@optimizer
+def momentum(step_size: Any, mass: Any) -> Any:
+    """Gradient descent with momentum: v = mass * v + g.
+
+    Args:
+      step_size: a number, or a function of the number of the step.
+      mass: how much of the velocity stays.
+
+    Source: B. T. Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
+    """
+    schedule = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - schedule(i) * velocity, velocity
+
+    return (lambda x0: (x0, pnp.zeros_like(x0))), update, _first
+
+
+@optimizer
+def nesterov(step_size: Any, mass: Any) -> Any:
+    """Gradient descent with Nesterov's momentum.
+
+    Args:
+      step_size: a number, or a function of the number of the step.
+      mass: how much of the velocity stays.
+
+    Source: I. Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013).
+    """
+    schedule = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - schedule(i) * (mass * velocity + g), velocity
+
+    return (lambda x0: (x0, pnp.zeros_like(x0))), update, _first
+
+
+def _inverse_root(x: Any) -> Any:
+    """1 / sqrt(x), and 0 where x is 0."""
+    return pnp.where(x > 0, 1 / pnp.sqrt(pnp.where(x > 0, x, 1)), 0)
+
+
+@optimizer
+def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
+    """AdaGrad with momentum.
+
+    Args:
+      step_size: a number, or a function of the number of the step.
+      momentum: how much of the mean direction stays.
+
+    Source: J. Duchi, E. Hazan, Y. Singer, "Adaptive subgradient methods" (2011).
+    """
+    schedule = make_schedule(step_size)
+
+    def init(x0: Any) -> Any:
+        return x0, pnp.zeros_like(x0), pnp.zeros_like(x0)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, squares, mean = state
+        squares = squares + g * g
+        mean = (1 - momentum) * (g * _inverse_root(squares)) + momentum * mean
+        return x - schedule(i) * mean, squares, mean
+
+    return init, update, _first
+
+
+@optimizer
+def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
+    """RMSProp.
+
+    Args:
+      step_size: a number, or a function of the number of the step.
+      gamma: how much of the mean square stays.
+      eps: what is added to it.
+
+    Source: T. Tieleman and G. Hinton, Coursera lecture 6.5 (2012).
+    """
+    schedule = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, mean_square = state
+        mean_square = mean_square * gamma + g * g * (1 - gamma)
+        return x - schedule(i) * g / pnp.sqrt(mean_square + eps), mean_square
+
+    return (lambda x0: (x0, pnp.zeros_like(x0))), update, _first
+
+
+@optimizer
+def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> Any:
+    """RMSProp with momentum.
+
+    Args:
+      step_size: a number, or a function of the number of the step.
+      gamma: how much of the mean square stays.
+      eps: what is added to it.
+      momentum: how much of the velocity stays.
+    """
+    schedule = make_schedule(step_size)
+
+    def init(x0: Any) -> Any:
+        return x0, pnp.zeros_like(x0), pnp.zeros_like(x0)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, mean_square, velocity = state
+        mean_square = mean_square * gamma + g * g * (1 - gamma)
+        velocity = momentum * velocity + schedule(i) * g / pnp.sqrt(mean_square + eps)
+        return x - velocity, mean_square, velocity
+
+    return init, update, _first
+
+
+@optimizer
+def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
+    """Adam.
+
+    Args:
+      step_size: a number, or a function of the number of the step.
+      b1: how much of the mean of gradients stays.
+      b2: how much of the mean of their squares stays.
+      eps: what is added to the root of the latter.
+
+    Source: D. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014).
+
+    >>> import primax as px
+    >>> opt = px.example_libraries.optimizers.adam(0.1)
+    >>> state = opt.init_fn(px.numpy.array([1.0, -1.0]))
+    >>> for i in range(100):
+    ...     gradient = 2 * opt.params_fn(state)
+    ...     state = opt.update_fn(i, gradient, state)
+    >>> bool(px.numpy.all(px.numpy.abs(opt.params_fn(state)) < 0.1))
+    True
+    """
+    schedule = make_schedule(step_size)
+
+    def init(x0: Any) -> Any:
+        return x0, pnp.zeros_like(x0), pnp.zeros_like(x0)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, mean, mean_square = state
+        mean = (1 - b1) * g + b1 * mean
+        mean_square = (1 - b2) * pnp.square(g) + b2 * mean_square
+        unbiased = mean / (1 - pnp.asarray(b1, mean.dtype) ** (i + 1))
+        unbiased_square = mean_square / (1 - pnp.asarray(b2, mean.dtype) ** (i + 1))
+        return x - schedule(i) * unbiased / (pnp.sqrt(unbiased_square) + eps), mean, mean_square
+
+    return init, update, _first
+
+
+@optimizer
+def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
+    """AdaMax, which is Adam with the maximum norm.
+
+    Args:
+      step_size: a number, or a function of the number of the step.
+      b1: how much of the mean of gradients stays.
+      b2: how much of the norm stays.
+      eps: what is added to it.
+
+    Source: D. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014), section 7.1.
+    """
+    schedule = make_schedule(step_size)
+
+    def init(x0: Any) -> Any:
+        return x0, pnp.zeros_like(x0), pnp.zeros_like(x0)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, mean, norm = state
+        mean = (1 - b1) * g + b1 * mean
+        norm = pnp.maximum(b2 * norm, pnp.abs(g))
+        unbiased = schedule(i) / (1 - pnp.asarray(b1, mean.dtype) ** (i + 1))
+        return x - unbiased * mean / (norm + eps), mean, norm
+
+    return init, update, _first
+
+
+@optimizer
+def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
+    """SM3, whose state is as large as the sides of the parameters.
+
+    Args:
+      step_size: a number, or a function of the number of the step.
+      momentum: how much of the mean direction stays.
+
+    Source: R. Anil et al., "Memory-efficient adaptive optimization" (2019), algorithm SM3-II.
+    """
+    schedule = make_schedule(step_size)
+
+    def along(x: Any, axis: int, rank: int) -> Any:
+        return x.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+    def init(x0: Any) -> Any:
+        x0 = pnp.atleast_1d(x0)
+        return x0, pnp.zeros_like(x0), [pnp.zeros(size, x0.dtype) for size in x0.shape]
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, mean, sides = state
+        rank = x.ndim
+        squares = functools.reduce(pnp.minimum, [along(side, j, rank) for j, side in enumerate(sides)]) + g * g
+        mean = (1 - momentum) * (g * _inverse_root(squares)) + momentum * mean
+        sides = [pnp.max(squares, axis=tuple(k for k in range(rank) if k != j)) for j in range(rank)]
+        return x - schedule(i) * mean, mean, sides
+
+    return init, update, _first

@@ -1,0 +1,429 @@
+"""Layers of neural networks, as pairs of a function of the first parameters and a function of the result.
+
+A layer is `(init_fun, apply_fun)`: `init_fun(key, input_shape) -> (output_shape, params)` and
+`apply_fun(params, inputs, **kwargs) -> outputs`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax import lax, nn, random
+from primax import numpy as pnp
+from primax.nn.initializers import glorot_normal, normal, ones, zeros
+
+__all__ = [
+    "AvgPool",
+    "BatchNorm",
+    "Conv",
+    "Conv1DTranspose",
+    "ConvTranspose",
+    "Dense",
+    "Dropout",
+    "Elu",
+    "Exp",
+    "FanInConcat",
+    "FanInSum",
+    "FanOut",
+    "Flatten",
+    "Gelu",
+    "GeneralConv",
+    "GeneralConvTranspose",
+    "Identity",
+    "LeakyRelu",
+    "LogSoftmax",
+    "MaxPool",
+    "Relu",
+    "Selu",
+    "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "SumPool",
+    "Tanh",
+    "elementwise",
+    "parallel",
+    "serial",
+    "shape_dependent",
+]
+
+Layer = tuple[Callable[..., Any], Callable[..., Any]]
+
+
+def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:  # noqa: B008
+    """A dense layer: inputs @ W + b.
+
+    Args:
+      out_dim: how long the last axis of the result is.
+      W_init: initializer of the matrix of shape (inputs, out_dim).
+      b_init: initializer of the bias of shape (out_dim,).
+
+    >>> import primax as px
+    >>> from primax.example_libraries import stax
+    >>> init_fun, apply_fun = stax.serial(stax.Dense(8), stax.Relu, stax.Dense(2))
+    >>> out_shape, params = init_fun(px.random.key(0), (-1, 3))
+    >>> out_shape, apply_fun(params, px.numpy.ones((5, 3))).shape
+    ((-1, 2), (5, 2))
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        k1, k2 = random.split(rng)
+        shape = (input_shape[-1], out_dim)
+        return (*input_shape[:-1], out_dim), (W_init(k1, shape), b_init(k2, (out_dim,)))
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        W, b = params
+        return pnp.dot(inputs, W) + b
+
+    return init_fun, apply_fun
+
+
+def _kernel_shape(rhs_spec: str, filter_shape: Sequence[int], out_chan: int, in_chan: int) -> list[int]:
+    sizes = iter(filter_shape)
+    return [out_chan if c == "O" else in_chan if c == "I" else next(sizes) for c in rhs_spec]
+
+
+def _biased(out_spec: str, out_chan: int) -> tuple[int, ...]:
+    return tuple(out_chan if c == "C" else 1 for c in out_spec)
+
+
+def GeneralConv(
+    dimension_numbers: tuple[str, str, str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
+    b_init: Any = normal(1e-6),  # noqa: B008
+) -> Layer:
+    """A convolution.
+
+    Args:
+      dimension_numbers: the axes of inputs, kernels and outputs, such as ("NHWC", "HWIO", "NHWC").
+      out_chan: how many channels the result has.
+      filter_shape: the spatial sizes of the kernels.
+      strides: of the windows, 1 if None.
+      padding: "VALID", "SAME", or pairs of numbers.
+      W_init: initializer of the kernels.
+      b_init: initializer of the bias.
+    """
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    strides = strides or (1,) * len(filter_shape)
+    W_init = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        kernel = _kernel_shape(rhs_spec, filter_shape, out_chan, input_shape[lhs_spec.index("C")])
+        output_shape = lax.conv_general_shape_tuple(input_shape, kernel, strides, padding, dimension_numbers)
+        k1, k2 = random.split(rng)
+        return output_shape, (W_init(k1, kernel), b_init(k2, _biased(out_spec, out_chan)))
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        W, b = params
+        return lax.conv_general_dilated(inputs, W, strides, padding, dimension_numbers=dimension_numbers) + b
+
+    return init_fun, apply_fun
+
+
+Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+
+
+def GeneralConvTranspose(
+    dimension_numbers: tuple[str, str, str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
+    b_init: Any = normal(1e-6),  # noqa: B008
+) -> Layer:
+    """A transposed convolution; arguments are those of `GeneralConv`.
+
+    Args:
+      dimension_numbers: the axes of inputs, kernels and outputs, such as ("NHWC", "HWIO", "NHWC").
+      out_chan: how many channels the result has.
+      filter_shape: the spatial sizes of the kernels.
+      strides: by how much the result is finer than the input, 1 if None.
+      padding: "VALID", "SAME", or pairs of numbers.
+      W_init: initializer of the kernels.
+      b_init: initializer of the bias.
+    """
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    strides = strides or (1,) * len(filter_shape)
+    W_init = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        kernel = _kernel_shape(rhs_spec, filter_shape, out_chan, input_shape[lhs_spec.index("C")])
+        output_shape = lax.conv_transpose_shape_tuple(input_shape, kernel, strides, padding, dimension_numbers)
+        k1, k2 = random.split(rng)
+        return output_shape, (W_init(k1, kernel), b_init(k2, _biased(out_spec, out_chan)))
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        W, b = params
+        return lax.conv_transpose(inputs, W, strides, padding, dimension_numbers=dimension_numbers) + b
+
+    return init_fun, apply_fun
+
+
+Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
+
+
+def BatchNorm(
+    axis: int | Sequence[int] = (0, 1, 2),
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Any = zeros,
+    gamma_init: Any = ones,
+) -> Layer:
+    """Inputs whose mean is 0 and whose variance is 1 along some axes, scaled and moved.
+
+    Args:
+      axis: these axes.
+      epsilon: what is added to the variance.
+      center: whether they are moved.
+      scale: whether they are scaled.
+      beta_init: initializer of the translations.
+      gamma_init: initializer of the scales.
+
+    Source: S. Ioffe and C. Szegedy, "Batch normalization" (2015).
+    """
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        shape = tuple(size for i, size in enumerate(input_shape) if i not in axes)
+        k1, k2 = random.split(rng)
+        beta = beta_init(k1, shape) if center else ()
+        gamma = gamma_init(k2, shape) if scale else ()
+        return input_shape, (beta, gamma)
+
+    def apply_fun(params: Any, x: Any, **kwargs: Any) -> Any:
+        beta, gamma = params
+        shape = tuple(1 if i in axes else size for i, size in enumerate(pnp.shape(x)))
+        z = nn.standardize(x, axes, epsilon=epsilon)
+        if scale:
+            z = z * pnp.reshape(gamma, shape)
+        return z + pnp.reshape(beta, shape) if center else z
+
+    return init_fun, apply_fun
+
+
+def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
+    """A layer that applies a function to its inputs, without parameters.
+
+    Args:
+      fun: a function that keeps shapes.
+      **fun_kwargs: further arguments of it.
+    """
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return fun(inputs, **fun_kwargs)
+
+    return _unchanged, apply_fun
+
+
+def _unchanged(rng: Any, input_shape: Any) -> Any:
+    return input_shape, ()
+
+
+Tanh = elementwise(pnp.tanh)
+Relu = elementwise(nn.relu)
+Exp = elementwise(pnp.exp)
+LogSoftmax = elementwise(nn.log_softmax, axis=-1)
+Softmax = elementwise(nn.softmax, axis=-1)
+Softplus = elementwise(nn.softplus)
+Sigmoid = elementwise(nn.sigmoid)
+Elu = elementwise(nn.elu)
+LeakyRelu = elementwise(nn.leaky_relu)
+Selu = elementwise(nn.selu)
+Gelu = elementwise(nn.gelu)
+
+
+def _pooling(name: str, sentence: str, reducer: Any, start: Any, normalized: bool = False) -> Callable[..., Layer]:
+    def pooling(
+        window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: str = "VALID", spec: Any = None
+    ) -> Layer:
+        steps = tuple(strides or (1,) * len(window_shape))
+        axes = spec or f"N{''.join('HWDXYZ'[: len(window_shape)])}C"
+
+        def everywhere(sizes: Sequence[int]) -> tuple[int, ...]:
+            inner = iter(sizes)
+            return tuple(1 if c in "NC" else next(inner) for c in axes)
+
+        window, all_steps = everywhere(window_shape), everywhere(steps)
+
+        def pooled(inputs: Any) -> Any:
+            out = lax.reduce_window(inputs, start, reducer, window, all_steps, padding)
+            if not normalized:
+                return out
+            count = lax.reduce_window(pnp.ones_like(inputs), start, reducer, window, all_steps, padding)
+            return out / count
+
+        def init_fun(rng: Any, input_shape: Any) -> Any:
+            pads = lax.padtype_to_pads(input_shape, window, all_steps, padding)
+            sizes = (size + low + high for size, (low, high) in zip(input_shape, pads, strict=True))
+            return tuple((n - w) // s + 1 for n, w, s in zip(sizes, window, all_steps, strict=True)), ()
+
+        def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+            return pooled(inputs)
+
+        return init_fun, apply_fun
+
+    pooling.__name__ = pooling.__qualname__ = name
+    pooling.__doc__ = f"""{sentence}
+
+    Args:
+      window_shape: the spatial sizes of the windows.
+      strides: how far apart they are, 1 if None.
+      padding: "VALID" or "SAME".
+      spec: the axes of inputs, such as "NHWC", which are the spatial ones between batch and channels if None.
+    """
+    return pooling
+
+
+MaxPool = _pooling("MaxPool", "The maxima of windows.", lax.max, -math.inf)
+SumPool = _pooling("SumPool", "The sums of windows.", lax.add, 0.0)
+AvgPool = _pooling("AvgPool", "The means of windows, of what they have inside of the input.", lax.add, 0.0, True)
+
+
+def _flatten_layer() -> Layer:
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        return (input_shape[0], functools.reduce(operator.mul, input_shape[1:], 1)), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return pnp.reshape(inputs, (inputs.shape[0], -1))
+
+    return init_fun, apply_fun
+
+
+Flatten = _flatten_layer()
+Identity = (_unchanged, lambda params, inputs, **kwargs: inputs)
+
+
+def FanOut(num: int) -> Layer:
+    """Several copies of the input, for `parallel`.
+
+    Args:
+      num: how many.
+    """
+    return (lambda rng, input_shape: ([input_shape] * num, ())), (lambda params, inputs, **kwargs: [inputs] * num)
+
+
+def _fan_in_sum() -> Layer:
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return functools.reduce(operator.add, inputs)
+
+    return (lambda rng, input_shape: (input_shape[0], ())), apply_fun
+
+
+FanInSum = _fan_in_sum()
+
+
+def FanInConcat(axis: int = -1) -> Layer:
+    """Several inputs behind each other.
+
+    Args:
+      axis: along which axis.
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        first = list(input_shape[0])
+        first[axis] = sum(shape[axis] for shape in input_shape)
+        return tuple(first), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return pnp.concatenate(inputs, axis)
+
+    return init_fun, apply_fun
+
+
+def Dropout(rate: Any, mode: str = "train") -> Layer:
+    """Inputs of which some are 0, by chance, and the others larger, so that the mean stays.
+
+    Args:
+      rate: how likely an input is kept, as in JAX.
+      mode: "train"; in any other mode all inputs stay as they are.
+
+    Its `apply_fun` needs a key, `rng`, in training.
+    """
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        rng = kwargs.get("rng")
+        if rng is None:
+            raise ValueError("Dropout: apply_fun must be given a key, apply_fun(params, inputs, rng=key), got None")
+        if mode != "train":
+            return inputs
+        keep = random.bernoulli(rng, rate, inputs.shape)
+        return pnp.where(keep, inputs / rate, 0)
+
+    return _unchanged, apply_fun
+
+
+def _keys(rng: Any, count: int) -> Any:
+    return (None,) * count if rng is None else random.split(rng, count)
+
+
+def serial(*layers: Layer) -> Layer:
+    """Layers one after another.
+
+    Args:
+      *layers: pairs of functions.
+    """
+    inits, applies = zip(*layers, strict=True) if layers else ((), ())
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        params = []
+        for init in inits:
+            rng, layer_rng = random.split(rng)
+            input_shape, param = init(layer_rng, input_shape)
+            params.append(param)
+        return input_shape, params
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        keys = _keys(kwargs.pop("rng", None), len(layers))
+        for apply, param, key in zip(applies, params, keys, strict=True):
+            inputs = apply(param, inputs, rng=key, **kwargs)
+        return inputs
+
+    return init_fun, apply_fun
+
+
+def parallel(*layers: Layer) -> Layer:
+    """Layers side by side: each takes one of several inputs.
+
+    Args:
+      *layers: pairs of functions.
+    """
+    inits, applies = zip(*layers, strict=True) if layers else ((), ())
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        keys = random.split(rng, len(layers))
+        pairs = [init(key, shape) for init, key, shape in zip(inits, keys, input_shape, strict=True)]
+        shapes, params = zip(*pairs, strict=True) if pairs else ((), ())
+        return shapes, params
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        keys = _keys(kwargs.pop("rng", None), len(layers))
+        rows = zip(applies, params, inputs, keys, strict=True)
+        return [apply(param, x, rng=key, **kwargs) for apply, param, x, key in rows]
+
+    return init_fun, apply_fun
+
+
+def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
+    """A layer that is made once the shape of its input is known.
+
+    Args:
+      make_layer: a function of this shape that returns a layer.
+    """
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        return make_layer(input_shape)[0](rng, input_shape)
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return make_layer(inputs.shape)[1](params, inputs, **kwargs)
+
+    return init_fun, apply_fun

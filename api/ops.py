@@ -1,0 +1,151 @@
+"""Reductions of segments: elements of an array that have one number in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax import numpy as pnp
+from primax.extend.api_util import integer
+from primax.extend.core import Tracer, dtypes, get_aval
+
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
+_ARGS = """
+
+    Args:
+      data: an array whose first axis is that of `segment_ids`.
+      segment_ids: integers of shape (n,), the segment of each element. They need not be sorted, and a segment may have
+        no element.
+      num_segments: how many segments there are; the largest of `segment_ids` plus 1 if None, which a compiled function
+        cannot know.
+      indices_are_sorted: a promise that `segment_ids` are sorted.
+      unique_indices: a promise that no segment has two elements.
+      bucket_size: how many elements one bucket holds; buckets are reduced on their own and then with each other, which
+        rounds less. None for one bucket.
+      mode: what becomes of elements whose segment is out of range: "drop", the default, leaves them out; "clip" counts
+        them to the nearest segment; see `docs/indexing.md`. Negative numbers are out of range.
+
+    Returns:
+      An array of shape (num_segments, *data.shape[1:]) and the dtype of `data`.
+
+    Raises:
+      TypeError: `data` is no array{booleans}; `segment_ids` are no integers.
+      ValueError: the shapes do not agree, `num_segments` is negative, `bucket_size` is not positive, or `segment_ids`
+        are traced or empty and `num_segments` is None.
+{example}    """
+
+
+def _lowest(dtype: Any) -> Any:
+    return False if dtype == np.bool_ else dtypes.iinfo(dtype).min if dtypes.is_integer(dtype) else -np.inf
+
+
+def _highest(dtype: Any) -> Any:
+    return True if dtype == np.bool_ else dtypes.iinfo(dtype).max if dtypes.is_integer(dtype) else np.inf
+
+
+def _count(function: str, segment_ids: Any, num_segments: Any) -> int:
+    if num_segments is None:
+        if isinstance(segment_ids, Tracer):
+            raise ValueError(f"{function}: num_segments must be given where segment_ids are traced, got None")
+        if not get_aval(segment_ids).size:
+            raise ValueError(f"{function}: num_segments must be given where segment_ids are empty, got None")
+        return max(int(pnp.max(segment_ids)) + 1, 0)
+    count = integer(function, "num_segments", num_segments)
+    if count < 0:
+        raise ValueError(f"{function}: num_segments must not be negative, got {count}")
+    return count
+
+
+def _checked(function: str, data: Any, segment_ids: Any, booleans: bool) -> tuple[Any, Any]:
+    for name, value in (("data", data), ("segment_ids", segment_ids)):
+        if isinstance(value, list | tuple):
+            raise TypeError(f"{function}: {name} must be an array or a number, got {type(value).__name__}")
+    data, segment_ids = pnp.asarray(data), pnp.asarray(segment_ids)
+    aval, ids = get_aval(data), get_aval(segment_ids)
+    if aval.dtype == np.bool_ and not booleans:
+        raise TypeError(f"{function}: data must be numbers, got {aval.str_short()}")
+    if not dtypes.is_integer(ids.dtype):
+        raise TypeError(f"{function}: segment_ids must be integers, got {ids.str_short()}")
+    if len(ids.shape) > 1 or ids.shape != aval.shape[: len(ids.shape)]:
+        raise ValueError(
+            f"{function}: segment_ids must have the shape of data's first axis, got {ids.str_short()} "
+            f"for {aval.str_short()}"
+        )
+    return data, segment_ids
+
+
+def _segments(
+    name: str, sentence: str, method: str, start: Callable[[Any], Any], reduce: str, booleans: bool, example: str = ""
+) -> Callable[..., Any]:
+    function = f"segment_{name}"
+
+    def segments(
+        data: Any,
+        segment_ids: Any,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        bucket_size: int | None = None,
+        mode: Any = None,
+    ) -> Any:
+        data, segment_ids = _checked(function, data, segment_ids, booleans)
+        count = _count(function, segment_ids, num_segments)
+        aval, ids = get_aval(data), get_aval(segment_ids)
+        options = {
+            "indices_are_sorted": indices_are_sorted,
+            "unique_indices": unique_indices,
+            "mode": mode,
+            "wrap_negative_indices": False,
+        }
+        initial, rest = start(aval.dtype), aval.shape[len(ids.shape) :]
+        if not count:
+            return pnp.zeros((0, *rest), aval.dtype)
+        if bucket_size is None:
+            empty = pnp.full((count, *rest), initial, aval.dtype)
+            return getattr(empty.at[segment_ids], method)(data, **options)
+        size = integer(function, "bucket_size", bucket_size)
+        if size < 1:
+            raise ValueError(f"{function}: bucket_size must be positive, got {size}")
+        length = ids.shape[0] if ids.shape else 1
+        bucket = pnp.arange(length) // size
+        empty = pnp.full((-(-length // size), count, *rest), initial, aval.dtype)
+        buckets = getattr(empty.at[bucket, segment_ids.reshape(length)], method)
+        options["indices_are_sorted"] = options["unique_indices"] = False
+        partial = buckets(data.reshape((length, *rest)), **options)
+        return getattr(pnp, reduce)(partial, axis=0).astype(aval.dtype)
+
+    segments.__name__ = segments.__qualname__ = function
+    segments.__doc__ = sentence + _ARGS.format(booleans="" if booleans else " of numbers", example=example)
+    return segments
+
+
+segment_sum = _segments(
+    "sum",
+    "The sum of each segment.",
+    "add",
+    lambda dtype: 0,
+    "sum",
+    False,
+    """
+    >>> import primax as px
+    >>> px.ops.segment_sum(px.numpy.array([1.0, 2.0, 4.0]), px.numpy.array([0, 2, 0]), num_segments=3)
+    Array([5., 0., 2.], dtype=float32)
+""",
+)
+segment_prod = _segments(
+    "prod", "The product of each segment, 1 where it has no element.", "multiply", lambda dtype: 1, "prod", False
+)
+segment_max = _segments(
+    "max", "The maximum of each segment, the lowest value of the dtype where it has none.", "max", _lowest, "max", True
+)
+segment_min = _segments(
+    "min",
+    "The minimum of each segment, the highest value of the dtype where it has none.",
+    "min",
+    _highest,
+    "min",
+    True,
+)

@@ -1,0 +1,253 @@
+"""Derivatives against finite differences, in one random direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import primax
+from primax import numpy as pnp
+from primax import tree_util
+from primax.extend.api_util import check_function, integer
+from primax.extend.core import dtypes, get_aval
+
+__all__ = ["check_grads", "check_jvp", "check_vjp"]
+
+_STEP = 1e-4
+# What a value, and what a derivative by differences, may be off, relative to what is expected and in any case.
+_VALUES = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6, "float64": 1e-15, "complex128": 1e-15}
+_GRADIENTS = {
+    "float16": 1e-2,
+    "bfloat16": 1e-1,
+    "float32": 2e-3,
+    "complex64": 1e-3,
+    "float64": 1e-5,
+    "complex128": 1e-5,
+}
+
+
+def _is_inexact(x: Any) -> bool:
+    return bool(dtypes.is_inexact(get_aval(x).dtype))
+
+
+def _away_from_zero(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """Numbers of either sign from 0.5 to 1.5, so that no element's error is lost in the tolerance."""
+    return rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
+
+
+def _random_like(rng: np.random.Generator, x: Any) -> Any:
+    """A random direction at `x`; of type float0 where there is none."""
+    aval = get_aval(x)
+    if not dtypes.is_inexact(aval.dtype):
+        return np.zeros(aval.shape, primax.float0)
+    direction = _away_from_zero(rng, aval.shape)
+    if dtypes.is_complex(aval.dtype):
+        direction = direction + 1j * _away_from_zero(rng, aval.shape)
+    return np.asarray(direction).astype(aval.dtype)
+
+
+def _wide(x: Any) -> np.ndarray[Any, Any]:
+    x = np.asarray(x)
+    return x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64)
+
+
+def _moved(args: Any, tangents: Any, step: float) -> Any:
+    def move(x: Any, t: Any) -> Any:
+        return (pnp.asarray(x) + pnp.asarray(step * _wide(t), get_aval(x).dtype)) if _is_inexact(x) else x
+
+    return tree_util.tree_map(move, args, tangents)
+
+
+def _differences(f: Callable[..., Any], args: Any, tangents: Any, eps: float) -> Any:
+    """The derivative in a direction by central differences, in double precision."""
+    above, below = f(*_moved(args, tangents, eps / 2)), f(*_moved(args, tangents, -eps / 2))
+
+    def quotient(a: Any, b: Any) -> Any:
+        return (_wide(a) - _wide(b)) / eps if _is_inexact(a) else np.zeros(np.shape(a), primax.float0)
+
+    return tree_util.tree_map(quotient, above, below)
+
+
+def _tolerance(given: Any, dtype: Any, defaults: dict[str, float]) -> float:
+    if isinstance(given, dict):
+        given = {np.dtype(key).name: value for key, value in given.items()}.get(np.dtype(dtype).name)
+    return defaults.get(np.dtype(dtype).name, 0.0) if given is None else float(given)
+
+
+def _require_close(got: Any, want: Any, atol: Any, rtol: Any, defaults: dict[str, float], message: str) -> None:
+    got_leaves, got_tree = tree_util.tree_flatten(got)
+    want_leaves, want_tree = tree_util.tree_flatten(want)
+    if got_tree != want_tree:
+        raise AssertionError(f"{message}: structures differ, {got_tree} and {want_tree}")
+    for a, b in zip(got_leaves, want_leaves, strict=True):
+        if not _is_inexact(a):
+            continue
+        dtype = get_aval(a).dtype
+        np.testing.assert_allclose(
+            _wide(a),
+            _wide(b),
+            atol=_tolerance(atol, dtype, defaults),
+            rtol=_tolerance(rtol, dtype, defaults),
+            err_msg=message,
+        )
+
+
+def _inner(xs: Any, ys: Any) -> float:
+    """The real part of the sum of products of elements, which is how tangents and cotangents pair."""
+    pairs = zip(tree_util.tree_leaves(xs), tree_util.tree_leaves(ys), strict=True)
+    return float(sum(np.sum(_wide(x) * _wide(y)).real for x, y in pairs if _is_inexact(x)))
+
+
+def _widest(tree: Any) -> Any:
+    found = [np.dtype(get_aval(x).dtype) for x in tree_util.tree_leaves(tree) if _is_inexact(x)]
+    return max(found, key=lambda dtype: _GRADIENTS.get(dtype.name, 0.0), default=np.dtype(np.float32))
+
+
+def check_jvp(
+    f: Callable[..., Any],
+    f_jvp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: Any = None,
+    rtol: Any = None,
+    eps: float = _STEP,
+    err_msg: str = "",
+) -> None:
+    """Compare a JVP with central differences, in one random direction.
+
+    Args:
+      f: a function of arrays in any containers, with results likewise.
+      f_jvp: of tuples of arguments and of tangents what `px.jvp` returns, such as `partial(px.jvp, f)`.
+      args: the arguments.
+      atol: what a tangent may be off in any case; a number, a dictionary by dtype, or None for a number by dtype.
+      rtol: likewise, relative to what is expected.
+      eps: the step.
+      err_msg: what messages begin with.
+
+    Raises:
+      AssertionError: the values or the tangents differ.
+
+    >>> from functools import partial
+    >>> import primax as px
+    >>> px.test_util.check_jvp(px.numpy.sin, partial(px.jvp, px.numpy.sin), (0.5,))
+    """
+    check_function("check_jvp", "f", f)
+    check_function("check_jvp", "f_jvp", f_jvp)
+    args = tuple(args)
+    rng = np.random.default_rng(0)
+    tangents = tree_util.tree_map(lambda x: _random_like(rng, x), args)
+    out, out_tangents = f_jvp(args, tangents)
+    prefix = f"{err_msg}: " if err_msg else ""
+    _require_close(
+        out, f(*args), atol, rtol, _VALUES, f"{prefix}check_jvp: the value of the JVP differs from that of f"
+    )
+    wanted = _differences(f, args, tangents, eps)
+    _require_close(
+        out_tangents, wanted, atol, rtol, _GRADIENTS, f"{prefix}check_jvp: the tangents differ from finite differences"
+    )
+
+
+def check_vjp(
+    f: Callable[..., Any],
+    f_vjp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: Any = None,
+    rtol: Any = None,
+    eps: float = _STEP,
+    err_msg: str = "",
+) -> None:
+    """Compare a VJP with central differences, in one random direction and for one random cotangent.
+
+    Args:
+      f: a function of arrays in any containers, with results likewise.
+      f_vjp: of the arguments what `px.vjp` returns, such as `partial(px.vjp, f)`.
+      args: the arguments.
+      atol: what the product of cotangent and tangent may be off; as for `check_jvp`.
+      rtol: likewise, relative to what is expected.
+      eps: the step.
+      err_msg: what messages begin with.
+
+    Raises:
+      AssertionError: the values or the products differ.
+
+    >>> from functools import partial
+    >>> import primax as px
+    >>> px.test_util.check_vjp(px.numpy.sin, partial(px.vjp, px.numpy.sin), (0.5,))
+    """
+    check_function("check_vjp", "f", f)
+    check_function("check_vjp", "f_vjp", f_vjp)
+    args = tuple(args)
+    rng = np.random.default_rng(0)
+    out, pull = f_vjp(*args)
+    prefix = f"{err_msg}: " if err_msg else ""
+    _require_close(
+        out, f(*args), atol, rtol, _VALUES, f"{prefix}check_vjp: the value of the VJP differs from that of f"
+    )
+    tangents = tree_util.tree_map(lambda x: _random_like(rng, x), args)
+    cotangents = tree_util.tree_map(lambda x: _random_like(rng, x), out)
+    wanted = _inner(cotangents, _differences(f, args, tangents, eps))
+    got = _inner(tangents, pull(cotangents))
+    dtype = _widest((args, out))
+    np.testing.assert_allclose(
+        got,
+        wanted,
+        atol=_tolerance(atol, dtype, _GRADIENTS),
+        rtol=_tolerance(rtol, dtype, _GRADIENTS),
+        err_msg=f"{prefix}check_vjp: <cotangent J, tangent> differs from <cotangent, finite differences>",
+    )
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: Any = None,
+    rtol: Any = None,
+    eps: float | None = None,
+) -> None:
+    """Compare derivatives with central differences, in random directions.
+
+    Args:
+      f: a function of arrays in any containers, with results likewise.
+      args: the arguments.
+      order: up to which order; derivatives of second order are compared with differences of those of first order.
+      modes: "fwd" for `px.jvp`, "rev" for `px.vjp`; higher orders mix them.
+      atol: what a derivative may be off in any case; a number, a dictionary by dtype, or None for a number by dtype.
+      rtol: likewise, relative to what is expected.
+      eps: the step.
+
+    Raises:
+      AssertionError: a derivative differs.
+      ValueError: a mode is another one.
+
+    >>> import primax as px
+    >>> px.test_util.check_grads(lambda x, y: px.numpy.sin(x) * y, (0.5, 2.0), order=2)
+    """
+    check_function("check_grads", "f", f)
+    order = integer("check_grads", "order", order)
+    modes = (modes,) if isinstance(modes, str) else tuple(modes)
+    for mode in modes:
+        if mode not in ("fwd", "rev"):
+            raise ValueError(f'check_grads: modes must be "fwd" and "rev", got {mode!r}')
+    step = _STEP if eps is None else eps
+
+    def check(f: Callable[..., Any], args: tuple[Any, ...], order: int, path: str) -> None:
+        if "fwd" in modes:
+            message = f"{path}jvp"
+            check_jvp(f, lambda xs, ts: primax.jvp(f, xs, ts), args, atol, rtol, step, message)
+            if order > 1:
+                rng = np.random.default_rng(order)
+                directions = tree_util.tree_map(lambda x: _random_like(rng, x), args)
+                check(lambda *xs: primax.jvp(f, xs, directions)[1], args, order - 1, f"{message} of ")
+        if "rev" in modes:
+            message = f"{path}vjp"
+            check_vjp(f, lambda *xs: primax.vjp(f, *xs), args, atol, rtol, step, message)
+            if order > 1:
+                rng = np.random.default_rng(order)
+                cotangents = tree_util.tree_map(lambda x: _random_like(rng, x), f(*args))
+                check(lambda *xs: primax.vjp(f, *xs)[1](cotangents), args, order - 1, f"{message} of ")
+
+    if order > 0:
+        check(f, tuple(args), order, "check_grads: ")
