@@ -39,6 +39,8 @@ class Primitive:
         "used",
     )
 
+    form_of: Primitive | None = None  # the primitive that this is a form of, for a program to hold under its name
+
     def __init__(self, name: str, *, multiple_results: bool = False) -> None:
         if not isinstance(name, str) or not name:
             raise TypeError(f"Primitive: name must be a non-empty string, got {name!r}")
@@ -97,6 +99,10 @@ class Primitive:
         """Register an abstract evaluation rule that returns `(avals, effects)`; usable as a decorator."""
         rules.effectful_abstract_eval_rules[self] = rule
         return rule
+
+    def has_type_rule(self) -> bool:
+        """Whether there is a rule for the types of its results."""
+        return self in rules.abstract_eval_rules or self in rules.effectful_abstract_eval_rules
 
     def abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
         """The types of the outputs, as a list whatever `multiple_results` says, and the effects. Cached."""

@@ -92,11 +92,10 @@ class RuleTable(MutableMapping[Any, Rule]):
 
     def __iter__(self) -> Iterator[Any]:
         load_plugins(everything=True)
-        return iter(list(self.functions))
+        return iter([key for key in self.functions if not is_form(key)])
 
     def __len__(self) -> int:
-        load_plugins(everything=True)
-        return len(self.functions)
+        return sum(1 for _ in self)
 
     def __setitem__(self, primitive: Any, rule: Rule) -> None:
         self.register(primitive, rule, override=self._is_free(primitive))
@@ -162,6 +161,12 @@ class RuleTable(MutableMapping[Any, Rule]):
             if before is not None or self._was_missed(key):
                 epoch.bump()
             return self._changed(key, before)
+
+    def lend(self, form: Any, rule: Rule, provenance: Provenance) -> None:
+        """Enter a rule of a form of some primitive: it is not listed, and stays as long as the form."""
+        with lock:
+            self.functions[form] = rule
+            self._provenance[form] = provenance
 
     def remove(self, key: Any, *, override: bool = False) -> Change:
         """Take a rule out; refuse to unless `override`.
@@ -255,6 +260,11 @@ class RuleTable(MutableMapping[Any, Rule]):
 def _primitive(key: Any) -> Any:
     """The primitive that a key of a table belongs to."""
     return key[0] if isinstance(key, tuple) else key
+
+
+def is_form(key: Any) -> bool:
+    """Whether a key of a table belongs to a form of some primitive, such as the batched one."""
+    return getattr(_primitive(key), "form_of", None) is not None
 
 
 def _name(key: Any) -> str:

@@ -9,6 +9,7 @@ from primax.core.hookspec import API_VERSION, hookimpl
 
 if TYPE_CHECKING:
     from primax.extend import derive, random
+    from primax.extend.decomposition import decompose
     from primax.extend.definition import Definitions, define_primitive
     from primax.extend.interpreter import Interpreter, replay
     from primax.extend.records import plugins
@@ -17,6 +18,7 @@ __all__ = [
     "API_VERSION",
     "Definitions",
     "Interpreter",
+    "decompose",
     "define_primitive",
     "derive",
     "hookimpl",
@@ -28,6 +30,7 @@ __all__ = [
 _LATER = {
     "Definitions": "definition",
     "Interpreter": "interpreter",
+    "decompose": "decomposition",
     "define_primitive": "definition",
     "plugins": "records",
     "replay": "interpreter",

@@ -4,7 +4,7 @@
 
 | | makes | from |
 |---|---|---|
-| `from_impl` | abstract_eval, jvp, transpose, batch, lowering | an impl that is written in primax operations |
+| `from_impl` | abstract_eval, jvp, transpose, batch, lowering, interpret | an impl written in primax operations |
 | `from_lowering` | impl | a lowering, by compiling it for each signature |
 | `linear` | jvp | the primitive, which is linear in all its arguments together |
 | `loop` | batch | the primitive, which is bound once for each element |
@@ -13,26 +13,21 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from primax.core.author import author, is_surface
-from primax.core.avals import get_aval
+from primax.core.cache import epoch
 from primax.core.derivation import Derivation
-from primax.core.dtypes import float0
 from primax.core.errors import RuleError
-from primax.core.protocol import protocol_of
-from primax.core.rules import lowering_rules
-from primax.core.thread import thread
+from primax.core.rules import lowering_rules, rule_tables
 from primax.extend.interpreters.ad import is_undefined_primal, jvp_flat, linear_jvp, linear_tape
-from primax.extend.interpreters.batching import AxisData, batch_flat, moveaxis
-from primax.interpreters.backend import put_value
+from primax.extend.interpreters.batching import AxisData
+from primax.interpreters.batched import LOST, bind_batched
+from primax.interpreters.element_loop import loop_of, size_of
 from primax.interpreters.evaluate import apply_primitive
+from primax.interpreters.impl_program import ImplProgram
 from primax.interpreters.lowering import lower_fun
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -40,8 +35,6 @@ __all__ = ["Derivation", "by", "from_impl", "from_lowering", "linear", "loop"]
 
 Rule = Callable[..., Any]
 Maker = Callable[[Any, Any], Rule]
-
-_logger = logging.getLogger(__name__)
 
 
 class _Recipe(Derivation):
@@ -72,12 +65,38 @@ class _Recipe(Derivation):
             raise TypeError(f"{where}: {kind} can be {self} only if there is a rule {self.source}, which is not given")
         if isinstance(source, Derivation) or hasattr(source, "derived_from"):
             raise TypeError(f"{where}: {kind} cannot be {self}, since the {self.source} rule is derived itself")
+        if self.source == "impl":
+            _refuse_loss(f"{where}: {kind} cannot be {self}", kind, others)
         rule: Any = maker(primitive, source)
         rule.__name__ = f"{kind}({primitive})"
         rule.derived_from = self.origin
         if callable(source):
             rule.func = source  # where it was written
         return _placed(rule)
+
+
+def _refuse_loss(refusal: str, kind: str, others: Mapping[str, Any]) -> None:
+    """Refuse a derivation beside a rule written by hand that would not be used any more."""
+    if kind == "jvp" and _is_by_hand(others.get("transpose")):
+        raise TypeError(
+            f"{refusal} beside a transpose rule written by hand, which grad would not call: the tangent would be made "
+            "of the operations of the impl. Give a jvp that binds the primitive on tangents, such as derive.linear"
+        )
+    if kind in ("batch", "axis_batch"):
+        for other, rule in others.items():
+            reason = LOST.get(other, "" if other in _KEPT else "only its author knows how it is applied to a batch")
+            if reason and _is_by_hand(rule):
+                raise TypeError(
+                    f"{refusal} beside a {other} rule written by hand, which vmap would lose: {reason}. "
+                    "Write the batch rule by hand, or use derive.loop"
+                )
+
+
+_KEPT = frozenset(rule_tables)  # the kinds of primax; transformations of others add theirs
+
+
+def _is_by_hand(rule: Any) -> bool:
+    return rule is not None and not isinstance(rule, Derivation) and not hasattr(rule, "derived_from")
 
 
 class _Made(Derivation):
@@ -130,60 +149,8 @@ def by(factory: Rule, *args: Any, **options: Any) -> Derivation:
     return _Made(factory, args, options)
 
 
-class _Program:
-    """An impl that other rules run on tracers, as a function that returns a list."""
-
-    def __init__(self, primitive: Any, impl: Rule) -> None:
-        self.primitive = primitive
-        self.impl = impl
-
-    def on(self, params: Mapping[str, Any]) -> Callable[..., list[Any]]:
-        """The function for these parameters."""
-
-        def run(*args: Any) -> list[Any]:
-            out = self.impl(*map(_typed, args), **params)
-            return self.outputs(out)
-
-        run.__name__ = self.primitive.name
-        return run
-
-    def outputs(self, out: Any) -> list[Any]:
-        if not self.primitive.multiple_results:
-            return [out]
-        if isinstance(out, list | tuple):
-            return list(out)
-        raise RuleError(
-            f"the impl rule of {self.primitive} must return a list, since multiple_results is True, got {out!r}"
-        )
-
-    def returned(self, outs: Sequence[Any]) -> Any:
-        """Outputs as a rule returns them."""
-        return list(outs) if self.primitive.multiple_results else outs[0]
-
-    @contextmanager
-    def explained(self, kind: str, must: str = "be written in primax operations") -> Iterator[None]:
-        """Errors say which rule the impl was run for, and what it must be like."""
-        try:
-            yield
-        except Exception as error:
-            code = getattr(self.impl, "__code__", None)
-            place = "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
-            error.add_note(
-                f"The {kind} rule of {self.primitive} is derived from its impl{place}, which for this must {must}."
-            )
-            raise
-
-
-def _typed(x: Any) -> Any:
-    """A host value as an array of the type that a program sees: NumPy would compute in its own."""
-    if not isinstance(x, np.ndarray | np.generic | bool | int | float | complex):
-        return x
-    aval = get_aval(x)
-    return x if aval.dtype == float0 else put_value(x, aval.weak_type)
-
-
 def _abstract_eval_from(primitive: Any, impl: Rule) -> Rule:
-    program = _Program(primitive, impl)
+    program = ImplProgram(primitive, impl)
 
     def rule(*avals: Any, **params: Any) -> Any:
         with program.explained("abstract_eval"):
@@ -199,7 +166,7 @@ def _abstract_eval_from(primitive: Any, impl: Rule) -> Rule:
 
 
 def _effectful_abstract_eval_from(primitive: Any, impl: Rule) -> Rule:
-    program = _Program(primitive, impl)
+    program = ImplProgram(primitive, impl)
 
     def rule(*avals: Any, **params: Any) -> Any:
         with program.explained("effectful_abstract_eval"):
@@ -210,18 +177,33 @@ def _effectful_abstract_eval_from(primitive: Any, impl: Rule) -> Rule:
 
 
 def _jvp_from(primitive: Any, impl: Rule) -> Rule:
-    program = _Program(primitive, impl)
+    program = ImplProgram(primitive, impl)
 
     def rule(primals: Any, tangents: Any, **params: Any) -> Any:
         with program.explained("jvp"):
             outs, out_tangents = jvp_flat(program.on(params), primals, tangents)
+        if _has_own_lowering(primitive, impl):
+            return primitive.bind(*primals, **params), program.returned(out_tangents)
         return program.returned(outs), program.returned(out_tangents)
 
     return rule
 
 
+def _has_own_lowering(primitive: Any, impl: Rule) -> bool:
+    """Whether a primitive is compiled by something else than its impl, on any platform."""
+    state = len(lowering_rules.functions), epoch.value
+    known = vars(primitive).get("_own_lowering")
+    if known is None or known[0] != state:
+        answer = any(
+            (key[0] if isinstance(key, tuple) else key) is primitive and getattr(rule, "func", None) is not impl
+            for key, rule in list(lowering_rules.functions.items())
+        )
+        known = vars(primitive)["_own_lowering"] = state, answer
+    return bool(known[1])
+
+
 def _transpose_from(primitive: Any, impl: Rule) -> Rule:
-    program = _Program(primitive, impl)
+    program = ImplProgram(primitive, impl)
 
     def rule(ct: Any, *args: Any, **params: Any) -> list[Any]:
         linear = [i for i, x in enumerate(args) if is_undefined_primal(x)]
@@ -244,27 +226,36 @@ def _transpose_from(primitive: Any, impl: Rule) -> Rule:
 
 
 def _axis_batch_from(primitive: Any, impl: Rule) -> Rule:
-    program = _Program(primitive, impl)
+    program = ImplProgram(primitive, impl)
 
     def rule(axis: AxisData, args: Any, dims: Any, **params: Any) -> Any:
-        with program.explained("batch"):
-            outs, out_dims = batch_flat(program.on(params), axis, args, dims)
-        return program.returned(outs), program.returned(out_dims)
+        return bind_batched(program, axis, True, args, dims, params)
 
     return rule
 
 
 def _batch_from(primitive: Any, impl: Rule) -> Rule:
-    by_axis = _axis_batch_from(primitive, impl)
+    program = ImplProgram(primitive, impl)
 
     def rule(args: Any, dims: Any, **params: Any) -> Any:
-        return by_axis(AxisData(None, _size(args, dims)), args, dims, **params)
+        return bind_batched(program, AxisData(None, size_of(args, dims)), False, args, dims, params)
+
+    return rule
+
+
+def _interpret_from(primitive: Any, impl: Rule) -> Rule:
+    program = ImplProgram(primitive, impl)
+
+    def rule(interpreter: Any, eqn: Any, *values: Any) -> Any:
+        with program.explained("interpret"):
+            closed = trace_to_jaxpr(program.on(eqn.params), [v.aval for v in eqn.invars])
+        return program.returned(interpreter.interpret(closed, *values))
 
     return rule
 
 
 def _lowering_from(primitive: Any, impl: Rule) -> Rule:
-    program = _Program(primitive, impl)
+    program = ImplProgram(primitive, impl)
 
     def rule(ctx: Any, *args: Any, **params: Any) -> list[Any]:
         with program.explained("lowering"):
@@ -280,48 +271,6 @@ def _compiled(primitive: Any, lowering: Any) -> Rule:
     return rule
 
 
-_FEW = 16  # elements: for more of them, copies of a primitive take too long to compile
-
-
-def _loop(primitive: Any, source: None) -> Rule:
-    single = not primitive.multiple_results
-
-    def rule(args: Any, dims: Any, **params: Any) -> Any:
-        size = _size(args, dims)
-        _logger.info("vmap binds %s %d times, for want of a better batch rule than derive.loop", primitive, size)
-        avals = [get_aval(x) for x in args]
-        mapped = [i for i, dim in enumerate(dims) if dim is not None]
-
-        def one(*elements: Any) -> list[Any]:
-            values = list(args)
-            for i, x in zip(mapped, elements, strict=True):
-                values[i] = x
-            out = primitive.bind(*values, **params)
-            return [out] if single else list(out)
-
-        each = tuple(a if dim is None else a.mapped(size, dim) for a, dim in zip(avals, dims, strict=True))
-        loop = protocol_of(avals[mapped[0]]).loop
-        if size == 0:
-            outs = [protocol_of(a).zeros(a.unmapped(0, 0)) for a in primitive.abstract_eval(each, params)[0]]
-        elif size > _FEW and loop is not None and _fits_in_a_program(primitive, each, params):
-            outs = loop(one, [moveaxis(args[i], dims[i], 0) for i in mapped])
-        else:
-            rows = [one(*(protocol_of(avals[i]).index(args[i], k, dims[i]) for i in mapped)) for k in range(size)]
-            outs = [protocol_of(get_aval(column[0])).stack(column, 0) for column in zip(*rows, strict=True)]
-        return (outs[0], 0) if single else (outs, [0] * len(outs))
-
-    return rule
-
-
-def _fits_in_a_program(primitive: Any, avals: tuple[Any, ...], params: dict[str, Any]) -> bool:
-    """Whether a loop of a program may hold the primitive; if nothing but evaluation is at work, it need not."""
-    return thread.trace.tracing and primitive in lowering_rules and not primitive.abstract_eval(avals, params)[1]
-
-
-def _size(args: Any, dims: Any) -> int:
-    return int(next(get_aval(x).shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None))
-
-
 from_impl = _Recipe(
     "derive.from_impl",
     {
@@ -332,10 +281,11 @@ from_impl = _Recipe(
         "batch": _batch_from,
         "axis_batch": _axis_batch_from,
         "lowering": _lowering_from,
+        "interpret": _interpret_from,
     },
     "impl",
     "impl",
 )
 from_lowering = _Recipe("derive.from_lowering", {"impl": _compiled}, "lowering", "lowering")
 linear = _Recipe("derive.linear", {"jvp": lambda primitive, source: linear_jvp(primitive)}, "", "linearity")
-loop = _Recipe("derive.loop", {"batch": _loop}, "", "a loop")
+loop = _Recipe("derive.loop", {"batch": lambda primitive, source: loop_of(primitive)}, "", "a loop")

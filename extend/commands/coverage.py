@@ -65,7 +65,7 @@ def all_primitives() -> dict[str, Primitive]:
     """The primitives of all active plugins, and those that have rules without having been registered, by name."""
     found = dict(host.primitives)
     for table in rule_tables.values():
-        for key in table.functions:
+        for key in table:
             primitive = key[0] if isinstance(key, tuple) else key
             found.setdefault(primitive.name, primitive)
     return dict(sorted(found.items()))

@@ -1,0 +1,70 @@
+"""An impl that is written in primax operations, as the program that other rules are derived from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from primax.core.avals import get_aval
+from primax.core.dtypes import float0
+from primax.core.errors import RuleError
+from primax.interpreters.backend import put_value
+
+__all__ = ["ImplProgram", "typed"]
+
+Rule = Callable[..., Any]
+
+
+class ImplProgram:
+    """An impl that other rules run on tracers, as a function that returns a list."""
+
+    def __init__(self, primitive: Any, impl: Rule) -> None:
+        self.primitive = primitive
+        self.impl = impl
+
+    def on(self, params: Mapping[str, Any]) -> Callable[..., list[Any]]:
+        """The function for these parameters."""
+
+        def run(*args: Any) -> list[Any]:
+            out = self.impl(*map(typed, args), **params)
+            return self.outputs(out)
+
+        run.__name__ = self.primitive.name
+        return run
+
+    def outputs(self, out: Any) -> list[Any]:
+        if not self.primitive.multiple_results:
+            return [out]
+        if isinstance(out, list | tuple):
+            return list(out)
+        raise RuleError(
+            f"the impl rule of {self.primitive} must return a list, since multiple_results is True, got {out!r}"
+        )
+
+    def returned(self, outs: Sequence[Any]) -> Any:
+        """Outputs as a rule returns them."""
+        return list(outs) if self.primitive.multiple_results else outs[0]
+
+    @contextmanager
+    def explained(self, kind: str, must: str = "be written in primax operations") -> Iterator[None]:
+        """Errors say which rule the impl was run for, and what it must be like."""
+        try:
+            yield
+        except Exception as error:
+            code = getattr(self.impl, "__code__", None)
+            place = "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
+            error.add_note(
+                f"The {kind} rule of {self.primitive} is derived from its impl{place}, which for this must {must}."
+            )
+            raise
+
+
+def typed(x: Any) -> Any:
+    """A host value as an array of the type that a program sees: NumPy would compute in its own."""
+    if not isinstance(x, np.ndarray | np.generic | bool | int | float | complex):
+        return x
+    aval = get_aval(x)
+    return x if aval.dtype == float0 else put_value(x, aval.weak_type)
