@@ -164,7 +164,10 @@ def encodable(text: str) -> str:
 
 def shorten(x: Any) -> str:
     """A value in one line of at most 80 characters."""
-    text = " ".join(repr(x).split())
+    try:
+        text = " ".join(repr(x).split())
+    except RecursionError:
+        return f"<{type(x).__name__} too deep to be shown>"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from primax.core._jaxlib import pytree
 from primax.core.arguments import check_function, naming, sequence
+from primax.core.tree_flatten import flatten, flatten_with_path
 from primax.core.tree_partial import Partial
 from primax.core.tree_paths import (
     TreeMismatch,
@@ -89,8 +90,7 @@ __all__ = [
 
 IsLeaf = Callable[[Any], bool] | None
 
-# For the kernel, which calls them on every dispatch: `flatten(tree)` and `unflatten(treedef, leaves)`.
-flatten = registry.flatten
+# For the kernel: `flatten(tree)` and `unflatten(treedef, leaves)`.
 unflatten = PyTreeDef.unflatten
 
 _MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<no value>"})()
@@ -125,7 +125,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     """
     if is_leaf is not None:
         check_function("tree.flatten", "is_leaf", is_leaf)
-    return flatten(tree, is_leaf)  # type: ignore[no-any-return]
+    return flatten(tree, is_leaf)
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -144,7 +144,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """
     if is_leaf is not None:
         check_function("tree.leaves", "is_leaf", is_leaf)
-    return flatten(tree, is_leaf)[0]  # type: ignore[no-any-return]
+    return flatten(tree, is_leaf)[0]
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
@@ -397,7 +397,7 @@ def tree_flatten_with_path(
     >>> tree.flatten_with_path({"a": [1]})
     ([((DictKey(key='a'), SequenceKey(idx=0)), 1)], PyTreeDef({'a': [*]}))
     """
-    return registry.flatten_with_path(tree, _path_predicate(is_leaf, is_leaf_takes_path))  # type: ignore[no-any-return]
+    return flatten_with_path(tree, _path_predicate(is_leaf, is_leaf_takes_path))
 
 
 def tree_leaves_with_path(
@@ -603,5 +603,5 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], A
     (((SequenceKey(idx=0), 5),), None)
     """
     _, aux = flatten_one_level(tree)
-    keyed, _ = registry.flatten_with_path(tree, lambda path, node: bool(path))
+    keyed, _ = flatten_with_path(tree, lambda path, node: bool(path))
     return tuple((path[0], child) for (path, child) in keyed), aux

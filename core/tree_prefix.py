@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from primax.core.tree_flatten import flatten
 from primax.core.tree_paths import prefix_errors
-from primax.core.tree_registry import PyTreeDef, registry
+from primax.core.tree_registry import PyTreeDef
 
 
 def flatten_up_to(who: str, treedef: PyTreeDef, full: Any, which: str) -> list[Any]:
@@ -22,9 +23,9 @@ def flatten_up_to(who: str, treedef: PyTreeDef, full: Any, which: str) -> list[A
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves of `prefix_tree`, each as often as `full_tree` has leaves in its place."""
-    leaves, treedef = registry.flatten(prefix_tree, is_leaf)
+    leaves, treedef = flatten(prefix_tree, is_leaf)
     parts = flatten_up_to("tree.broadcast", treedef, full_tree, "full_tree")
-    return [leaf for leaf, part in zip(leaves, parts, strict=True) for _ in registry.flatten(part)[0]]
+    return [leaf for leaf, part in zip(leaves, parts, strict=True) for _ in flatten(part)[0]]
 
 
 def _is_none(x: Any) -> bool:
@@ -49,9 +50,9 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
         raise TypeError(f"{name}: treedef must be the structure of a tree, got {treedef!r}")
     if axis_tree is None or isinstance(axis_tree, int):
         return [axis_tree] * treedef.num_leaves
-    axes, axis_treedef = registry.flatten(axis_tree, _is_none)
+    axes, axis_treedef = flatten(axis_tree, _is_none)
     if axis_treedef == treedef:
-        return axes  # type: ignore[no-any-return]
+        return axes
     found = prefix_errors(axis_treedef, treedef, name=name)
     if found:
         raise ValueError("\n".join(found))

@@ -58,7 +58,7 @@ class FlatFunction:
             out, self.aux = out
         flat, self.out_tree = tree.flatten(out)
         check_outputs(flat, self.out_tree, _name(self.fun))
-        return flat  # type: ignore[no-any-return]
+        return flat
 
 
 def without_tracers(aux: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
 from collections import namedtuple
@@ -23,6 +24,7 @@ from primax.core.extended import ExtendedArray
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, thread
 from primax.core.tree import dispatch_registry, flatten
+from primax.core.tree_flatten import TOO_DEEP, too_deep
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, executable_for, is_committed
 from primax.interpreters.nonfinite import refuse, refuses_nonfinite
@@ -47,6 +49,8 @@ if "jax" not in sys.modules:
     jax_jit.set_disable_jit_state(_never)
     jax_jit.set_enable_x64_state(config.enable_x64)
     jax_jit.set_post_hook_state(post_hook)
+# The first scalar makes jaxlib import NumPy, which fails if the dispatcher has gone on with an error set.
+jax_jit._ArgSignatureOfValue(0.0, False)
 
 _FastPath = namedtuple(
     "_FastPath",
@@ -92,9 +96,9 @@ def fast_function(
     def guarded(*args: Any, **kwargs: Any) -> Any:
         try:
             found = miss(*args, **kwargs)
-        except (SystemError, AttributeError):
+        except (SystemError, AttributeError, RecursionError):
             failed.add(_shapes((args, kwargs)))
-            _refuse_depth((args, kwargs))
+            flatten((args, kwargs))  # says that a tree is too deep: jaxlib went on with the error set
             raise
         except BaseException:
             failed.add(_shapes((args, kwargs)))
@@ -129,15 +133,6 @@ def _shapes(arguments: Any) -> Any:
     return structure, kinds
 
 
-def _refuse_depth(arguments: Any) -> None:
-    """Say that a tree is too deep. When it meets one, jaxlib goes on with the error set, so that what is next fails."""
-    try:
-        flatten(arguments)
-    except SystemError as error:
-        if error.__cause__ is not None:
-            raise error.__cause__ from None
-
-
 def _has_weak_references(x: Any) -> bool:
     """Whether jaxlib may keep programs by this function; of functions that have none it crashes at the second."""
     try:
@@ -158,7 +153,16 @@ class _HostArray(np.ndarray):
     __slots__ = ()
 
 
+# Fails if an error is set, as it is when jaxlib has met a tree that is too deep and goes on: Python does not look after
+# each call, but after those of such objects.
+_look_for_error = functools.partial(len, ())
+
+
 def _as_host_array(x: np.ndarray[Any, Any]) -> tuple[tuple[Any], None]:
+    try:
+        _look_for_error()
+    except SystemError:
+        raise RecursionError(TOO_DEEP) from None
     if not x.dtype.isnative:
         x = x.astype(x.dtype.newbyteorder("="))
     return (x.view(_HostArray),), None
@@ -183,10 +187,13 @@ for _kind in (np.ndarray, np.matrix, np.memmap):
 
 
 def _as_host_scalar(x: np.generic) -> tuple[tuple[Any], None]:
+    try:
+        _look_for_error()
+    except SystemError:
+        raise RecursionError(TOO_DEEP) from None
     return (np.asarray(x).view(_HostArray),), None
 
 
-# Or else jaxlib would read a scalar with a mask, which is an array of no axes, as the number it hides.
 for _kind in {np.dtype(code).type for code in "?bhilqBHILQefdFD"}:
     dispatch_registry.register_node(_kind, _as_host_scalar, _from_host_array)
 
@@ -260,7 +267,10 @@ def first_call(
 
 def leaves_tree(outs: Sequence[Any]) -> Any:
     """The structure of a list of results."""
-    return dispatch_registry.flatten(outs)[1]
+    try:
+        return dispatch_registry.flatten(outs)[1]
+    except SystemError as error:
+        raise too_deep(error) from None
 
 
 def _reads_alike(args: Sequence[Any]) -> bool:
@@ -293,6 +303,9 @@ class EvalTrace(Trace):
                 return function(*args)
             except ValueError as error:
                 backend.refuse_buffers(error, primitive.name, args)
+                raise
+            except (SystemError, AttributeError, RecursionError):
+                _refuse_depth(primitive, args)
                 raise
         impl = rules.impl_rules.get_or_load(primitive)
         if impl is None:
@@ -346,7 +359,17 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
         function = primitive.programs.get_or_make(ordered_key, lambda: _dispatched(primitive, in_order, ordered_key))
         if key != ordered_key:
             primitive.programs.put(key, function)
-    return function(*args)
+    try:
+        return function(*args)
+    except (SystemError, AttributeError, RecursionError):
+        _refuse_depth(primitive, args)
+        raise
+
+
+def _refuse_depth(primitive: Any, args: Any) -> None:
+    """Say that an argument is no array but a deep tree, of which jaxlib takes notice only after it has gone on."""
+    for x in args:
+        get_aval(x)
 
 
 def _dispatched(primitive: Any, params: dict[str, Any], key: Any) -> Any:

@@ -198,7 +198,10 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Any:
 
 
 def _of_sequence(function: str, a: Any, dtype: Any) -> Any:
-    a = _with_arrays(a)
+    try:
+        a = _with_arrays(a)
+    except RecursionError:
+        raise ValueError(f"{function}: a must be nested at most 64 deep, got sequences without end") from None
     leaves: list[Any] = []
     shape = _shape_of(function, a, leaves, 0)
     if dtype is None:

@@ -28,8 +28,6 @@ from primax.extend.testing.report import ConformanceError, Failed
 
 MEMORY = 6 * 2**30  # bytes of addresses: arrays of terabytes are refused, and the machine lives
 CASES_A_TARGET = 4
-# jaxlib does not recover from trees deeper than the stack of Python while it asks a function which nodes are leaves.
-DIES_OF_NESTS = re.compile(r".*\.flatten_axes")
 
 _OURS = tuple(getattr(px.errors, name) for name in px.errors.__all__)  # which say what they are about in other words
 _DOCUMENTED = (
@@ -119,8 +117,6 @@ class Hostiles(Kind):
     def _object(self, target: Target, rng: random.Random) -> Hostile:
         while True:
             thing = rng.choice(OBJECTS)
-            if thing in NESTS and DIES_OF_NESTS.fullmatch(target.path):
-                continue
             if thing.registrable or not REGISTERS.fullmatch(target.path):
                 return thing
 
@@ -200,13 +196,8 @@ def judge(error: BaseException, target: Target, places: Mapping[str, Hostile]) -
         return None  # errors of files name the file
     if "index-sized integer" in message and any("__len__ = lambda s: 2**70" in "".join(x.lines) for x in objects):
         return None  # Python asks such an object for its length to know whether it is true
-    if any(thing in NESTS for thing in objects):
-        # jaxlib takes trees apart by recursion. It says so in this way, as in jax, or goes on with the error set, so
-        # that whatever has an attribute seems to have none.
-        if isinstance(error, SystemError | RecursionError):
-            return None
-        if isinstance(error, AttributeError) and not re.match(r"'(list|tuple|dict)' object", message):
-            return None
+    if isinstance(error, RecursionError) and any(thing in NESTS for thing in objects):
+        return None
     if isinstance(error, RecursionError):
         return None if any("calls itself" in thing.name for thing in objects) else "internal"
     if not isinstance(error, _DOCUMENTED):

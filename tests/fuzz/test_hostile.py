@@ -96,11 +96,12 @@ def test_errors_of_functions_that_the_program_gives_are_their_own():
     assert judge(_error("[].pop()"), vjp, {"primals": PLAIN["x"]}) == "unnamed"
 
 
-def test_what_fails_after_a_tree_without_an_end_is_due_to_it():
+def test_trees_without_an_end_are_refused_as_such():
     (thing,) = (thing for thing in OBJECTS if thing.name == "a list that holds itself")
-    assert judge(AttributeError("'Option' object has no attribute 'value'"), SIN, {"x": thing}) is None
-    assert judge(AttributeError("'list' object has no attribute 'shape'"), SIN, {"x": thing}) == "internal"
-    assert judge(AttributeError("'Option' object has no attribute 'value'"), SIN, PLAIN) == "internal"
+    assert judge(RecursionError("tree.flatten: tree must not hold itself"), SIN, {"x": thing}) is None
+    assert judge(RecursionError("tree.flatten: tree must not hold itself"), SIN, PLAIN) == "internal"
+    assert judge(SystemError("returned a result with an exception set"), SIN, {"x": thing}) == "internal"
+    assert judge(AttributeError("'Option' object has no attribute 'value'"), SIN, {"x": thing}) == "internal"
 
 
 def test_a_method_that_a_staged_array_does_not_have_is_named():
