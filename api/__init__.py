@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from primax.core.array import Array
-from primax.core.avals import ShapeDtypeStruct
+from primax.core.avals import ShapeDtypeStruct, typeof
 from primax.core.config import (
     check_tracer_leaks,
     config,
@@ -120,6 +120,7 @@ __all__ = [
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",
     "transfer_guard_host_to_device",
+    "typeof",
     "value_and_grad",
     "visualize",
     "vjp",
@@ -138,6 +139,7 @@ _SUBMODULES = frozenset(
         "example_libraries",
         "export",
         "extend",
+        "flatten_util",
         "image",
         "lax",
         "linalg",
@@ -151,6 +153,7 @@ _SUBMODULES = frozenset(
         "test_util",
         "tree",
         "tree_util",
+        "typing",
     )
 )
 

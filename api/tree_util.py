@@ -1,5 +1,8 @@
 """Pytrees, the longer list: registration of classes, key paths, and structures as objects."""
 
+from collections.abc import Hashable
+from typing import TypeAlias
+
 from primax.core.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -40,11 +43,13 @@ from primax.core.tree import (
 )
 
 default_registry = registry
+KeyEntry: TypeAlias = Hashable  # one step of a path: a `DictKey`, a `SequenceKey`, or whatever a class's own nodes give
 
 __all__ = [
     "DictKey",
     "FlattenedIndexKey",
     "GetAttrKey",
+    "KeyEntry",
     "KeyPath",
     "Partial",
     "PyTreeDef",

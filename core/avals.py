@@ -24,6 +24,7 @@ __all__ = [
     "get_aval",
     "register_aval",
     "same_type",
+    "typeof",
     "unwrap",
 ]
 
@@ -319,6 +320,21 @@ for _kind in {np.dtype(code).type for code in "?bhilqBHILQefdFD"}:
     register_aval(_kind, _numpy_scalar)
 
 
+def typeof(x: Any) -> Any:
+    """The type of a value as programs have it: shape, dtype and weakness.
+
+    Args:
+      x: an array, a number, or a tracer of one.
+
+    Raises:
+      TypeError: it is none of these.
+
+    >>> typeof(1.0)
+    ShapedArray(f32[], weak_type=True)
+    """
+    return get_aval(x)
+
+
 class ShapeDtypeStruct:
     """A shape and a dtype, standing for an array where only its type matters.
 
@@ -338,6 +354,36 @@ class ShapeDtypeStruct:
         self.dtype = dtype if extended else numpy_dtype("ShapeDtypeStruct", "dtype", dtype)
         self.weak_type = weak_type
 
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """What stands for an array or a number.
+
+        Args:
+          x: the array or number.
+
+        Raises:
+          TypeError: it is neither.
+
+        >>> ShapeDtypeStruct.like(1.0)
+        ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
+        """
+        aval = get_aval(x)
+        if not isinstance(aval, ShapedArray):
+            raise TypeError(f"ShapeDtypeStruct.like: x must be an array or a number, got {shorten(x)}")
+        return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """A copy with some of `shape`, `dtype` and `weak_type` replaced.
+
+        Raises:
+          TypeError: there is no such attribute.
+        """
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        unknown = sorted(changes.keys() - fields.keys())
+        if unknown:
+            raise TypeError(f"ShapeDtypeStruct.update: changes must be among {sorted(fields)}, got {unknown}")
+        return ShapeDtypeStruct(**{**fields, **changes})
+
     @property
     def ndim(self) -> int:
         return len(self.shape)
@@ -345,6 +391,11 @@ class ShapeDtypeStruct:
     @property
     def size(self) -> int:
         return ShapedArray(self.shape, self.dtype).size
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len: a ShapeDtypeStruct without axes has no length")
+        return self.shape[0]
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""

@@ -1,0 +1,7 @@
+"""A tree of arrays as one vector."""
+
+from __future__ import annotations
+
+from primax.plugins.numpy.raveling import ravel_pytree
+
+__all__ = ["ravel_pytree"]

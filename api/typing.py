@@ -1,0 +1,25 @@
+"""Types for annotations: what functions of arrays take for an array, and for a dtype."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from primax.core.array import Array
+
+__all__ = ["ArrayLike", "DTypeLike"]
+
+
+@runtime_checkable
+class SupportsDType(Protocol):
+    """What has a dtype, such as an array or a scalar type."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+
+# What a function of arrays takes for one: an array, an array or a scalar of NumPy's, a number of Python's.
+ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex  # type: ignore[type-arg]
+# What is taken for a dtype: its name, a scalar type such as `float` or `px.numpy.float32`, a dtype, what has one.
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType  # type: ignore[type-arg]
