@@ -122,7 +122,7 @@ def _nothing(scalar: Any) -> None:
 def _maker(dtype: Any, kind: type) -> Any:
     with core.config.enable_x64(True):
         make = _wide_maker(dtype, kind)
-    if make is _nothing or dtype not in dtypes.WIDE:
+    if make is _nothing or dtype not in dtypes.NARROWED:
         return make
     return lambda scalar: make(scalar) if core.config.enable_x64.value else None
 

@@ -144,8 +144,8 @@ def test_an_error_about_a_mask_names_the_function_and_the_argument():
 def test_instances_of_subclasses_of_numbers_are_numbers(x, value):
     assert get_aval(x) == get_aval(value)
     assert get_aval(x).weak_type
-    assert dtypes.weak_type_of(x) == dtypes.weak_type_of(value)
-    assert dtypes.is_weakly_typed(x)
+    assert dtypes.result_type(x, return_weak_type=True) == dtypes.result_type(value, return_weak_type=True)
+    assert dtypes.result_type(x, return_weak_type=True)[1]
     uses = (
         pnp.asarray,
         px.device_put,

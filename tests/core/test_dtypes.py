@@ -32,14 +32,11 @@ from primax.core.dtypes import (
     is_numeric,
     is_signed_integer,
     is_unsigned_integer,
-    is_valid_dtype,
-    is_weakly_typed,
     issubdtype,
     itemsize_bits,
     promote_types,
     python_scalar_dtypes,
     result_type,
-    safe_to_cast,
     scalar_dtype,
     scalar_type_of,
     short_dtype_name,
@@ -49,7 +46,6 @@ from primax.core.dtypes import (
     to_floating_dtype,
     to_inexact_dtype,
     to_numeric_dtype,
-    weak_type_of,
 )
 
 UNSIGNED = [np.dtype(t) for t in (ml_dtypes.uint2, ml_dtypes.uint4, "u1", "u2", "u4", "u8")]
@@ -241,14 +237,6 @@ def test_conversions_agree_with_jax(in_mode, jax, x64):
             assert scalar_type_of(value) == theirs.scalar_type_of(value), value
 
 
-@X64
-def test_safe_to_cast_agrees_with_jax(in_mode, x64):
-    theirs = pytest.importorskip("jax._src.dtypes")
-    with in_mode(x64):
-        for a, b in itertools.product(DTYPES, repeat=2):
-            assert outcome(safe_to_cast, a, b) == outcome(theirs.safe_to_cast, a, b), (a, b)
-
-
 def test_finfo_and_iinfo_agree_with_jax(jax):
     for d in FLOATS:
         ours, theirs = dtypes.finfo(d), jax.numpy.finfo(d)
@@ -427,8 +415,6 @@ def test_predicates_partition_the_dtypes():
         assert predicate(Key()) is False
     assert is_floating("bfloat16")
     assert is_floating("float32")
-    assert all(is_valid_dtype(d) for d in [*DTYPES, float0, Key()])
-    assert not is_valid_dtype(np.dtype("U3"))
 
 
 def test_extended_dtypes_belong_to_their_scalar_class():
@@ -447,14 +433,6 @@ def test_extended_dtypes_belong_to_their_scalar_class():
     assert dtype(Valued(key)) is key
     with pytest.raises(TypeError, match="abstract"):
         ExtendedDType()
-
-
-def test_is_weakly_typed():
-    assert all(is_weakly_typed(x) for x in (1, 2.0, 3j, Valued(np.dtype("f4"), True)))
-    assert not any(is_weakly_typed(x) for x in (True, np.float32(1), np.ones(2), Valued(np.dtype("f4")), "f4", None))
-    assert is_weakly_typed(types.SimpleNamespace(weak_type=True))
-    assert weak_type_of(int) == (python_scalar_dtypes[int], True)
-    assert weak_type_of(types.SimpleNamespace(weak_type=True, dtype=np.dtype("f8"))) == (np.dtype("f8"), True)
 
 
 def test_python_scalars_have_the_default_dtypes():
