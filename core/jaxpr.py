@@ -131,11 +131,11 @@ def new_jaxpr_eqn(
 class Jaxpr:
     """A program: `{ lambda constvars ; invars. let eqns in outvars }`.
 
-    Treat as immutable: interpreters cache what they derive from it. `wide` says whether it was staged with
+    Treat as immutable: interpreters cache what they derive from it. `x64` says whether it was staged with
     `enable_x64`, which decides the types of its Python scalars: it is evaluated and transformed in the same word size.
     """
 
-    __slots__ = ("__weakref__", "cache", "constvars", "debug_info", "effects", "eqns", "invars", "outvars", "wide")
+    __slots__ = ("__weakref__", "cache", "constvars", "debug_info", "effects", "eqns", "invars", "outvars", "x64")
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Jaxpr:
         eqns: Sequence[JaxprEqn],
         effects: Effects = no_effects,
         debug_info: str | None = None,
-        wide: bool | None = None,
+        x64: bool | None = None,
     ) -> None:
         self.constvars = list(constvars)
         self.invars = list(invars)
@@ -153,7 +153,7 @@ class Jaxpr:
         self.eqns = eqns if type(eqns) is list else list(eqns)
         self.effects = effects
         self.debug_info = debug_info
-        self.wide: bool = config.enable_x64.value if wide is None else wide
+        self.x64: bool = config.enable_x64.value if x64 is None else x64
         self.cache: Cache | None = None
 
     @property
@@ -165,7 +165,7 @@ class Jaxpr:
         return [v.aval for v in self.outvars]
 
     def replace(self, **changes: Any) -> Jaxpr:
-        """A copy with some of `constvars, invars, outvars, eqns, effects, debug_info, wide` replaced."""
+        """A copy with some of `constvars, invars, outvars, eqns, effects, debug_info, x64` replaced."""
         fields = {name: getattr(self, name) for name in _FIELDS}
         return Jaxpr(**{**fields, **changes})
 
@@ -178,7 +178,7 @@ class Jaxpr:
         return self.pretty_print()
 
 
-_FIELDS = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "wide")
+_FIELDS = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "x64")
 
 
 class ClosedJaxpr:
@@ -251,9 +251,9 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
       key: tells apart what is derived from one program.
       make: makes it.
     """
-    wide = program.wide if isinstance(program, Jaxpr) else program.jaxpr.wide
-    if wide is not config.enable_x64.value:
-        with config.enable_x64(wide):
+    x64 = program.x64 if isinstance(program, Jaxpr) else program.jaxpr.x64
+    if x64 is not config.enable_x64.value:
+        with config.enable_x64(x64):
             return cached(program, key, make)
     cache = program.cache
     if cache is None:
@@ -307,8 +307,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
         raise TypeError(
             f"eval_jaxpr: consts must match constvars, got {len(consts)} values for {len(jaxpr.constvars)} constvars"
         )
-    if jaxpr.wide is not config.enable_x64.value:
-        with config.enable_x64(jaxpr.wide):
+    if jaxpr.x64 is not config.enable_x64.value:
+        with config.enable_x64(jaxpr.x64):
             outs = eval_jaxpr(jaxpr, consts, *args, propagate_source_info=propagate_source_info)
         return [array_of(x, v.aval) if type(v) is Literal else x for x, v in zip(outs, jaxpr.outvars, strict=True)]
     drops = last_uses(jaxpr)
@@ -438,7 +438,7 @@ def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tu
     used_inputs = [v in live or k for v, k in zip(jaxpr.invars, keep, strict=True)]
     invars = [v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u]
     effects = no_effects.union(*(eqn.effects for eqn in eqns)) if eqns else no_effects
-    return Jaxpr(jaxpr.constvars, invars, outvars, eqns, effects, jaxpr.debug_info, jaxpr.wide), used_inputs
+    return Jaxpr(jaxpr.constvars, invars, outvars, eqns, effects, jaxpr.debug_info, jaxpr.x64), used_inputs
 
 
 def _by_rule(rule: Callable[..., Any], used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:

@@ -133,8 +133,8 @@ class Interpreter:
                 f"{type(self).__name__}.interpret: there must be one value per input of the program, "
                 f"got {len(values)} for {len(jaxpr.invars)} inputs"
             )
-        if jaxpr.wide is not config.enable_x64.value:
-            with config.enable_x64(jaxpr.wide):
+        if jaxpr.x64 is not config.enable_x64.value:
+            with config.enable_x64(jaxpr.x64):
                 return self.interpret(closed, *values)
         last_reads = last_uses(jaxpr)
         env: dict[Any, Any] = dict(zip(jaxpr.constvars, map(self.lift, closed.consts), strict=True))

@@ -15,7 +15,7 @@ from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.leaks import leakless
 from primax.core.protocol import protocol_of
 from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
-from primax.interpreters.returned import Foreign, not_array, require_list, stale
+from primax.interpreters.returned import ExternalRules, not_array, require_list, stale
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 
 _functions = rules.batch_rules.functions
 _axis_functions = rules.axis_batch_rules.functions
-_foreign = Foreign(rules.batch_rules)
+_has_external_rule = ExternalRules(rules.batch_rules)
 _swap_flag = tracing_flag.swap_local
 
 not_mapped = None
@@ -152,7 +152,7 @@ class BatchTrace(Trace):
             aval = get_aval(value)
         except NO_VALUE as error:
             raise not_array(_table_of(primitive), primitive, value) from error
-        if _foreign[primitive] and isinstance(value, Tracer) and not value._trace.alive:
+        if _has_external_rule[primitive] and isinstance(value, Tracer) and not value._trace.alive:
             raise stale(_table_of(primitive), primitive, value)
         if dim is None:
             return value

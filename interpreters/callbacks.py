@@ -58,13 +58,13 @@ def emit_python_callback(
     processor = _PROCESSORS.get(module.platform)
     if processor is None:
         raise NotImplementedError(f"{ctx.primitive}: programs for {module.platform!r} cannot call Python")
-    wide = config.enable_x64.value
+    x64 = config.enable_x64.value
     ordered = token is not None
     extended = any(map(has_extended_dtype, operand_avals))
 
     def call(*args: Any) -> Any:
         given = args[1:] if ordered else args
-        with config.enable_x64(wide):
+        with config.enable_x64(x64):
             if extended:
                 given = tuple(map(_element_array, given, operand_avals))
             found = callback(*given)

@@ -12,7 +12,7 @@ from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.leaks import leakless
 from primax.core.trace import Trace, Tracer, encloses, enter, escaped, thread, tracing_flag
-from primax.interpreters.returned import Foreign, not_array, stale
+from primax.interpreters.returned import ExternalRules, not_array, stale
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
@@ -20,7 +20,7 @@ __all__ = ["JVPTrace", "JVPTracer", "PrimalTrace", "jvp_flat", "jvp_jaxpr", "pri
 
 _table = rules.jvp_rules
 _functions = _table.functions
-_foreign = Foreign(_table)
+_has_external_rule = ExternalRules(_table)
 _swap_flag = tracing_flag.swap_local
 
 
@@ -152,7 +152,7 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
         if tangent is None:
             raise wrong(_table, primitive, "returned None as a tangent; a zero is Zero(aval)") from None
         raise not_array(_table, primitive, (primal, tangent)) from error
-    if _foreign[primitive]:
+    if _has_external_rule[primitive]:
         for x in (primal, tangent):
             if isinstance(x, Tracer) and not x._trace.alive:
                 raise stale(_table, primitive, x)

@@ -21,7 +21,7 @@ from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.partial_eval import split_call
-from primax.interpreters.returned import Foreign, apply_rule, not_array, stale
+from primax.interpreters.returned import ExternalRules, apply_rule, not_array, stale
 from primax.interpreters.staging import StagingTrace, trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
 
@@ -32,7 +32,7 @@ _partial_eval_functions = rules.partial_eval_rules.functions
 _split_functions = rules.partial_eval_jaxpr_rules.functions
 _transpose_rules = rules.transpose_rules
 _transpose_functions = _transpose_rules.functions
-_foreign = Foreign(_transpose_rules)
+_has_external_rule = ExternalRules(_transpose_rules)
 
 
 class LinearTracer(Tracer):
@@ -71,7 +71,7 @@ class _Place:
 class LinearTrace(Trace):
     """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
 
-    __slots__ = ("count", "eqns", "inputs", "lines", "settings", "wide")
+    __slots__ = ("count", "eqns", "inputs", "lines", "settings", "x64")
 
     transformation = "linearization"
     lasting = True
@@ -83,7 +83,7 @@ class LinearTrace(Trace):
         self.count = 0
         self.lines = _is_staged(parent) or refuses_nonfinite()
         self.settings = thread.config
-        self.wide = config.enable_x64.value  # the scalars on the tape are typed by it
+        self.x64 = config.enable_x64.value  # the scalars on the tape are typed by it
 
     def new_input(self, aval: Any) -> LinearTracer:
         """One more input of the tape."""
@@ -137,7 +137,7 @@ class LinearTrace(Trace):
         """Put one operation on the tape."""
         avals = [x.aval if type(x) is LinearTracer else get_aval(x) for x in args]
         settings = thread.config
-        if settings is not self.settings and self.wide is not config.enable_x64.value:
+        if settings is not self.settings and self.x64 is not config.enable_x64.value:
             # The tape is read in another word size than these scalars have been written in.
             args = [
                 array_of(x, aval) if isinstance(x, _HOST_VALUES) else x for x, aval in zip(args, avals, strict=True)
@@ -157,7 +157,7 @@ class LinearTrace(Trace):
             index += 1
         self.count = index
         source = thread.source
-        if source is None and (self.lines or _foreign[primitive]):
+        if source is None and (self.lines or _has_external_rule[primitive]):
             source = _get_traceback()  # not always: an eager tape would take a tenth of its time for it
         self.eqns.append(TapeEqn(primitive, args, outs, params, source))
         return outs if primitive.multiple_results else outs[0]
@@ -191,8 +191,8 @@ class Tape:
     def replay(self, *args: Any) -> list[Any]:
         """Apply the linear function, under the current trace; zeros stay symbolic."""
         trace = self.trace
-        if trace.wide is not config.enable_x64.value:
-            with config.enable_x64(trace.wide):
+        if trace.x64 is not config.enable_x64.value:
+            with config.enable_x64(trace.x64):
                 return self.replay(*args)
         env: list[Any] = [None] * trace.count
         for tracer, x in zip(trace.inputs, args, strict=True):
@@ -237,7 +237,7 @@ class Tape:
     def _with(self, change: Callable[[Any], Any]) -> Tape:
         """A copy with what does not depend on the inputs changed."""
         old, new = self.trace, LinearTrace(None)
-        new.wide, new.count = old.wide, old.count
+        new.x64, new.count = old.x64, old.count
         new.end()
         linear: dict[int, LinearTracer] = {}
 
@@ -277,8 +277,8 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
       MissingRuleError: an operation on the way has no transpose rule.
       RuleError: a rule returned cotangents of the wrong number, shape or dtype.
     """
-    if trace.wide is not config.enable_x64.value:
-        with config.enable_x64(trace.wide):
+    if trace.x64 is not config.enable_x64.value:
+        with config.enable_x64(trace.x64):
             return backward(trace, outs, cotangents)
     cts: list[Any] = [None] * trace.count
     ct: Any
@@ -334,7 +334,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                         have = get_aval(c)
                     except NO_VALUE as error:
                         raise not_array(_transpose_rules, primitive, c) from error
-                    if _foreign[primitive] and isinstance(c, Tracer) and not c._trace.alive:
+                    if _has_external_rule[primitive] and isinstance(c, Tracer) and not c._trace.alive:
                         raise stale(_transpose_rules, primitive, c)
                     if not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
                         raise _misfit(eqn, x, have)

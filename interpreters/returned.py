@@ -11,7 +11,7 @@ from primax.core.errors import RuleError
 from primax.core.source_info import is_internal
 from primax.core.trace import Tracer
 
-__all__ = ["Foreign", "apply_rule", "not_array", "require_list", "stale", "type_of"]
+__all__ = ["ExternalRules", "apply_rule", "not_array", "require_list", "stale", "type_of"]
 
 
 def type_of(table: Any, key: Any, x: Any) -> Any:
@@ -44,8 +44,8 @@ def stale(table: Any, key: Any, x: Tracer) -> RuleError:
     )
 
 
-class Foreign(dict[Any, bool]):
-    """For each primitive whether its rule of one kind is not primax's own, or missing: only those are watched."""
+class ExternalRules(dict[Any, bool]):
+    """For each primitive whether its rule of one kind is not primax's own, or missing: only those are checked."""
 
     def __init__(self, table: Any) -> None:
         super().__init__()
@@ -54,8 +54,8 @@ class Foreign(dict[Any, bool]):
 
     def __missing__(self, primitive: Any) -> bool:
         provenance = self.table.provenance.get(primitive)
-        self[primitive] = foreign = provenance is None or not is_internal(provenance.file)
-        return foreign
+        self[primitive] = external = provenance is None or not is_internal(provenance.file)
+        return external
 
 
 def require_list(table: Any, primitive: Any, returned: Any) -> None:

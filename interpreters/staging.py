@@ -43,7 +43,7 @@ class StagingTracer(Tracer):
 class StagingTrace(Trace):
     """Records every bind as an equation, whatever its arguments are."""
 
-    __slots__ = ("constants", "effects", "eqns", "invars", "name", "sources", "what", "wide")
+    __slots__ = ("constants", "effects", "eqns", "invars", "name", "sources", "what", "x64")
 
     def __init__(self, parent: Any, name: str, what: str = "the tracing") -> None:
         super().__init__(parent)
@@ -53,7 +53,7 @@ class StagingTrace(Trace):
         self.invars: list[Var] = []
         self.constants: dict[int, tuple[Var, Any]] = {}
         self.effects = no_effects
-        self.wide = config.enable_x64.value
+        self.x64 = config.enable_x64.value
         self.sources: dict[Any, Any] = {}  # equations of one line, in a loop say, share their source
 
     @property
@@ -136,7 +136,7 @@ class StagingTrace(Trace):
         else:
             literal = _literal(x)
             if literal is not None:
-                if self.wide is config.enable_x64.value:
+                if self.x64 is config.enable_x64.value:
                     return literal
                 x = array_of(literal.val, literal.aval)  # the program is read in another word size
         found = self.constants.get(id(x))
@@ -162,11 +162,9 @@ class StagingTrace(Trace):
         constvars = [var for var, _ in self.constants.values()]
         consts: list[Any] = []
         if self.constants:
-            with config.enable_x64(self.wide):
+            with config.enable_x64(self.x64):
                 consts = [_of_type(value, var.aval) for var, value in self.constants.values()]
-        return ClosedJaxpr(
-            Jaxpr(constvars, self.invars, outvars, self.eqns, self.effects, self.name, self.wide), consts
-        )
+        return ClosedJaxpr(Jaxpr(constvars, self.invars, outvars, self.eqns, self.effects, self.name, self.x64), consts)
 
 
 def _of_type(x: Any, aval: Any) -> Any:

@@ -17,7 +17,7 @@ from primax.core.rules import rule_tables
 from primax.core.samples import Sample
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import NotRun
-from primax.extend.testing.values import direction, is_inexact, varied, wide
+from primax.extend.testing.values import direction, double, is_inexact, varied
 from primax.interpreters.batching import AxisData, batch_flat, to_dim
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
@@ -89,7 +89,7 @@ class Setting:
         """The arguments, a step along the tangents of the active ones."""
         moved = list(self.args)
         for i, t in zip(self.active if active is None else active, tangents, strict=True):
-            moved[i] = np.asarray(wide(moved[i]) + step * wide(t)).astype(np.asarray(moved[i]).dtype)
+            moved[i] = np.asarray(double(moved[i]) + step * double(t)).astype(np.asarray(moved[i]).dtype)
         return moved
 
     def push(self, args: Sequence[Any], tangents: Sequence[Any], active: Sequence[int]) -> tuple[list[Any], list[Any]]:
@@ -293,7 +293,7 @@ class Case:
         native = self.native
         if not self.programs:
             args = [
-                wide(x) if is_array_type(a) and dtypes.is_inexact(a.dtype) else x
+                double(x) if is_array_type(a) and dtypes.is_inexact(a.dtype) else x
                 for x, a in zip(native.args, native.avals, strict=True)
             ]
             setting = Setting(self, args, True)

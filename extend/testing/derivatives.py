@@ -22,7 +22,7 @@ from primax.extend.testing.invariants import (
 )
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
-from primax.extend.testing.values import difference, direction, epsilon, is_inexact, wide
+from primax.extend.testing.values import difference, direction, double, epsilon, is_inexact
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
 from primax.interpreters.staging import trace_to_jaxpr
@@ -72,12 +72,12 @@ def _step(values: Values) -> tuple[float, float] | None:
 
 def central_differences(above: Values, below: Values, step: float) -> list[Any]:
     """Derivatives from the values a step ahead and a step behind."""
-    return [(wide(a) - wide(b)) / (2 * step) for a, b in zip(above, below, strict=True)]
+    return [(double(a) - double(b)) / (2 * step) for a, b in zip(above, below, strict=True)]
 
 
 def _noise(x: Any, step: float) -> float:
     """How far rounding of values as large as these moves their differences."""
-    size = np.abs(wide(x)[np.isfinite(wide(x))])
+    size = np.abs(double(x)[np.isfinite(double(x))])
     return 100 * epsilon(x) * float(size.max()) / step if size.size else 0.0
 
 
@@ -89,8 +89,8 @@ def dot_products(
     The product conjugates nothing, and real parts are compared: derivatives of real functions of complex numbers
     are linear no more than so.
     """
-    forward = [float(np.sum(wide(t) * wide(ct)).real) for t, ct in zip(tangents, cotangents, strict=True)]
-    backward = [float(np.sum(wide(ct) * wide(t)).real) for ct, t in zip(pulled, directions, strict=True)]
+    forward = [float(np.sum(double(t) * double(ct)).real) for t, ct in zip(tangents, cotangents, strict=True)]
+    backward = [float(np.sum(double(ct) * double(t)).real) for ct, t in zip(pulled, directions, strict=True)]
     return sum(forward), sum(backward), sum(map(abs, forward)) + sum(map(abs, backward))
 
 
@@ -153,10 +153,10 @@ def check_linearity(case: Case) -> None:
 
 def _check_linear(setting: Setting) -> None:
     one, two = setting.tangents, [direction(setting.args[i], ("other", i)) for i in setting.active]
-    mixed = [(2 * wide(s) - 3 * wide(t)).astype(np.asarray(s).dtype) for s, t in zip(one, two, strict=True)]
+    mixed = [(2 * double(s) - 3 * double(t)).astype(np.asarray(s).dtype) for s, t in zip(one, two, strict=True)]
     of_one, of_two, of_mixed = (setting.forward_tangents(setting.args, t) for t in (one, two, mixed))
     for i, a, b, got in zip(setting.smooth, of_one, of_two, of_mixed, strict=True):
-        off = difference(got, (2 * wide(a) - 3 * wide(b)).astype(got.dtype), 10 * _slack(got))
+        off = difference(got, (2 * double(a) - 3 * double(b)).astype(got.dtype), 10 * _slack(got))
         if off:
             raise Failed(
                 f"the tangent of result {i}, {where(setting)}, is not linear: for tangents 2s - 3t, "

@@ -11,7 +11,7 @@ from primax.core.array import Array
 from primax.core.extended import physical
 from primax.extend.testing.case import Case, Setting
 from primax.extend.testing.report import Failed
-from primax.extend.testing.values import difference, epsilon, is_inexact, type_difference, wide
+from primax.extend.testing.values import difference, double, epsilon, is_inexact, type_difference
 
 __all__ = [
     "STEP",
@@ -44,11 +44,11 @@ def invariants(case: Case, results: Values, args: Values) -> list[Any]:
         raise Failed(f"the sample's invariants cannot be computed: {type(error).__name__}: {error}") from error
     if not isinstance(found, list | tuple):
         raise Failed(f"the sample's invariants must be a list of arrays, got {type(found).__name__}")
-    return [wide(x) if is_inexact(x) else np.asarray(x, np.float64) for x in found]
+    return [double(x) if is_inexact(x) else np.asarray(x, np.float64) for x in found]
 
 
 def _widened(values: Values) -> list[Any]:
-    return [wide(x) if isinstance(x, _ARRAYS) else x for x in values]
+    return [double(x) if isinstance(x, _ARRAYS) else x for x in values]
 
 
 def differences(
@@ -128,8 +128,8 @@ def change_of_invariants(
     """
 
     def at(step: float) -> list[Any]:
-        moved = _moved(results, [step * wide(t) for t in tangents], setting.smooth)
-        return invariants(setting.case, moved, _moved(args, [step * wide(t) for t in directions], active))
+        moved = _moved(results, [step * double(t) for t in tangents], setting.smooth)
+        return invariants(setting.case, moved, _moved(args, [step * double(t) for t in directions], active))
 
     return _derivative(at)
 
@@ -148,8 +148,8 @@ def second_change_of_invariants(setting: Setting, seconds: Values, directions: V
     two = setting.forward_tangents(setting.args, again)
 
     def at(s: float, t: float) -> list[Any]:
-        changes = [s * wide(a) + t * wide(b) + s * t * wide(c) for a, b, c in zip(one, two, seconds, strict=True)]
-        moves = [s * wide(a) + t * wide(b) for a, b in zip(directions, again, strict=True)]
+        changes = [s * double(a) + t * double(b) + s * t * double(c) for a, b, c in zip(one, two, seconds, strict=True)]
+        moves = [s * double(a) + t * double(b) for a, b in zip(directions, again, strict=True)]
         moved = _moved(setting.args, moves, setting.active)
         return invariants(setting.case, _moved(results, changes, setting.smooth), moved)
 
@@ -159,7 +159,7 @@ def second_change_of_invariants(setting: Setting, seconds: Values, directions: V
 def _moved(values: Values, changes: Values, positions: Sequence[int]) -> list[Any]:
     moved = list(values)
     for i, change in zip(positions, changes, strict=True):
-        moved[i] = wide(moved[i]) + change
+        moved[i] = double(moved[i]) + change
     return moved
 
 

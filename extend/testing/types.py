@@ -16,7 +16,7 @@ from primax.extend.testing.evaluation import eager, require_types, tolerance
 from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
-from primax.extend.testing.values import difference, is_inexact, largest, wide
+from primax.extend.testing.values import difference, double, is_inexact, largest
 
 __all__ = ["check_abstract_eval", "check_bad_input", "check_dtypes", "check_shapes", "check_weak_types"]
 
@@ -144,7 +144,7 @@ def _rounded(x: Any) -> Any:
         return x
     if np.iscomplexobj(x):
         return _rounded(x.real) + 1j * _rounded(x.imag)
-    return wide(x.astype(dtypes.bfloat16))
+    return double(x.astype(dtypes.bfloat16))
 
 
 def _dtype_variants(args: Sequence[Any]) -> Iterator[tuple[str, list[Any]]]:
@@ -191,7 +191,7 @@ def _compare_dtypes(case: Case, name: str, gots: list[Any], wants: list[Any], ar
         else:
             fits = np.abs(want) < largest(got)
             rtol = 8 * tolerance(case, got.dtype)
-            off = difference(np.where(fits, wide(got), 0).astype(want.dtype), np.where(fits, want, 0), rtol)
+            off = difference(np.where(fits, double(got), 0).astype(want.dtype), np.where(fits, want, 0), rtol)
         if off:
             raise Failed(f"result {i} for {name} is not that in double precision: {off}", "lowering", "impl")
 

@@ -21,7 +21,7 @@ __all__ = [
     "largest",
     "type_difference",
     "varied",
-    "wide",
+    "double",
 ]
 
 _RTOL = {
@@ -54,7 +54,7 @@ def default_rtol(dtype: Any) -> float:
     return _RTOL.get(np.dtype(dtype).name, 0.3)
 
 
-def wide(x: Any) -> Any:
+def double(x: Any) -> Any:
     """The value in double precision if it is of inexact type."""
     x = np.asarray(x)
     if not is_inexact(x):
@@ -69,7 +69,7 @@ def direction(x: Any, seed: Any) -> Any:
     t = random.uniform(0.5, 1.5, x.shape) * random.choice([-1.0, 1.0], x.shape)
     if np.iscomplexobj(x):
         t = t + 1j * random.uniform(0.5, 1.5, x.shape) * random.choice([-1.0, 1.0], x.shape)
-    size = np.abs(wide(x))
+    size = np.abs(double(x))
     return np.asarray(t * np.where((size > 0) & (size < 1), size, 1.0)).astype(x.dtype)
 
 
@@ -80,7 +80,7 @@ def varied(x: Any, k: int) -> Any:
     x, k = np.asarray(x), integer("varied", "k", k)
     if x.size > 1:
         return np.roll(x.ravel(), k).reshape(x.shape)
-    return (wide(x) * (1 + 0.0625 * k)).astype(x.dtype) if is_inexact(x) else x
+    return (double(x) * (1 + 0.0625 * k)).astype(x.dtype) if is_inexact(x) else x
 
 
 def difference(got: Any, want: Any, rtol: float | None = None, noise: float = 0.0) -> str:
@@ -98,7 +98,7 @@ def difference(got: Any, want: Any, rtol: float | None = None, noise: float = 0.
         return off_in_type
     if want.dtype == dtypes.float0 or not want.size:
         return ""
-    a, b = wide(got), wide(want)
+    a, b = double(got), double(want)
     if not is_inexact(want):
         off = np.asarray(a != b)
     else:
@@ -123,4 +123,4 @@ def type_difference(got: Any, want: Any) -> str:
 
 
 def _shown(x: Any) -> str:
-    return f"{wide(x)[()]:.8g}" if is_inexact(x) else str(x)
+    return f"{double(x)[()]:.8g}" if is_inexact(x) else str(x)

@@ -77,7 +77,7 @@ def test_a_program_means_the_same_in_either_word_size(f, wide):
     with px.enable_x64(wide):
         closed = px.make_jaxpr(f)(x)
         expected = f(x)
-    assert closed.jaxpr.wide is wide
+    assert closed.jaxpr.x64 is wide
     with px.enable_x64(not wide):
         for run in (core.jaxpr_as_fun(closed), px.jit(core.jaxpr_as_fun(closed))):
             (result,) = run(x)
@@ -91,7 +91,7 @@ def test_programs_derived_from_a_program_have_its_word_size():
     with px.enable_x64(True):
         closed = px.make_jaxpr(lambda x: x * 2.0)(np.float64(1.0))
     jvp, _ = px.extend.interpreters.ad.jvp_jaxpr(closed, [True], True)
-    assert jvp.jaxpr.wide
+    assert jvp.jaxpr.x64
     assert all(aval.dtype == np.float64 for aval in jvp.out_avals)
 
 

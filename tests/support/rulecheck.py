@@ -12,7 +12,7 @@ import pytest
 import primax as px
 from primax.extend.testing.batching import Mapped, choices, said
 from primax.extend.testing.derivatives import central_differences, dot_products
-from primax.extend.testing.values import direction, is_inexact, wide
+from primax.extend.testing.values import direction, double, is_inexact
 
 __all__ = [
     "assert_close",
@@ -50,8 +50,8 @@ def assert_close(got: Any, want: Any, rtol: float | None = None, what: str = "va
         np.testing.assert_array_equal(got, want, err_msg=what)
         return
     rtol = _RTOL.get(want.dtype.name, 0.2) if rtol is None else rtol
-    wide = np.complex128 if np.iscomplexobj(want) else np.float64
-    got, want = got.astype(wide), want.astype(wide)
+    double = np.complex128 if np.iscomplexobj(want) else np.float64
+    got, want = got.astype(double), want.astype(double)
     finite = np.abs(want[np.isfinite(want)])
     scale = finite.max() if finite.size else 0.0
     np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * scale, err_msg=what)
@@ -67,7 +67,7 @@ def check_jvp(fun: Function, *args: Any, rtol: float = 1e-6, step: float = 1e-5)
       step: of the differences.
     """
     with px.enable_x64(True):
-        args = tuple(map(wide, args))
+        args = tuple(map(double, args))
         moving = [i for i, x in enumerate(args) if is_inexact(x)]
         directions = [direction(args[i], i) for i in moving]
 
@@ -103,7 +103,7 @@ def check_transpose(fun: Function, *args: Any, rtol: float = 1e-9) -> None:
       rtol: how far apart the products may be.
     """
     with px.enable_x64(True):
-        args = tuple(map(wide, args))
+        args = tuple(map(double, args))
         moving = [i for i, x in enumerate(args) if is_inexact(x)]
         for chosen in [moving, *([i] for i in moving if len(moving) > 1)]:
             _check_dot_product(fun, args, chosen, rtol)
@@ -137,7 +137,7 @@ def check_grad(fun: Function, *args: Any, order: int = 1, rtol: float = 1e-6, st
     check_transpose(fun, *args)
     if order > 1:
         moving = [i for i, x in enumerate(args) if is_inexact(x)]
-        directions = [direction(wide(args[i]), 50 + i) for i in moving]
+        directions = [direction(double(args[i]), 50 + i) for i in moving]
 
         def derivative(*xs: Any) -> Any:
             def at(*ys: Any) -> Any:
@@ -212,9 +212,9 @@ def check_against_jax(
     With an argument of 64 bits, both have 64-bit types enabled.
     """
     jax = pytest.importorskip("jax")
-    wide = any(isinstance(x, np.ndarray | np.generic) and x.dtype.name in _WIDE for x in args)
+    double = any(isinstance(x, np.ndarray | np.generic) and x.dtype.name in _WIDE for x in args)
     with ExitStack() as stack:
-        if wide:
+        if double:
             stack.enter_context(px.enable_x64(True))
             stack.enter_context(jax.enable_x64(True))
         outs, wants = _list(fun(*args)), _list(jax_fun(*args))
