@@ -16,12 +16,12 @@ __all__ = [
     "default_rtol",
     "difference",
     "direction",
+    "double",
     "epsilon",
     "is_inexact",
     "largest",
     "type_difference",
     "varied",
-    "double",
 ]
 
 _RTOL = {
