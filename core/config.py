@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from primax.core._jaxlib import QUIET_LOADING, release
@@ -23,6 +22,7 @@ from primax.core.option import (
     Guard,
     Option,
     choice,
+    options,
     settle,
 )
 
@@ -58,28 +58,12 @@ __all__ = [
     "transfer_guard_host_to_device",
 ]
 
-MATMUL_PRECISIONS = (
-    "default",
-    "high",
-    "highest",
-    "bfloat16",
-    "tensorfloat32",
-    "float32",
-    "ANY_F8_ANY_F8_F32",
-    "ANY_F8_ANY_F8_F32_FAST_ACCUM",
-    "ANY_F8_ANY_F8_ANY",
-    "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
-    "F16_F16_F16",
-    "F16_F16_F32",
-    "BF16_BF16_BF16",
-    "BF16_BF16_F32",
-    "BF16_BF16_F32_X3",
-    "BF16_BF16_F32_X6",
-    "BF16_BF16_F32_X9",
-    "TF32_TF32_F32",
-    "TF32_TF32_F32_X3",
-    "F32_F32_F32",
-    "F64_F64_F64",
+MATMUL_PRECISIONS = tuple(
+    (
+        "default high highest bfloat16 tensorfloat32 float32 ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM "
+        "ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 "
+        "BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64"
+    ).split()
 )
 
 
@@ -97,47 +81,30 @@ def _user_cache() -> str | None:
     return os.path.join(base, "primax") if os.path.isabs(base) else None
 
 
-enable_x64 = Option(
+def _switch(name: str, doc: str, **seen_by: bool) -> Option:
+    """An option that is off unless it is turned on."""
+    return Option(name, False, BOOL, doc, shorthand=True, **seen_by)
+
+
+enable_x64 = _switch(
     "enable_x64",
-    False,
-    BOOL,
     "Make 64-bit ints and floats the default; otherwise they are 32-bit and 64-bit inputs are narrowed.",
-    jit_key=True,
     tracing=True,
-    shorthand=True,
 )
-disable_jit = Option(
-    "disable_jit",
-    False,
-    BOOL,
-    "Run jitted functions, and the bodies of control flow, as ordinary Python.",
-    jit_key=True,
-    tracing=True,
-    shorthand=True,
+disable_jit = _switch(
+    "disable_jit", "Run jitted functions, and the bodies of control flow, as ordinary Python.", tracing=True
 )
-debug_nans = Option(
+debug_nans = _switch(
     "debug_nans",
-    False,
-    BOOL,
     "Raise FloatingPointError where a nan is computed; a program that returns one is run again step by step.",
     jit_key=True,
-    shorthand=True,
 )
-debug_infs = Option(
+debug_infs = _switch(
     "debug_infs",
-    False,
-    BOOL,
     "Raise FloatingPointError where an inf is computed; a program that returns one is run again step by step.",
     jit_key=True,
-    shorthand=True,
 )
-strict_plugins = Option(
-    "strict_plugins",
-    False,
-    BOOL,
-    "Raise when a plugin fails to load, rather than warn and go on without it.",
-    shorthand=True,
-)
+strict_plugins = _switch("strict_plugins", "Raise when a plugin fails to load, rather than warn and go on without it.")
 compilation_cache_dir = Option(
     "compilation_cache_dir",
     _user_cache(),
@@ -161,15 +128,6 @@ numpy_dtype_promotion = Option(
     "standard",
     choice("standard", "strict"),
     "'standard' promotes operands of different dtypes; 'strict' raises unless one of them is weakly typed.",
-    jit_key=True,
-    tracing=True,
-)
-default_matmul_precision = Option(
-    "default_matmul_precision",
-    None,
-    choice(None, *MATMUL_PRECISIONS),
-    "The precision of products and convolutions that do not ask for one; None leaves it to the platform.",
-    jit_key=True,
     tracing=True,
 )
 default_device = Option(
@@ -177,7 +135,13 @@ default_device = Option(
     None,
     DEVICE,
     "The device, or the platform, that computations run on when nothing else is said; None leaves it to priorities.",
-    jit_key=True,
+    tracing=True,
+)
+default_matmul_precision = Option(
+    "default_matmul_precision",
+    None,
+    choice(None, *MATMUL_PRECISIONS),
+    "The precision of products and convolutions that do not ask for one; None leaves it to the platform.",
     tracing=True,
 )
 default_prng_impl = Option(
@@ -185,63 +149,29 @@ default_prng_impl = Option(
     "threefry2x32",
     NAME,
     "The generator of keys that do not name one.",
-    jit_key=True,
     tracing=True,
 )
-log_compiles = Option(
-    "log_compiles",
-    False,
-    BOOL,
-    "Log each compilation as a warning, rather than at debug level.",
-    shorthand=True,
-)
+log_compiles = _switch("log_compiles", "Log each compilation as a warning, rather than at debug level.")
 numpy_rank_promotion = Option(
     "numpy_rank_promotion",
     "allow",
     choice("allow", "warn", "raise"),
     "What functions of several arrays do if these have axes and differ in how many: go on, warn, or raise.",
-    jit_key=True,
     tracing=True,
 )
-check_tracer_leaks = Option(
+check_tracer_leaks = _switch(
     "check_tracer_leaks",
-    False,
-    BOOL,
     "Raise where a traced function keeps tracers, and say what holds them. Tracing takes longer.",
-    jit_key=True,
     tracing=True,
-    shorthand=True,
 )
-enable_checks = Option(
-    "enable_checks",
-    False,
-    BOOL,
-    "Check the types of every program that is made.",
-    jit_key=True,
-    tracing=True,
-    shorthand=True,
+enable_checks = _switch("enable_checks", "Check the types of every program that is made.", tracing=True)
+no_tracing = _switch(
+    "no_tracing", "Raise where a function would be traced: everything should have been compiled before."
 )
-no_tracing = Option(
-    "no_tracing",
-    False,
-    BOOL,
-    "Raise where a function would be traced: everything should have been compiled before.",
-    shorthand=True,
-)
-no_execution = Option(
-    "no_execution",
-    False,
-    BOOL,
-    "Raise where a compiled program would be run.",
-    jit_key=True,
-    shorthand=True,
-)
-explain_cache_misses = Option(
+no_execution = _switch("no_execution", "Raise where a compiled program would be run.", jit_key=True)
+explain_cache_misses = _switch(
     "explain_cache_misses",
-    False,
-    BOOL,
     "Log one line wherever a jitted function is traced, which says what differs from the calls before.",
-    shorthand=True,
 )
 platforms = Option(
     "platforms",
@@ -282,12 +212,7 @@ class Config:
     'standard'
     """
 
-    __slots__ = ("_options",)
-    _options: Mapping[str, Option]
-
-    def __init__(self, *options: Option):
-        by_name = {option.short_name: option for option in options}
-        object.__setattr__(self, "_options", types.MappingProxyType(by_name))
+    __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -298,13 +223,13 @@ class Config:
         raise AttributeError(f"config: {name} must be set by config.update({name!r}, {value!r})")
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._options]
+        return [*super().__dir__(), *options]
 
     def __reduce__(self) -> str:
         return "config"
 
     def __iter__(self) -> Iterator[Option]:
-        return iter(self._options.values())
+        return iter(options.values())
 
     def __repr__(self) -> str:
         return "\n".join(
@@ -324,7 +249,7 @@ class Config:
         Raises:
             AttributeError: there is no such option.
             ValueError: the option does not allow this value.
-          RuntimeError: it is too late for another value.
+            RuntimeError: it is too late for another value.
         """
         self._find(name).update(value)
 
@@ -348,38 +273,12 @@ class Config:
         option = None
         if isinstance(name, str):
             short = next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
-            option = self._options.get(_ALIASES.get(short, short))
+            option = options.get(_ALIASES.get(short, short))
         if option is None:
-            known = ", ".join(sorted(self._options))
+            known = ", ".join(sorted(options))
             raise AttributeError(f"config: name must be one of {known}, got {name!r}")
         return option
 
 
-config = Config(
-    enable_x64,
-    disable_jit,
-    debug_nans,
-    debug_infs,
-    strict_plugins,
-    compilation_cache_dir,
-    compilation_cache_max_size,
-    persistent_cache_min_compile_time_secs,
-    numpy_dtype_promotion,
-    default_device,
-    default_matmul_precision,
-    default_prng_impl,
-    log_compiles,
-    numpy_rank_promotion,
-    check_tracer_leaks,
-    enable_checks,
-    no_tracing,
-    no_execution,
-    explain_cache_misses,
-    platforms,
-    num_cpu_devices,
-    transfer_guard_host_to_device,
-    transfer_guard_device_to_device,
-    transfer_guard_device_to_host,
-    transfer_guard,
-)
+config = Config()
 settle()

@@ -33,6 +33,7 @@ __all__ = [
     "PATH",
     "SECONDS",
     "choice",
+    "options",
     "options_of_traces",
     "settle",
 ]
@@ -43,6 +44,9 @@ _OTHER_PREFIX = "jax_"  # code written for JAX names options so, and the environ
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 _FALSE = frozenset({"0", "false", "f", "no", "n", "off"})
 _REQUIRED = object()
+
+options: dict[str, Option] = {}
+options_of_traces: list[Option] = []
 
 
 class Kind:
@@ -143,7 +147,7 @@ class Option(_Cell):  # type: ignore[misc]
         kind: the values allowed.
         doc: one or two sentences for the listing.
         jit_key: True if a compiled program depends on the value.
-        tracing: True if a trace depends on the value.
+        tracing: True if a trace, and so any compiled program, depends on the value.
         shorthand: the value of `option()` with no argument; an option without one requires the argument.
     """
 
@@ -168,12 +172,13 @@ class Option(_Cell):  # type: ignore[misc]
         self.__name__ = name
         self.__module__ = "primax.core.config"  # where the options are
         self._shorthand = shorthand
+        options[name] = self
         if tracing:
             options_of_traces.append(self)
         super().__init__(
             f"{_PREFIX}{name}",
             self._from_environment(),
-            include_in_jit_key=jit_key,
+            include_in_jit_key=jit_key or tracing,
             include_in_trace_context=tracing,
         )
 
@@ -310,9 +315,6 @@ class _Override:
                 return fun(*args, **kwargs)
 
         return wrapped  # type: ignore[return-value]
-
-
-options_of_traces: list[Option] = []
 
 
 class Settings(tuple[Any, ...]):
