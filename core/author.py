@@ -34,13 +34,13 @@ def is_surface(module: str) -> bool:
     return module.startswith(_SURFACE)
 
 
-def author() -> Author:
-    """The line on whose behalf this is called: the innermost one outside the surface."""
+def author(inside: tuple[str, ...] = _SURFACE) -> Author:
+    """The line on whose behalf this is called: the innermost one outside the modules whose names begin so."""
     frame = sys._getframe(1)
     level = 1
     while frame.f_back is not None:
         module = frame.f_globals.get("__name__", "")
-        if not (is_surface(module) or module in _HELPERS):
+        if not (module.startswith(inside) or module in _HELPERS):
             break
         frame = frame.f_back
         level += 1

@@ -150,9 +150,8 @@ class Registry:
         if missing:
             raise TypeError(f"{where}({aval_type.__name__}): {', '.join(missing)} must be given")
         _require_callable(where, functions)
-        self._refuse_taken("protocol", aval_type, aval_type.__name__, aval_type in protocols, override)
         experimental("custom aval types")
-        with self._owning("protocol", aval_type, aval_type.__name__):
+        with self._entering("protocol", aval_type, aval_type.__name__, aval_type in protocols, override):
             install_protocol(aval_type, ArrayProtocol(**functions), override=override)
 
     def operators(self, *, override: bool = False, **functions: Callable[..., Any]) -> None:
@@ -172,8 +171,7 @@ class Registry:
         _require_callable("registry.operators", functions)
         current = installed_operators()
         for name, function in functions.items():
-            self._refuse_taken("operator", name, name, name in current, override)
-            with self._owning("operator", name, name):
+            with self._entering("operator", name, name, name in current, override):
                 install_operators({name: function})
 
     def effect(
@@ -199,9 +197,8 @@ class Registry:
           PluginError: it is known already and `override` is False.
         """
         self._require_open("effect")
-        if isinstance(kind, type):
-            self._refuse_taken("effect", kind, kind.__name__, kind in effect_kinds, override)
-        with self._owning("effect", kind, getattr(kind, "__name__", "")):
+        known = isinstance(kind, type) and kind in effect_kinds
+        with self._entering("effect", kind, getattr(kind, "__name__", ""), known, override):
             register_effect(kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives)
 
     def aval(self, python_type: type, handler: Callable[[Any], AbstractValue], *, override: bool = False) -> None:
@@ -220,9 +217,7 @@ class Registry:
         if not isinstance(python_type, type):
             raise TypeError(f"registry.aval: python_type must be a class, got {python_type!r}")
         _require_callable("registry.aval", {"handler": handler})
-        known = python_type in aval_handlers
-        self._refuse_taken("aval", python_type, python_type.__name__, known, override)
-        with self._owning("aval", python_type, python_type.__name__):
+        with self._entering("aval", python_type, python_type.__name__, python_type in aval_handlers, override):
             register_aval(python_type, handler)
 
     def enter(self, what: str, table: dict[str, Any], name: str, value: Any, *, override: bool = False) -> None:
@@ -239,8 +234,7 @@ class Registry:
           PluginError: the name is taken and `override` is False.
         """
         self._require_open("enter")
-        self._refuse_taken(what, name, name, name in table, override)
-        with self._owning(what, name, name):
+        with self._entering(what, name, name, name in table, override):
             journal.put(table, name, value)
 
     def roll_back(self) -> None:
@@ -310,17 +304,14 @@ class Registry:
         who = author()
         return replace(provenance, file=who.file, line=who.line)
 
-    def _refuse_taken(self, what: str, key: Any, name: str, taken: bool, override: bool) -> None:
+    @contextmanager
+    def _entering(self, what: str, key: Any, name: str, taken: bool, override: bool) -> Iterator[None]:
+        """A block that enters something: it can be undone, is listed, and is this plugin's."""
         if taken and not override:
-            owner = self._owners.get((what, key))
             raise RefusedError(
                 f"plugin {self.plugin!r} may not replace the {what} {name!r}, "
-                f"given by {owner or 'no plugin'}, unless it passes override=True"
+                f"given by {self._owners.get((what, key)) or 'no plugin'}, unless it passes override=True"
             )
-
-    @contextmanager
-    def _owning(self, what: str, key: Any, name: str) -> Iterator[None]:
-        """A block that enters something: it can be undone, is listed, and is this plugin's."""
         with journal.recording(self.undos):
             yield
             journal.put(self._owners, (what, key), self.plugin)

@@ -1,0 +1,175 @@
+"""Which plugins there are: those that come with primax, those at hand, those installed; and which are blocked."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from primax.core import hookspec
+from primax.core.discovery import ApiRange, Found, installed_plugins, show_version
+from primax.core.errors import PluginError
+from primax.core.plugin_record import PluginRecord
+from primax.core.registry import nearest
+
+__all__ = ["DISABLED", "PluginCatalog"]
+
+ALLOWED = "PRIMAX_PLUGINS"
+DISABLED = "PRIMAX_DISABLE_PLUGINS"
+
+
+class PluginCatalog:
+    """All plugins of a process: built-in families as listed, explicit ones as they come, installed ones by name."""
+
+    def __init__(self) -> None:
+        self._builtins: list[PluginRecord] = []
+        self._explicit: list[PluginRecord] = []
+        self._installed: list[PluginRecord] | None = None
+        self._essential: frozenset[str] = frozenset()
+        self._deferred: frozenset[str] = frozenset()
+        self._listed = False  # whether the variables in the environment have been read
+        self._complete = False  # whether the host has looked at every plugin
+        self._looked_at = -1  # how many primitives there were when it had looked at all that were imported
+        self._lock = threading.RLock()
+
+    def add_builtins(
+        self,
+        names: Iterable[str],
+        *,
+        package: str = "primax.plugins",
+        essential: Iterable[str] = (),
+        deferred: Iterable[str] = (),
+        version: str = "",
+    ) -> None:
+        """List the families that come with primax, in the order of their activation. Nothing is imported yet.
+
+        Args:
+          names: modules in `package`, and the names of the plugins.
+          package: where the modules are.
+          essential: those that cannot be disabled, and whose failure is an error.
+          deferred: those that `activate_imported` may leave for later: all they register are rules for their own
+            primitives, none of a kind that a trace does without.
+          version: the version of primax.
+
+        Raises:
+          PluginError: a name is taken.
+        """
+        with self._lock:
+            taken = {record.name for record in self._all()}
+            for name in names:
+                if name in taken:
+                    raise PluginError(f"add_builtins: there is a plugin {name!r} already")
+                taken.add(name)
+                where = f"{package}.{name}"
+                self._builtins.append(PluginRecord(name, "built-in", "primax", version, where))
+            self._essential |= frozenset(essential)
+            self._deferred |= frozenset(deferred)
+            self._listed = self._complete = False
+            self._looked_at = -1
+
+    def records(self) -> list[PluginRecord]:
+        """All plugins, active or not, in the order of activation. Nothing is imported.
+
+        Raises:
+          PluginError: a variable in the environment names an unknown plugin.
+        """
+        self._discover()
+        return self._all()
+
+    def record(self, name: str) -> PluginRecord:
+        """The plugin of a name.
+
+        Raises:
+          PluginError: there is none.
+        """
+        self._discover()
+        found = self._find(name)
+        if found is None:
+            raise PluginError(f"there is no plugin {name!r}{self._nearest(name)}{self._known()}")
+        return found
+
+    def refusal(self, record: PluginRecord) -> str:
+        """Why a plugin is refused before anything of it is imported; empty if it is not."""
+        if record.unreadable:
+            return record.unreadable
+        first = self._find(record.name)
+        if first is not None and first is not record:
+            return f"its name is taken by plugin {first.describe()}, {first.source}"
+        if record.api:
+            try:
+                wanted = ApiRange.parse(record.api)
+            except ValueError as error:
+                return str(error)
+            if hookspec.API_VERSION not in wanted:
+                return (
+                    f"it needs plugin API {wanted}, but this primax has plugin API {show_version(hookspec.API_VERSION)}"
+                )
+        return ""
+
+    def _all(self) -> list[PluginRecord]:
+        return [*self._builtins, *self._explicit, *(self._installed or ())]
+
+    def _find(self, name: str) -> PluginRecord | None:
+        return next((record for record in self._all() if record.name == name), None)
+
+    def _nearest(self, name: str) -> str:
+        return nearest(name, [record.name for record in self._all()])
+
+    def _known(self) -> str:
+        return f" (there are {', '.join(sorted({record.name for record in self._all()})) or 'none'})"
+
+    def _home(self, primitive: Any) -> PluginRecord | None:
+        """The plugin that has a primitive, or would have if it were active."""
+        owner = getattr(primitive, "plugin", None)
+        if owner is not None:
+            return self._find(owner)
+        module = getattr(primitive, "module", "")
+        best = max(self._all(), key=lambda record: record.match(module), default=None)
+        return best if best is not None and best.match(module) else None
+
+    def _discover(self) -> None:
+        """Learn of installed plugins, once, and of those that the environment blocks."""
+        if self._listed:
+            return
+        found = [_installed(each) for each in installed_plugins()] if self._installed is None else []
+        with self._lock:
+            if self._installed is None:
+                self._installed = found
+            if not self._listed:
+                self._apply_lists()
+                self._listed = True
+
+    def _apply_lists(self) -> None:
+        allowed = self._read_list(ALLOWED)
+        disabled = self._read_list(DISABLED) or frozenset()
+        kept = sorted(disabled & self._essential)
+        if kept:
+            raise PluginError(f"{DISABLED} names {kept[0]!r}, which cannot be disabled: the others rest on it")
+        for record in self._all():
+            if record.state != "discovered":
+                continue
+            if record.name in disabled:
+                self._block(record, f"{DISABLED} names it")
+            elif allowed is not None and record.source == "installed" and record.name not in allowed:
+                self._block(record, f"{ALLOWED} does not name it")
+
+    def _block(self, record: PluginRecord, why: str) -> None:
+        record.state = "blocked"
+        record.reason = f"plugin {record.describe()} is blocked: {why}"
+
+    def _read_list(self, variable: str) -> frozenset[str] | None:
+        text = os.environ.get(variable)
+        if text is None:
+            return None
+        names = frozenset(name.strip() for name in text.split(",") if name.strip())
+        known = {record.name for record in self._all()}
+        for name in sorted(names - known):
+            hint = self._nearest(name) + self._known()
+            raise PluginError(f"{variable} names {name!r}, which is no plugin{hint}")
+        return names
+
+
+def _installed(found: Found) -> PluginRecord:
+    where = found.distribution, found.version, found.entry_point, found.api or ""
+    return PluginRecord(found.name, "installed", *where, unreadable=found.error)
