@@ -39,6 +39,7 @@ from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.host import host
+from primax.core.scopes import named_call, named_scope
 from primax.interpreters.compile import effects_barrier
 from primax.interpreters.differentiate import (
     grad,
@@ -59,7 +60,9 @@ from primax.plugins.devices import block_until_ready, copy_to_host_async, device
 
 if TYPE_CHECKING:
     from primax.extend.drawing import visualize
+    from primax.interpreters.compile_time import ensure_compile_time_eval
     from primax.plugins.callbacks import io_callback, pure_callback
+    from primax.plugins.calls.passes import fwd_and_bwd
     from primax.plugins.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
     from primax.plugins.remat import checkpoint, remat
 
@@ -94,9 +97,11 @@ __all__ = [
     "effects_barrier",
     "enable_checks",
     "enable_x64",
+    "ensure_compile_time_eval",
     "eval_shape",
     "explain_cache_misses",
     "float0",
+    "fwd_and_bwd",
     "grad",
     "hessian",
     "io_callback",
@@ -110,6 +115,8 @@ __all__ = [
     "local_devices",
     "log_compiles",
     "make_jaxpr",
+    "named_call",
+    "named_scope",
     "no_execution",
     "no_tracing",
     "numpy_dtype_promotion",
@@ -162,6 +169,8 @@ _FUNCTIONS = {
     name: f"primax.{module}"
     for module, names in {
         "extend.drawing": ("visualize",),
+        "interpreters.compile_time": ("ensure_compile_time_eval",),
+        "plugins.calls.passes": ("fwd_and_bwd",),
         "plugins.callbacks": ("io_callback", "pure_callback"),
         "plugins.custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
         "plugins.remat": ("checkpoint", "remat"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from primax import checkpoint_policies
-from primax.plugins.remat import checkpoint_name, print_saved_residuals
+from primax.plugins.remat import checkpoint_name, name_p, print_saved_residuals
 from primax.plugins.remat.policies import Recompute, Saveable
 
-__all__ = ["Recompute", "Saveable", "checkpoint_name", "checkpoint_policies", "print_saved_residuals"]
+__all__ = ["Recompute", "Saveable", "checkpoint_name", "checkpoint_policies", "name_p", "print_saved_residuals"]

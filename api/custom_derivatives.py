@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.interpreters.tangents import Zero as SymbolicZero
+from primax.interpreters.tangents import zero_from_primal
 from primax.plugins.custom_derivatives import (
     CustomVJPPrimal,
     closure_convert,
@@ -12,6 +13,7 @@ from primax.plugins.custom_derivatives import (
     custom_transpose,
     custom_vjp,
     custom_vjp_call_p,
+    custom_vjp_primal_tree_values,
     linear_call,
 )
 
@@ -25,5 +27,7 @@ __all__ = [
     "custom_transpose",
     "custom_vjp",
     "custom_vjp_call_p",
+    "custom_vjp_primal_tree_values",
     "linear_call",
+    "zero_from_primal",
 ]

@@ -7,7 +7,11 @@ from primax.core.errors import (
     ConcretizationTypeError,
     DeletedArrayError,
     ExperimentalWarning,
+    InconclusiveDimensionOperation,
+    JAXIndexError,
     JaxprTypeError,
+    JAXTypeError,
+    KeyReuseError,
     MissingRuleError,
     NonConcreteBooleanIndexError,
     PluginError,
@@ -19,13 +23,19 @@ from primax.core.errors import (
     UnexpectedTracerError,
     XlaError,
 )
+from primax.core.errors import XlaError as JaxRuntimeError
 
 __all__ = [
     "CallbackError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "ExperimentalWarning",
+    "InconclusiveDimensionOperation",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
     "JaxprTypeError",
+    "KeyReuseError",
     "MissingRuleError",
     "NonConcreteBooleanIndexError",
     "PluginError",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from primax.plugins.calls import Compiled, Lowered, Traced
+from primax.plugins.calls.stages import ArgInfo, Compiled, CompilerOptions, Lowered, Traced, Wrapped
 
-__all__ = ["Compiled", "Lowered", "Traced"]
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,13 +17,18 @@ __all__ = [
     "check_function",
     "check_hashable",
     "integer",
+    "name_of",
     "naming",
     "numpy_dtype",
     "one_or_several",
     "read_size",
     "real_number",
     "sequence",
+    "wraps",
 ]
+
+
+_F = TypeVar("_F")
 
 
 def check_function(function: str, argument: str, value: Any) -> None:
@@ -41,6 +48,28 @@ def check_function(function: str, argument: str, value: Any) -> None:
         raise TypeError(f"{function}: {argument} must be a function, got {value!r}; put staticmethod around the result")
     if inspect.isgeneratorfunction(value):
         raise TypeError(f"{function}: {argument} must return arrays, got the generator function {value!r}")
+
+
+def name_of(fun: Any, otherwise: str | None = None) -> str:
+    """What messages and programs call a function: its `__name__`, if that is a string, or else its type's."""
+    name = getattr(fun, "__name__", None)
+    return name if isinstance(name, str) else type(fun).__name__ if otherwise is None else otherwise
+
+
+def wraps(fun: Any) -> Callable[[_F], _F]:
+    """`functools.wraps` for any callable: where its `__name__` is no string, the function has that of the type."""
+
+    def decorate(function: _F) -> _F:
+        if isinstance(getattr(fun, "__name__", ""), str):
+            functools.update_wrapper(function, fun)  # type: ignore[arg-type]
+            return function
+        others = [name for name in functools.WRAPPER_ASSIGNMENTS if name not in ("__name__", "__qualname__")]
+        functools.update_wrapper(function, fun, others)  # type: ignore[arg-type]
+        for attribute in ("__name__", "__qualname__"):
+            setattr(function, attribute, name_of(fun))
+        return function
+
+    return decorate
 
 
 def integer(function: str, argument: str, value: Any) -> int:

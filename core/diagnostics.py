@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from primax.core.errors import MissingRuleError, RuleError
+from primax.core.scopes import scope_of
 from primax.core.source_info import called, is_internal, recorded_frames, running_frames, user_lines
 from primax.core.thread import thread
 
@@ -48,8 +49,11 @@ def user_line(source: Any = None) -> str:
       The innermost line outside primax there; if it has none, that of the running program. If it is in a rule, also
       the line that the rule is applied for.
     """
-    recorded = recorded_frames(thread.source if source is None else source)
-    return user_lines(recorded) or user_lines(running_frames()) or "an unknown line"
+    if source is None:
+        source = thread.source
+    line = user_lines(recorded_frames(source)) or user_lines(running_frames()) or "an unknown line"
+    scope = scope_of(source) or thread.scope
+    return f"{line}, in the scope {scope}" if scope else line
 
 
 def missing_text(

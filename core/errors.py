@@ -11,7 +11,11 @@ __all__ = [
     "ConcretizationTypeError",
     "DeletedArrayError",
     "ExperimentalWarning",
+    "InconclusiveDimensionOperation",
+    "JAXIndexError",
+    "JAXTypeError",
     "JaxprTypeError",
+    "KeyReuseError",
     "MissingRuleError",
     "NonConcreteBooleanIndexError",
     "PluginError",
@@ -25,7 +29,23 @@ __all__ = [
 ]
 
 
-class ConcretizationTypeError(TypeError):
+class JAXTypeError(TypeError):
+    """What JAX calls the errors below that are TypeErrors."""
+
+
+class JAXIndexError(IndexError):
+    """What JAX calls the errors below that are IndexErrors."""
+
+
+class InconclusiveDimensionOperation(Exception):
+    """A question about a symbolic dimension has no answer. All shapes are known here, so nothing raises it."""
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key was used twice."""
+
+
+class ConcretizationTypeError(JAXTypeError):
     """A value was asked of a tracer that has none while its program is being built."""
 
 
@@ -37,15 +57,15 @@ class TracerIntegerConversionError(ConcretizationTypeError):
     """A tracer was used where Python needs an integer."""
 
 
-class NonConcreteBooleanIndexError(IndexError):
+class NonConcreteBooleanIndexError(JAXIndexError):
     """A tracer was used as a mask in an index, where its values decide on a shape."""
 
 
-class TracerArrayConversionError(TypeError):
+class TracerArrayConversionError(JAXTypeError):
     """NumPy was asked to turn a tracer into an array."""
 
 
-class UnexpectedTracerError(TypeError):
+class UnexpectedTracerError(JAXTypeError):
     """A tracer was used after the transformation that made it had ended."""
 
 

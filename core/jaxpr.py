@@ -169,10 +169,29 @@ class Jaxpr:
         fields = {name: getattr(self, name) for name in _FIELDS}
         return Jaxpr(**{**fields, **changes})
 
-    def pretty_print(self, *, source_info: bool = False, width: int = 80) -> str:
-        """The program as text, in jax's notation; with each equation's source line if asked."""
+    def pretty_print(
+        self,
+        *,
+        source_info: bool = False,
+        name_stack: bool = False,
+        print_shapes: bool = True,
+        use_color: bool = False,
+        width: int = 80,
+    ) -> str:
+        """The program as text, in jax's notation.
+
+        Args:
+          source_info: whether each equation ends in the line that made it.
+          name_stack: whether it ends in the named scopes that it was made in.
+          print_shapes: whether variables have their types where they are bound.
+          use_color: False; there are no colors.
+          width: the number of columns to fill.
+        """
         width = integer("pretty_print", "width", width)
-        return str(formatter.jaxpr(self, source_info=source_info, width=width))
+        if use_color:
+            raise ValueError("pretty_print: use_color must be False, got True")
+        shown = {"source_info": source_info, "name_stack": name_stack, "print_shapes": print_shapes}
+        return str(formatter.jaxpr(self, width=width, **shown))
 
     def __repr__(self) -> str:
         return self.pretty_print()
@@ -225,9 +244,9 @@ class ClosedJaxpr:
         """A copy with the jaxpr or the constants replaced."""
         return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts)
 
-    def pretty_print(self, *, source_info: bool = False, width: int = 80) -> str:
+    def pretty_print(self, **options: Any) -> str:
         """The program as text; see `Jaxpr.pretty_print`."""
-        return self.jaxpr.pretty_print(source_info=source_info, width=width)
+        return self.jaxpr.pretty_print(**options)
 
     def __repr__(self) -> str:
         return self.pretty_print()

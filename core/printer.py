@@ -36,6 +36,7 @@ from primax.core.line_breaking import (
     lay_out,
 )
 from primax.core.recursion import deeper
+from primax.core.scopes import scope_of
 from primax.core.source_info import user_frame
 
 __all__ = ["PrintedCall", "atom_to_text", "eqn_to_text", "jaxpr_to_text", "name_vars", "shown_params"]
@@ -65,18 +66,32 @@ _HOISTED_FROM: Final = 11
 _ADDRESS: Final = re.compile(r" at 0x([0-9a-fA-F]+)")
 
 
-def jaxpr_to_text(jaxpr: Jaxpr | ClosedJaxpr, *, source_info: bool = False, width: int = 80) -> str:
+class Shown(NamedTuple):
+    """What a text says of a program besides its equations.
+
+    Attributes:
+      source_info: whether each equation ends in a comment that says where the user's program made it.
+      name_stack: whether it ends in one that says which named scopes it was made in.
+      print_shapes: whether variables have their types where they are bound.
+    """
+
+    source_info: bool = False
+    name_stack: bool = False
+    print_shapes: bool = True
+
+
+def jaxpr_to_text(jaxpr: Jaxpr | ClosedJaxpr, *, width: int = 80, **shown: bool) -> str:
     """A program in jax's notation.
 
     Args:
       jaxpr: the program.
-      source_info: whether each equation ends in a comment that says where the user's program made it.
       width: the number of columns to fill.
+      shown: see `Shown`.
 
     Returns:
       The text. Programs that occur more than once, or are long, stand before it under names of their own.
     """
-    return lay_out(_tokens_of_program(_open(jaxpr), source_info).tokens, width)
+    return lay_out(_tokens_of_program(_open(jaxpr), Shown(**shown)).tokens, width)
 
 
 def eqn_to_text(eqn: JaxprEqn, names: Mapping[Var, str] | None = None, *, width: int = 80) -> str:
@@ -93,17 +108,17 @@ def atom_to_text(atom: Atom, names: Mapping[Var, str]) -> str:
 
 def name_vars(jaxpr: Jaxpr | ClosedJaxpr) -> dict[Var, str]:
     """The names that the variables of a program, and of the programs it holds, have in its text."""
-    return _tokens_of_program(_open(jaxpr), False).names.given
+    return _tokens_of_program(_open(jaxpr), Shown()).names.given
 
 
 def _open(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
     return program.jaxpr if isinstance(program, ClosedJaxpr) else program
 
 
-def _tokens_of_program(jaxpr: Jaxpr, source_info: bool) -> _Writer:
+def _tokens_of_program(jaxpr: Jaxpr, shown: Shown) -> _Writer:
     shared = _shared(jaxpr)
     names = _Names(dict.fromkeys(_unread(jaxpr), "_"), frozenset(shared.values()))
-    writer = _Writer(names, shared, source_info)
+    writer = _Writer(names, shared, shown)
     for program, name in shared.items():
         writer.put(f"let {name} = ")
         writer.program(program)
@@ -190,12 +205,12 @@ class _Names:
 class _Writer:
     """Turns programs into the tokens of a layout."""
 
-    def __init__(self, names: _Names, shared: Mapping[Jaxpr, str] | None = None, source_info: bool = False) -> None:
+    def __init__(self, names: _Names, shared: Mapping[Jaxpr, str] | None = None, shown: Shown | None = None) -> None:
         self.names = names
         self.tokens: list[Token] = []
         self.put = self.tokens.append
         self._shared = shared or {}
-        self._source_info = source_info
+        self._shown = shown or Shown()
         self._types: dict[Any, str] = {}
 
     def program(self, jaxpr: Jaxpr) -> None:
@@ -230,15 +245,20 @@ class _Writer:
         self._variables(map(self._binder, eqn.outvars))
         if eqn.outvars:
             put(" = ")
-        if self._source_info:
-            frame = user_frame(eqn.source_info)
-            if frame is not None:
-                put(Note(str(frame)))
+        note = self._note(eqn)
+        if note:
+            put(Note(note))
         put(eqn.primitive.name)
         if params:
             self._parameters(params)
         put(" ")
         self._variables(map(self.atom, eqn.invars))
+
+    def _note(self, eqn: JaxprEqn) -> str:
+        """What the comment at the end of an equation says."""
+        frame = user_frame(eqn.source_info) if self._shown.source_info else None
+        scope = scope_of(eqn.source_info) if self._shown.name_stack else ""
+        return " ".join([*([str(frame)] if frame else []), *([f"[{scope}]"] if scope else [])])
 
     def _shown_params(self, eqn: JaxprEqn) -> dict[str, Any]:
         shown = shown_params(eqn)
@@ -311,7 +331,8 @@ class _Writer:
         put(DEDENT)
 
     def _binder(self, var: Var) -> str:
-        return f"{self.names(var)}:{self._type(var.aval)}"
+        name = self.names(var)
+        return f"{name}:{self._type(var.aval)}" if self._shown.print_shapes else name
 
     def atom(self, atom: Atom) -> str:
         if type(atom) is not Literal:

@@ -16,6 +16,7 @@ class Thread(threading.local):
       source: a traceback that equations made now are attributed to; None for the line that makes them.
       depth: how many traces are nested.
       axes: the sizes of named axes; replaced, never changed in place.
+      scope: the names of the scopes that it is in, within the program being traced; see `primax.core.scopes`.
       ended: the traces that have ended, if `check_tracer_leaks` is on; weak references, those not looked at yet.
       config: the options that tracing sees, one object for equal values; see `primax.core.config`.
     """
@@ -24,6 +25,7 @@ class Thread(threading.local):
     source: Any = None
     depth: int = 0
     axes: dict[Any, int] = {}  # noqa: RUF012 - replaced, never changed in place
+    scope: str = ""
     ended: tuple[Any, ...] = ()
     config: Any = None
 

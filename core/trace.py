@@ -44,6 +44,8 @@ class Trace:
     __slots__ = ("__weakref__", "alive", "begun", "borrowed", "parent")
 
     tracing: ClassVar[bool] = True
+    stages: ClassVar[bool] = False  # whether it makes a program
+    short_name: ClassVar[str] = ""  # what the names of scopes are put into, as in `vmap(name)`
     lasting: ClassVar[bool] = False  # whether its tracers are part of what is made, so that they may outlive it
     transformation: ClassVar[str] = "a transformation"
 

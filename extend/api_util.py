@@ -12,23 +12,27 @@ from primax.core.arguments import (
     check_function,
     check_hashable,
     integer,
+    name_of,
     naming,
     numpy_dtype,
     one_or_several,
     read_size,
     real_number,
     sequence,
+    wraps,
 )
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.diagnostics import of_call
 from primax.core.tree import flatten_axes, keystr
 from primax.extend.linear_util import DebugInfo, transformation_with_aux2
+from primax.interpreters.differentiate import argument_positions, split_arguments
 from primax.interpreters.signature import StaticArguments, aval_of, avals_of, positions_and_names, shaped_abstractify
 
 __all__ = [
     "ShapeDtypeStruct",
     "StaticArguments",
     "among",
+    "argument_positions",
     "aval_of",
     "avals_of",
     "check_function",
@@ -39,6 +43,7 @@ __all__ = [
     "flatten_fun_nokwargs",
     "integer",
     "keystr",
+    "name_of",
     "naming",
     "numpy_dtype",
     "of_call",
@@ -48,6 +53,8 @@ __all__ = [
     "real_number",
     "sequence",
     "shaped_abstractify",
+    "split_arguments",
+    "wraps",
 ]
 
 
@@ -94,7 +101,7 @@ def debug_info(
       static_argnums: positions of arguments that have no leaves.
       static_argnames: names of such arguments.
     """
-    name = getattr(fun, "__name__", "a_function")
+    name = name_of(fun, "a_function")
     code = getattr(inspect.unwrap(fun), "__code__", None)
     where = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
     return DebugInfo(traced_for, name + where, _leaf_names(fun, args, kwargs, static_argnums, static_argnames))

@@ -21,6 +21,7 @@ from primax.interpreters.compile import (
     compile_lowered,
     effects_barrier,
     executable_for,
+    hlo_computation,
     hlo_cost_analysis,
     hlo_text,
     lower,
@@ -29,6 +30,7 @@ from primax.interpreters.compile import (
     wait_for_effect,
 )
 from primax.interpreters.evaluate import fast_function, fast_path, first_call, leaves_tree
+from primax.interpreters.linearize import is_staged
 from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.platforms import (
     client,
@@ -61,9 +63,11 @@ __all__ = [
     "fast_path",
     "first_call",
     "from_dlpack",
+    "hlo_computation",
     "hlo_cost_analysis",
     "hlo_text",
     "is_constant",
+    "is_staged",
     "leaves_tree",
     "local_devices",
     "lower",

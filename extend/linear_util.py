@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable
 from functools import partial, wraps
 from typing import Any
 
+from primax.core.arguments import name_of
+
 __all__ = [
     "DebugInfo",
     "StoreException",
@@ -107,7 +109,7 @@ class WrappedFun:
 
     @property
     def __name__(self) -> str:
-        return getattr(self.f, "__name__", "a function")
+        return name_of(self.f, "a function")
 
     def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function with its transformations around it."""

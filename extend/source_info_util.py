@@ -7,10 +7,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from primax.core._jaxlib import Traceback
+from primax.core.scopes import scope_of
 from primax.core.source_info import Frame, register_exclusion, user_frame, user_frames
 from primax.core.thread import thread
 
-__all__ = ["Frame", "current", "register_exclusion", "summarize", "user_context", "user_frame", "user_frames"]
+__all__ = [
+    "Frame",
+    "current",
+    "register_exclusion",
+    "scope_of",
+    "summarize",
+    "user_context",
+    "user_frame",
+    "user_frames",
+]
 
 
 def current() -> Any:

@@ -38,8 +38,13 @@ def _collect_garbage(phase: str, info: Any) -> None:
 gc.callbacks.append(_collect_garbage)
 
 
-def compile_options(device: Any) -> Any:
-    """The options to compile for one device with."""
+def compile_options(device: Any, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
+    """The options to compile for one device with.
+
+    Args:
+      device: the device.
+      overrides: options of XLA by name, such as `("xla_backend_optimization_level", 0)`.
+    """
     number = integer("compile_options", "the id of device", device.id)
     options = _jaxlib.CompileOptions()
     options.num_replicas = options.num_partitions = 1
@@ -47,6 +52,8 @@ def compile_options(device: Any) -> Any:
     build = options.executable_build_options
     build.use_spmd_partitioning = True
     build.use_shardy_partitioner = True
+    if overrides:
+        options.env_option_overrides = [(str(name), value) for name, value in overrides]
     return options
 
 

@@ -260,7 +260,7 @@ def _transpose(form: BatchedPrimitive) -> Rule:
         out: list[Any] = [Zero(x.aval) if is_linear else None for x, is_linear in zip(args, linear, strict=True)]
         for i, x, d in zip(nonzero, results, out_dims, strict=True):
             dim = level.dims[i]
-            out[i] = to_dim(x, level.size, d, dim) if dim is not None else _total(x, level.size, d)
+            out[i] = to_dim(x, level.size, d, dim) if dim is not None else total(x, level.size, d)
         return out
 
     return rule
@@ -270,7 +270,7 @@ def _element(aval: Any, size: int, dim: int | None) -> Any:
     return aval if dim is None else aval.mapped(size, dim)
 
 
-def _total(x: Any, size: int, dim: int | None) -> Any:
+def total(x: Any, size: int, dim: int | None) -> Any:
     """The sum over a batch: what broadcasting transposes to."""
     x = bdim_at_front(x, dim, size)
     element = get_aval(x).mapped(size, 0)

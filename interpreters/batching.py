@@ -83,6 +83,7 @@ class BatchTrace(Trace):
     __slots__ = ("axis",)
 
     transformation = "vmap"
+    short_name = "vmap"
 
     def __init__(self, parent: Any, axis: AxisData) -> None:
         super().__init__(parent)

@@ -236,30 +236,37 @@ def lower(
     return trimmed, lower_to_module(trimmed, name, platform, donated, kept, embed)
 
 
-def compile_lowered(closed: ClosedJaxpr, lowered: Lowered, device: Any, name: str) -> Executable:
-    """Compile a module for a device."""
-    return Executable(closed, lowered, device, compile_module(lowered, device, name))
+def compile_lowered(
+    closed: ClosedJaxpr, lowered: Lowered, device: Any, name: str, overrides: Sequence[tuple[str, Any]] = ()
+) -> Executable:
+    """Compile a module for a device, with options of XLA if some are given."""
+    return Executable(closed, lowered, device, compile_module(lowered, device, name, overrides))
 
 
 def executable_for(
-    closed: ClosedJaxpr, name: str, device: Any, donated: tuple[bool, ...] = (), keep_unused: bool = False
+    closed: ClosedJaxpr,
+    name: str,
+    device: Any,
+    donated: tuple[bool, ...] = (),
+    keep_unused: bool = False,
+    overrides: tuple[tuple[str, Any], ...] = (),
 ) -> Executable:
     """The compiled form of a program, kept with it."""
 
     def make() -> Executable:
         trimmed, lowered = lower(closed, name, platform_of(device), donated, keep_unused)
-        return compile_lowered(trimmed, lowered, device, name)
+        return compile_lowered(trimmed, lowered, device, name, overrides)
 
-    return cached(closed, ("executable", device, donated, keep_unused), make)  # type: ignore[no-any-return]
+    return cached(closed, ("executable", device, donated, keep_unused, overrides), make)  # type: ignore[no-any-return]
 
 
-def compile_module(lowered: Lowered, device: Any, name: str) -> Any:
+def compile_module(lowered: Lowered, device: Any, name: str, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
     """The XLA executable of a module: from the directory `compilation_cache_dir`, or compiled.
 
     Raises:
       XlaError: XLA refuses the program.
     """
-    options = backend.compile_options(device)
+    options = backend.compile_options(device, overrides)
     folder = config.compilation_cache_dir.value
     if not folder or lowered.host_callbacks:
         return _compile(lowered, options, device, name)
@@ -338,6 +345,11 @@ def _hlo(lowered: Lowered) -> Any:
 def hlo_text(lowered: Lowered) -> str:
     """A module in XLA's notation, not optimized."""
     return str(_hlo(lowered).as_hlo_text())
+
+
+def hlo_computation(lowered: Lowered) -> Any:
+    """A module as XLA's computation."""
+    return _hlo(lowered)
 
 
 def hlo_cost_analysis(lowered: Lowered) -> dict[str, float]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import dtypes, tree
-from primax.core.arguments import check_function
+from primax.core.arguments import check_function, name_of, wraps
 from primax.core.array import Array
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
 from primax.core.protocol import protocol_of
@@ -17,7 +16,7 @@ from primax.core.tree_registry import register_pytree_node_class
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import Tape, linear_tape, linearize_flat
-from primax.interpreters.signature import avals_of, check_outputs
+from primax.interpreters.signature import avals_of, check_outputs, shaped_abstractify
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
 __all__ = [
@@ -31,7 +30,7 @@ __all__ = [
 
 
 def _name(fun: Callable[..., Any]) -> str:
-    return getattr(fun, "__name__", None) or type(fun).__name__
+    return name_of(fun)
 
 
 class FlatFunction:
@@ -298,13 +297,14 @@ def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[A
     return results
 
 
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()) -> Any:
     """The value of a function, and the function that pulls cotangents of it back to its arguments.
 
     Args:
       fun: a function of arrays in any containers.
       primals: its arguments.
       has_aux: whether `fun` returns a pair whose second element is passed through.
+      reduce_axes: no longer used.
 
     Returns:
       `(primals_out, vjp_fun)`, and `aux` if `has_aux`; `vjp_fun` takes a cotangent of the structure of
@@ -316,6 +316,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (4.0, 3.0)
     """
     check_function("vjp", "fun", fun)
+    _refuse_axes("vjp", reduce_axes)
     flat, in_tree = tree.flatten(primals)
     avals = avals_of(flat, primals, "vjp")
     flat_fun = FlatFunction("vjp", fun, in_tree, has_aux)
@@ -323,6 +324,16 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     pullback = _Pullback(tape, in_tree, avals, flat_fun.out_tree, [get_aval(x) for x in outs])
     out = tree.unflatten(flat_fun.out_tree, outs)
     return (out, pullback, without_tracers(flat_fun.aux)) if has_aux else (out, pullback)
+
+
+def _refuse_axes(what: str, reduce_axes: Any) -> None:
+    """Refuse what JAX does not do any more either.
+
+    Raises:
+      NotImplementedError: there are axes.
+    """
+    if reduce_axes is not None and len(reduce_axes):
+        raise NotImplementedError(f"{what}: reduce_axes must be (): axes follow from the types; got {reduce_axes!r}")
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
@@ -345,13 +356,12 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     6.0
     """
     check_function("linear_transpose", "fun", fun)
-    if not isinstance(reduce_axes, tuple) or reduce_axes:
-        raise NotImplementedError("linear_transpose: reduce_axes must be (), the axes follow from the types")
+    _refuse_axes("linear_transpose", reduce_axes)
     flat, in_tree = tree.flatten(primals)
-    avals = avals_of(flat, primals, "linear_transpose")
+    avals = avals_of(flat, primals, "linear_transpose", type_of=shaped_abstractify)
     for aval in avals:
-        if not dtypes.is_inexact(aval.dtype):
-            raise TypeError(f"linear_transpose: primals must be floating or complex, got {aval.str_short()}")
+        if not dtypes.is_numeric(aval.dtype):
+            raise TypeError(f"linear_transpose: primals must be numbers, got {aval.str_short()}")
 
     def transposed(ct: Any) -> Any:
         """Pull a cotangent of the result back to the arguments."""
@@ -385,8 +395,10 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Any = (),
 ) -> Callable[..., Any]:
     """A function that returns the value and the gradient of `fun`; see `grad`."""
+    _refuse_axes("value_and_grad", reduce_axes)
     return _gradient("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int)
 
 
@@ -396,7 +408,7 @@ def _gradient(
     check_function(what, "fun", fun)
     positions = argument_positions(what, argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         chosen, call = split_arguments(what, fun, positions, args, kwargs)
         flat, in_tree = tree.flatten(tuple(chosen))
@@ -499,6 +511,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Any = (),
 ) -> Callable[..., Any]:
     """A function that returns the gradient of `fun`.
 
@@ -508,6 +521,7 @@ def grad(
       has_aux: whether `fun` returns such a pair.
       holomorphic: whether to differentiate a complex-valued holomorphic function.
       allow_int: whether integer arguments are accepted; their gradients have dtype float0.
+      reduce_axes: no longer used.
 
     Returns:
       A function of the same arguments. Its result has the structure of the argument at `argnums`, or is a tuple of
@@ -520,9 +534,10 @@ def grad(
     >>> float(px.grad(lambda x: x * x)(3.0))
     6.0
     """
+    _refuse_axes("grad", reduce_axes)
     both = _gradient("grad", fun, argnums, has_aux, holomorphic, allow_int)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, found = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found

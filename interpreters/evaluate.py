@@ -233,6 +233,7 @@ def first_call(
     device: Any = None,
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
+    overrides: tuple[tuple[str, Any], ...] = (),
 ) -> tuple[list[Any], Any]:
     """Compute a program for arguments of a signature that jaxlib has not seen.
 
@@ -245,6 +246,7 @@ def first_call(
       device: where to run, if that does not follow from the arguments; then the call is not left to jaxlib.
       donated: for each argument whether the program may reuse its buffer.
       keep_unused: whether it takes arguments it does not use.
+      overrides: options of XLA to compile it with.
 
     Returns:
       The results, and what jaxlib needs to compute them by itself, or None.
@@ -258,7 +260,7 @@ def first_call(
     where = device or backend.choose_device(args)
     watched = refuses_nonfinite()
     # What is watched may be run again, for which its arguments must be there.
-    executable = executable_for(closed, name, where, () if watched else donated, keep_unused)
+    executable = executable_for(closed, name, where, () if watched else donated, keep_unused, overrides)
     outs = executable(args)
     if watched:
         look(outs)

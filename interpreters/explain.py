@@ -34,7 +34,7 @@ def explain(name: str, key: Any, others: Iterable[Any]) -> None:
 
 
 def _is_call(key: tuple[Any, ...]) -> bool:
-    return isinstance(key[0], PyTreeDef)
+    return type(key[0]) is PyTreeDef
 
 
 def _differences(key: tuple[Any, ...], other: tuple[Any, ...]) -> list[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primax.core import dtypes, tree
-from primax.core.arguments import check_function
+from primax.core.arguments import check_function, wraps
 from primax.core.avals import get_aval
 from primax.interpreters.backend import put_value
 from primax.interpreters.differentiate import (
@@ -66,7 +65,7 @@ def jacfwd(
     check_function("jacfwd", "fun", fun)
     positions = argument_positions("jacfwd", argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
         chosen, call = split_arguments("jacfwd", fun, positions, args, kwargs)
         flat, in_tree = tree.flatten(tuple(chosen))
@@ -130,7 +129,7 @@ def jacrev(
     check_function("jacrev", "fun", fun)
     positions = argument_positions("jacrev", argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
         chosen, call = split_arguments("jacrev", fun, positions, args, kwargs)
         flat, in_tree = tree.flatten(tuple(chosen))

@@ -60,6 +60,7 @@ class JVPTrace(Trace):
     __slots__ = ()
 
     transformation = "differentiation"
+    short_name = "jvp"
 
     def provenance(self, tracer: Any) -> str:
         primal = tracer.primal

@@ -16,6 +16,7 @@ from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.exact import params_key
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, cached, eval_jaxpr
+from primax.core.scopes import scoped, transposed, use
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
@@ -81,7 +82,7 @@ class LinearTrace(Trace):
         self.eqns: list[TapeEqn] = []
         self.inputs: list[LinearTracer] = []
         self.count = 0
-        self.lines = _is_staged(parent) or refuses_nonfinite()
+        self.lines = is_staged(parent) or refuses_nonfinite()
         self.settings = thread.config
         self.x64 = config.enable_x64.value  # the scalars on the tape are typed by it
 
@@ -159,11 +160,13 @@ class LinearTrace(Trace):
         source = thread.source
         if source is None and (self.lines or _has_external_rule[primitive]):
             source = _get_traceback()  # not always: an eager tape would take a tenth of its time for it
+            if use.begun:
+                source = scoped(source)
         self.eqns.append(TapeEqn(primitive, args, outs, params, source))
         return outs if primitive.multiple_results else outs[0]
 
 
-def _is_staged(trace: Any) -> bool:
+def is_staged(trace: Any) -> bool:
     """Whether what runs under `trace` ends up in a program, whose equations have source lines."""
     while trace is not None and not isinstance(trace, StagingTrace):
         trace = trace.parent
@@ -316,7 +319,8 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                 rule = _transpose_rules.find(primitive, "transposition (grad, vjp, linear_transpose)")
             args = [UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args]
             if eqn.source_info is not source:
-                source = thread.source = eqn.source_info
+                source = eqn.source_info
+                thread.source = transposed(source) if use.begun else source
             try:
                 returned = rule(ct, *args, **eqn.params)
             except Exception as error:

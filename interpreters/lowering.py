@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import _jaxlib, rules
+from primax.core.arguments import name_of
 from primax.core.avals import ShapedArray
 from primax.core.config import enable_x64
 from primax.core.diagnostics import blame, encodable, of_call, shorten, wrong
@@ -17,6 +18,7 @@ from primax.core.errors import CallbackError, MissingRuleError, RuleError, XlaEr
 from primax.core.extended import has_extended_dtype
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, subjaxprs
 from primax.core.recursion import deeper
+from primax.core.scopes import scope_of
 from primax.core.source_info import is_internal, summarize
 from primax.interpreters.contexts import SharedContext, shared_context
 from primax.interpreters.elements import holds_extended, over_elements
@@ -286,12 +288,16 @@ def jaxpr_subcomp(
     location_of = module.shared.locations.get
     unknown = module.shared.unknown
     source = None
-    location = unknown
+    scope = ""
+    location = plain = unknown
     extended = holds_extended(jaxpr)
     for eqn in jaxpr.eqns:
         if eqn.source_info is not source:
             source = eqn.source_info
-            location = unknown if source is None else location_of(source)
+            location = unknown if source is None else location_of(getattr(source, "traceback", source))
+            plain, scope = location, scope_of(source)
+        if scope:
+            location = _jaxlib.ir.Location.name(f"{scope}/{eqn.primitive}", plain)
         invars = eqn.invars
         with location:
             values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]
@@ -410,7 +416,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
         avals = (*ctx.avals_in, *ctx.avals_out)
         wide = enable_x64.value or any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in avals)
         with enable_x64(wide):
-            closed = trace_to_jaxpr(run, ctx.avals_in, getattr(fun, "__name__", None))
+            closed = trace_to_jaxpr(run, ctx.avals_in, name_of(fun))
         return inline_jaxpr(ctx, closed, args)
 
     rule.__name__ = f"lower_fun({getattr(fun, '__name__', 'fun')})"

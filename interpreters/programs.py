@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from primax.core import tree
+from primax.core.arguments import name_of, wraps
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.jaxpr import ClosedJaxpr
 from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names, shaped_abstractify
@@ -35,7 +35,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (), return_shape: 
         raise TypeError(f"make_jaxpr: fun must be callable, got {fun!r}")
     static = StaticArguments(*positions_and_names(fun, static_argnums, None, "static", "make_jaxpr"))
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jaxpr_maker(*args: Any, **kwargs: Any) -> Any:
         dynamic, keywords, record = static.split(args, kwargs, "make_jaxpr")
         leaves, in_tree = tree.flatten((dynamic, keywords))
@@ -48,7 +48,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (), return_shape: 
             out_trees.append(out_tree)
             return outs
 
-        name = getattr(fun, "__name__", type(fun).__name__)
+        name = name_of(fun)
         avals = avals_of(leaves, (dynamic, keywords), "make_jaxpr", call=True, type_of=shaped_abstractify)
         closed: ClosedJaxpr = trace_to_jaxpr(flat, avals, name, "make_jaxpr")
         if not return_shape:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import tree
-from primax.core.arguments import one_or_several
+from primax.core.arguments import name_of, one_or_several
 from primax.core.avals import NO_VALUE, AbstractValue, ShapeDtypeStruct, get_aval
 from primax.core.exact import equal_is_same, exact
 
@@ -48,7 +48,7 @@ def positions_and_names(
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
     known = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    fun_name = getattr(fun, "__name__", repr(fun))
+    fun_name = name_of(fun, repr(fun))
     for i in numbers:
         if not variadic and not -len(positional) <= i < len(positional):
             raise ValueError(
@@ -94,6 +94,18 @@ class Static:
         return type(other) is Static and self._key == other._key
 
 
+class Unhashable(Static):
+    """Static arguments some of which have no hash: equal to nothing but themselves."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    def __init__(self, positional: tuple[Any, ...], keywords: tuple[Any, ...]) -> None:
+        self.positional = positional
+        self.keywords = keywords
+
+
 class StaticArguments:
     """Takes the static arguments out of a call."""
 
@@ -104,9 +116,19 @@ class StaticArguments:
         self.names = frozenset(names)
 
     def split(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], function: str
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], function: str, any_value: bool = False
     ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-        """The dynamic arguments, the dynamic keywords, and a hashable record of the static ones."""
+        """The dynamic arguments, the dynamic keywords, and a hashable record of the static ones.
+
+        Args:
+          args: of the call.
+          kwargs: of the call.
+          function: who asks, for messages.
+          any_value: whether static arguments may be such as have no hash; the record then equals no other.
+
+        Raises:
+          ValueError: a static argument has no hash, and they must.
+        """
         if not self.positions and not self.names:
             return args, kwargs, ()
         static = tuple((i, args[i]) for i in self.positions if i < len(args))
@@ -119,6 +141,8 @@ class StaticArguments:
             try:
                 hash(value)
             except TypeError:
+                if any_value:
+                    return dynamic, kwargs, Unhashable(static, static_kwargs)
                 raise ValueError(
                     f"{function}: static argument {where!r} must be hashable, "
                     f"got {value!r} of type {type(value).__name__}"

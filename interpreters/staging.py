@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.core import check, config, rules
 from primax.core._jaxlib import Traceback, TracebackScope
+from primax.core.arguments import name_of
 from primax.core.array import Array, array_of
 from primax.core.avals import get_aval, unwrap
 from primax.core.collector import sparing
@@ -18,6 +19,7 @@ from primax.core.exact import params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
 from primax.core.leaks import leakless
 from primax.core.recursion import deeper
+from primax.core.scopes import scoped, use
 from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
 from primax.interpreters.returned import apply_rule
@@ -44,6 +46,8 @@ class StagingTrace(Trace):
     """Records every bind as an equation, whatever its arguments are."""
 
     __slots__ = ("constants", "effects", "eqns", "invars", "name", "sources", "what", "x64")
+
+    stages = True
 
     def __init__(self, parent: Any, name: str, what: str = "the tracing") -> None:
         super().__init__(parent)
@@ -93,6 +97,8 @@ class StagingTrace(Trace):
         if source is None:
             source = _get_traceback()
             source = self.sources.setdefault(source, source)
+        if use.begun:
+            source = scoped(source)
         if effects:
             self.effects = self.effects | effects
         invars = invars[:]  # of just the size it needs
@@ -122,6 +128,8 @@ class StagingTrace(Trace):
         invars = [self.atom(x) for x in args]
         outvars = [Var(aval) for aval in out_avals]
         source = thread.source or _get_traceback()
+        if use.begun:
+            source = scoped(source)
         self.effects = self.effects | effects
         self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects, source))
         return [StagingTracer(self, var) for var in outvars]
@@ -217,10 +225,11 @@ def trace_to_jaxpr(
     """
     if config.no_tracing.value:
         raise RuntimeError(f"{what} of {name or fun}: a function would be traced, and no_tracing is on")
-    trace = StagingTrace(thread.trace, name or str(getattr(fun, "__name__", "a function")), what)
+    trace = StagingTrace(thread.trace, name or name_of(fun, "a function"), what)
     tracers = [trace.new_arg(aval) for aval in in_avals]
     before = enter(trace)
     source, thread.source = thread.source, None
+    scope, thread.scope = thread.scope, ""
     try:
         with deeper(), sparing(), TracebackScope():
             outs = fun(*tracers)
@@ -232,5 +241,6 @@ def trace_to_jaxpr(
         return closed
     finally:
         thread.source = source
+        thread.scope = scope
         enter(before)
         trace.end()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import dtypes
+from primax.core import dtypes, tree
 from primax.core.avals import get_aval
 from primax.core.protocol import protocol_of
 
@@ -16,6 +16,7 @@ __all__ = [
     "add_tangents",
     "instantiate_zeros",
     "is_undefined_primal",
+    "zero_from_primal",
     "zeros_like_aval",
 ]
 
@@ -60,6 +61,30 @@ class Zero:
 
     def __repr__(self) -> str:
         return f"Zero({self.aval.str_short()})"
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangents of the arrays of a tree.
+
+    Args:
+      val: arrays and numbers in any containers.
+      symbolic_zeros: whether they are `SymbolicZero`s, rather than arrays.
+
+    Returns:
+      The same structure; the zeros of integers are NumPy's, of dtype float0.
+
+    >>> from primax.custom_derivatives import zero_from_primal
+    >>> zero_from_primal((1.0, 2), symbolic_zeros=True)
+    (Zero(f32[]), Zero(float0[]))
+    """
+
+    def zero(x: Any) -> Any:
+        aval = get_aval(x).to_tangent_aval()
+        if symbolic_zeros:
+            return Zero(aval)
+        return np.zeros(aval.shape, dtypes.float0) if aval.dtype == dtypes.float0 else instantiate_zeros(Zero(aval))
+
+    return tree.tree_map(zero, val)
 
 
 class UndefinedPrimal:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from primax.core import tree
-from primax.core.arguments import check_function
+from primax.core.arguments import check_function, name_of, wraps
 from primax.core.avals import get_aval
 from primax.interpreters.batching import AxisData, batch_flat, broadcast, moveaxis
 from primax.interpreters.signature import avals_of, check_outputs
@@ -21,6 +21,8 @@ def vmap(
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
 ) -> Callable[..., Any]:
     """Map a function over axes of its arguments, without a loop.
 
@@ -33,6 +35,9 @@ def vmap(
         mapped arguments), or a prefix of the structure of the result.
       axis_name: a name by which collectives refer to the axis.
       axis_size: the length of the axis, needed if no argument is mapped.
+      spmd_axis_name: None; names of axes of a mesh are not taken.
+      sum_match: whether a result that depends on mapped arguments, and for which `out_axes` is None, is the sum over
+        the axis.
 
     Returns:
       A function of the same arguments, each with one more axis where mapped.
@@ -46,6 +51,8 @@ def vmap(
     [0.0, 2.0, 4.0]
     """
     check_function("vmap", "fun", fun)
+    if spmd_axis_name is not None:
+        raise NotImplementedError(f"vmap: spmd_axis_name must be None, got {spmd_axis_name!r}")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, int | tuple)):
@@ -55,7 +62,7 @@ def vmap(
             if isinstance(leaf, bool) or not isinstance(leaf, int):
                 raise TypeError(f"vmap: {what} must consist of ints and None, got {leaf!r} in {axes!r}")
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
@@ -73,13 +80,13 @@ def vmap(
             xargs, xkwargs = tree.unflatten(in_tree, xs)
             outs, out_tree = tree.flatten(fun(*xargs, **xkwargs))
             out_trees.append(out_tree)
-            check_outputs(outs, out_tree, getattr(fun, "__name__", type(fun).__name__))
+            check_outputs(outs, out_tree, name_of(fun))
             return outs
 
         outs, found = batch_flat(flat, AxisData(axis_name, size), leaves, dims)
         (out_tree,) = out_trees
         wanted = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
-        results = [_to_out(x, dim, want, size) for x, dim, want in zip(outs, found, wanted, strict=True)]
+        results = [_to_out(x, dim, want, size, sum_match) for x, dim, want in zip(outs, found, wanted, strict=True)]
         return tree.unflatten(out_tree, results)
 
     return mapped
@@ -119,8 +126,10 @@ def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | Non
     raise ValueError("vmap: the mapped axes must have one size:\n" + "\n".join(lines))
 
 
-def _to_out(x: Any, dim: int | None, want: Any, size: int) -> Any:
+def _to_out(x: Any, dim: int | None, want: Any, size: int, sum_match: bool) -> Any:
     if want is None:
+        if dim is not None and sum_match:
+            return import_module("primax.interpreters.batched").total(x, size, dim)
         if dim is not None:
             raise ValueError("vmap: out_axes is None for a result that depends on mapped arguments")
         return x

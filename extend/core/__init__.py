@@ -71,6 +71,7 @@ from primax.extend.core.names import (
     valid_jaxtype,
 )
 from primax.extend.linear_util import DebugInfo
+from primax.interpreters.compile_time import ensure_compile_time_eval, get_opaque_trace_state
 from primax.interpreters.evaluate import EvalTrace, apply_primitive, clear_caches, eval_trace
 from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
 
@@ -127,6 +128,7 @@ __all__ = [
     "deeper",
     "dtypes",
     "encloses",
+    "ensure_compile_time_eval",
     "escaped",
     "eval_context",
     "eval_jaxpr",
@@ -134,6 +136,7 @@ __all__ = [
     "find_top_trace",
     "gensym",
     "get_aval",
+    "get_opaque_trace_state",
     "has_extended_dtype",
     "jaxpr_as_fun",
     "jaxprs_in_params",

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from primax.core.arguments import name_of
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.extend.api_util import debug_info, integer
 from primax.extend.drawing.dot import to_dot
@@ -109,7 +110,7 @@ def visualize(fun: Any, *args: Any, depth: int | None = None, limit: int = 250, 
     elif callable(fun):
         program = make_jaxpr(fun)(*args)
         names = [found or "" for found in debug_info("visualize", fun, args, {}).arg_names or ()]
-        name = name or getattr(fun, "__name__", type(fun).__name__)
+        name = name or name_of(fun)
     else:
         raise TypeError(f"visualize: fun must be a function or a jaxpr, got {type(fun).__name__}")
     jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.api_util import name_of
 from primax.extend.core import tree
 from primax.extend.interpreters import batching, mlir
 
@@ -182,4 +183,4 @@ def result_types(user: str, result_shape_dtypes: Any) -> tuple[tuple[core.Shaped
 
 
 def _name(function: Any) -> str:
-    return getattr(function, "__name__", None) or repr(function)
+    return name_of(function, repr(function))

@@ -6,8 +6,17 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from primax.extend import backend, core
-from primax.extend.api_util import StaticArguments, avals_of, check_function, positions_and_names, shaped_abstractify
+from primax.extend import backend as runtime
+from primax.extend import core
+from primax.extend.api_util import (
+    StaticArguments,
+    avals_of,
+    check_function,
+    name_of,
+    positions_and_names,
+    shaped_abstractify,
+    wraps,
+)
 from primax.extend.core import tree
 from primax.extend.programs import (
     Program,
@@ -19,7 +28,7 @@ from primax.extend.programs import (
     surroundings,
 )
 from primax.plugins.calls.primitive import check_results, jit_p
-from primax.plugins.calls.stages import Lowered, Traced, struct_of
+from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, struct_of
 
 __all__ = ["clear_caches", "eval_shape", "jit"]
 
@@ -32,7 +41,7 @@ def clear_caches() -> None:
 class Jitted:
     """The Python side of one jitted function: everything but the fast path."""
 
-    __slots__ = ("device", "donate", "fun", "inline", "keep_unused", "name", "own_programs", "static")
+    __slots__ = ("device", "donate", "fun", "inline", "keep_unused", "name", "overrides", "own_programs", "static")
 
     def __init__(
         self,
@@ -42,14 +51,16 @@ class Jitted:
         keep_unused: bool,
         inline: bool,
         device: Any,
+        overrides: tuple[tuple[str, Any], ...] = (),
     ) -> None:
         self.fun = fun
-        self.name = getattr(fun, "__name__", type(fun).__name__)
+        self.name = name_of(fun)
         self.static = static
         self.donate = donate
         self.keep_unused = keep_unused
         self.inline = inline
         self.device = device
+        self.overrides = overrides
         self.own_programs: core.Cache | None = None
 
     def programs(self) -> core.Cache:
@@ -120,6 +131,11 @@ class Jitted:
                 results, fast = self.first_call(program, leaves)
             return tree.unflatten(program.out_tree, results), fast, False
         consts = program.closed.consts
+        if self.overrides and runtime.is_staged(core.thread.trace):
+            raise ValueError(
+                f"jit: compiler_options must not be given to a function that is called inside of another program, "
+                f"got {dict(self.overrides)} for {self.name}; give them to the outermost jit"
+            )
         if self.inline and core.thread.trace.tracing:
             flat = core.eval_jaxpr(program.closed.jaxpr, consts, *leaves)
         else:
@@ -140,7 +156,7 @@ class Jitted:
         def look(outs: Any) -> None:
             check_results(self.name, program.closed, leaves, outs)
 
-        return backend.first_call(
+        return runtime.first_call(
             program.closed,
             f"jit_{self.name}",
             leaves,
@@ -149,16 +165,17 @@ class Jitted:
             self.device,
             donated,
             self.keep_unused,
+            self.overrides,
         )
 
     def donating(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> Any:
         """`first_call` that leaves constants to the programs that hold them, this one among them."""
         held = {id(x) for x in program.closed.consts}
-        passed = [backend.spare(x, id(x) in held) if gives else x for x, gives in zip(leaves, donated, strict=True)]
+        passed = [runtime.spare(x, id(x) in held) if gives else x for x, gives in zip(leaves, donated, strict=True)]
         results, fast = self.first_call(program, passed, donated)
         copies = [(x, copy) for x, copy in zip(leaves, passed, strict=True) if copy is not x]
         for x, copy in copies:
-            backend.release(x, self.name, copy)
+            runtime.release(x, self.name, copy)
         return results, None if copies else fast
 
     @property
@@ -170,7 +187,7 @@ class Jitted:
 
     def miss_of_buffers(self, *args: Any, **kwargs: Any) -> Any:
         """`miss` for functions whose positional arguments are handed to the dispatcher as buffers."""
-        return self.miss(*map(backend.as_array, args), **kwargs)
+        return self.miss(*map(runtime.as_array, args), **kwargs)
 
     def staged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         """The first of the stages that a program can be looked at in."""
@@ -179,8 +196,8 @@ class Jitted:
             raise core.UnexpectedTracerError(
                 f"{self.name} closes over values of an enclosing transformation; pass them as arguments to inspect it"
             )
-        device = self.device or backend.choose_device(leaves)
-        return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, device)
+        device = self.device or runtime.choose_device(leaves)
+        return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, device, self.overrides)
 
     def given_away(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The leaves of the arguments that are donated."""
@@ -209,6 +226,8 @@ def jit(
     keep_unused: bool = False,
     inline: bool = False,
     device: Any = None,
+    backend: str | None = None,
+    compiler_options: CompilerOptions | None = None,
 ) -> Any:
     """Compile a function with XLA, once for each signature of its arguments.
 
@@ -221,13 +240,17 @@ def jit(
       keep_unused: whether to pass arguments that the program does not use.
       inline: whether programs that call it contain its equations instead of a call.
       device: where to run; otherwise where committed arguments are.
+      backend: the name of the platform to run on, whose first device is meant.
+      compiler_options: options of XLA by name, such as `{"xla_backend_optimization_level": 0}`.
 
     Returns:
       A function of the same arguments, with methods `trace`, `lower` and `eval_shape`.
 
     Raises:
       TypeError: `fun` is not callable, an argument is neither static nor an array, or `device` is no device.
-      ValueError: a static position or name is not an argument of `fun`.
+      ValueError: a static position or name is not an argument of `fun`, both `device` and `backend` are given, or, when
+        called inside of another program, there are `compiler_options`.
+      XlaError: there is no such platform, or, when called, XLA does not know an option.
 
     >>> import primax as px
     >>> f = px.jit(lambda x: 2.0 * x + 1.0)
@@ -244,6 +267,8 @@ def jit(
             keep_unused=keep_unused,
             inline=inline,
             device=device,
+            backend=backend,
+            compiler_options=compiler_options,
         )
     check_function("jit", "fun", fun)
     static = StaticArguments((), ())
@@ -255,20 +280,25 @@ def jit(
         both = set(static.positions) & set(donate.positions)
         if both:
             raise ValueError(f"jit: an argument cannot be both static and donated, got {sorted(both)}")
-    device = backend.device_of(device, "jit")
-    jitted = Jitted(fun, static, donate, keep_unused, inline, device)
+    if backend is not None:
+        if device is not None:
+            raise ValueError(f"jit: device must be None where backend is given, got {device!r} and {backend!r}")
+        device = runtime.local_devices(backend)[0]
+    device = runtime.device_of(device, "jit")
+    overrides = read_options("jit", compiler_options)
+    jitted = Jitted(fun, static, donate, keep_unused, bool(inline), device, overrides)
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
-    key = (static.positions, static_names, donate.positions, donate_names, keep_unused, inline, device)
+    key = (static.positions, static_names, donate.positions, donate_names, keep_unused, bool(inline), device, overrides)
     wide = not jitted.special and _takes_many(fun)
     if wide:
-        fast = backend.fast_function(jitted.name, None, jitted.miss_of_buffers, key=key)
+        fast = runtime.fast_function(jitted.name, None, jitted.miss_of_buffers, key=key)
 
         def function(*args: Any, **kwargs: Any) -> Any:
             buffers = [x._b for x in args if type(x) is core.Array]
             return fast(*(buffers if len(buffers) == len(args) else args), **kwargs)
 
     else:
-        fast = function = backend.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)
+        fast = function = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)
     if static.positions or static.names:
         dispatched = function
 
@@ -285,16 +315,16 @@ def jit(
             try:
                 # A constant of a program is copied, which jaxlib does not do.
                 out = (
-                    jitted.miss(*args, **kwargs)[0] if any(map(backend.is_constant, given)) else called(*args, **kwargs)
+                    jitted.miss(*args, **kwargs)[0] if any(map(runtime.is_constant, given)) else called(*args, **kwargs)
                 )
             except (ValueError, core.XlaError) as error:
-                backend.refuse_buffers(error, jitted.name, tree.tree_leaves((args, kwargs)))
+                runtime.refuse_buffers(error, jitted.name, tree.tree_leaves((args, kwargs)))
                 raise
             for x in given:
-                backend.release(x, jitted.name)
+                runtime.release(x, jitted.name)
             return out
 
-    functools.update_wrapper(function, fun)
+    wraps(fun)(function)
 
     def trace(*args: Any, **kwargs: Any) -> Traced:
         """The program for these arguments (or `ShapeDtypeStruct`s), before lowering."""

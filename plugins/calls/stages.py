@@ -2,14 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from primax.extend import backend, core
 from primax.extend.api_util import avals_of
 from primax.extend.core import tree
 from primax.plugins.calls.primitive import check_results
 
-__all__ = ["Compiled", "Lowered", "Traced", "flat_arguments", "struct_of"]
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped", "flat_arguments", "struct_of"]
+
+CompilerOptions: TypeAlias = dict[str, Any]  # options of XLA by name
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """A function that `jit` has made."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def clear_cache(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ArgInfo:
+    """What a stage knows of an argument.
+
+    Attributes:
+      aval: its type.
+      donated: whether its buffer may be reused.
+    """
+
+    aval: Any
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+
+def read_options(function: str, options: Any) -> tuple[tuple[str, Any], ...]:
+    """Options of XLA as pairs, in order of their names.
+
+    Raises:
+      TypeError: they are no dictionary from strings to booleans, numbers and strings.
+    """
+    if options is None:
+        return ()
+    if not isinstance(options, Mapping):
+        raise TypeError(f"{function}: compiler_options must be a dictionary or None, got {options!r}")
+    for name, value in options.items():
+        if not isinstance(name, str) or not isinstance(value, bool | int | float | str):
+            raise TypeError(
+                f"{function}: compiler_options must lead from strings to booleans, numbers and strings, "
+                f"got {name!r}: {value!r}"
+            )
+    return tuple(sorted(options.items()))
 
 
 def struct_of(aval: Any) -> core.ShapeDtypeStruct:
@@ -50,14 +109,23 @@ def flat_arguments(
 class Stage:
     """What all stages know of the function."""
 
-    __slots__ = ("device", "donated", "keep_unused", "name", "program")
+    __slots__ = ("device", "donated", "keep_unused", "name", "overrides", "program")
 
-    def __init__(self, program: Any, name: str, donated: tuple[bool, ...], keep_unused: bool, device: Any) -> None:
+    def __init__(
+        self,
+        program: Any,
+        name: str,
+        donated: tuple[bool, ...],
+        keep_unused: bool,
+        device: Any,
+        overrides: tuple[tuple[str, Any], ...],
+    ) -> None:
         self.program = program
         self.name = name
         self.donated = donated
         self.keep_unused = keep_unused
         self.device = device
+        self.overrides = overrides
 
     @property
     def jaxpr(self) -> core.ClosedJaxpr:
@@ -78,6 +146,18 @@ class Stage:
     def in_avals(self) -> Any:
         """The types of the arguments, in the structure of `(args, kwargs)`."""
         return tree.unflatten(self.program.in_tree, self.program.closed.in_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument, in the structure of `(args, kwargs)`."""
+        avals = self.program.closed.in_avals
+        donated = self.donated or (False,) * len(avals)
+        return tree.unflatten(self.program.in_tree, map(ArgInfo, avals, donated))
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The positions of the flat arguments whose buffers may be reused."""
+        return tuple(i for i, donated in enumerate(self.donated) if donated)
 
     @property
     def out_info(self) -> Any:
@@ -111,7 +191,7 @@ class Lowered(Stage):
     __slots__ = ("_lowered", "_trimmed")
 
     def __init__(self, stage: Stage, trimmed: core.ClosedJaxpr, lowered: Any) -> None:
-        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.device)
+        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.device, stage.overrides)
         self._trimmed = trimmed
         self._lowered = lowered
 
@@ -131,21 +211,39 @@ class Lowered(Stage):
             return backend.hlo_text(self._lowered)
         raise ValueError(f"as_text: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
-    def compiler_ir(self) -> Any:
-        """The MLIR module itself."""
-        return self._lowered.module
+    def compiler_ir(self, dialect: str = "stablehlo") -> Any:
+        """The program as its compiler has it.
+
+        Args:
+          dialect: `stablehlo` for the MLIR module, or `hlo` for XLA's computation.
+
+        Raises:
+          ValueError: there is no such dialect.
+        """
+        if dialect == "stablehlo":
+            return self._lowered.module
+        if dialect == "hlo":
+            return backend.hlo_computation(self._lowered)
+        raise ValueError(f"compiler_ir: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of the program before optimization: flops, bytes accessed and so on."""
         return backend.hlo_cost_analysis(self._lowered)
 
-    def compile(self) -> Compiled:
+    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
         """The executable.
 
+        Args:
+          compiler_options: options of XLA by name, as for `jit`; they go before those given there.
+
         Raises:
-          XlaError: XLA refuses the program.
+          TypeError: the options are no such dictionary.
+          XlaError: XLA refuses the program, or does not know an option.
         """
-        executable = backend.compile_lowered(self._trimmed, self._lowered, self.device, f"jit_{self.name}")
+        overrides = {**dict(self.overrides), **dict(read_options("compile", compiler_options))}
+        executable = backend.compile_lowered(
+            self._trimmed, self._lowered, self.device, f"jit_{self.name}", tuple(overrides.items())
+        )
         return Compiled(self, executable)
 
     def __repr__(self) -> str:
@@ -158,7 +256,7 @@ class Compiled(Stage):
     __slots__ = ("_executable",)
 
     def __init__(self, stage: Stage, executable: backend.Executable) -> None:
-        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.device)
+        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.device, stage.overrides)
         self._executable = executable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

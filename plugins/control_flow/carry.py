@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.api_util import name_of
 from primax.extend.core import dtypes, tree
 from primax.plugins.control_flow.staging import Staged, converted_outputs, require_same_types, stage_function
 
@@ -60,7 +61,7 @@ def stage_carrying(
 def _first_of_pair(what: str, body: Callable[..., Any], out_tree: Any) -> Any:
     children = tree.treedef_children(out_tree)
     if len(children) != 2 or out_tree != tree.treedef_tuple(children):
-        name = getattr(body, "__name__", type(body).__name__)
+        name = name_of(body)
         raise TypeError(f"{what}: {name} must return a pair (carry, y), but returns {out_tree}")
     return children[0]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from primax.extend import core
-from primax.extend.api_util import avals_of
+from primax.extend.api_util import avals_of, name_of
 from primax.extend.core import tree
 from primax.extend.programs import stage
 
@@ -53,7 +53,7 @@ def flatten_operands(what: str, name: str, operands: Any) -> tuple[list[Any], An
 
 def stage_function(what: str, fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> Staged:
     """The program of a function whose positional arguments have a structure and types."""
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = name_of(fun)
     program = stage(fun, in_tree, avals, name, what)
     refuse_effects(f"{what}: {name}", program.closed.effects)
     return Staged(program.open, program.closed.consts, program.out_tree)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import name_of
 from primax.extend.core import ShapedArray, tree
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.staging import flatten_operands, require_function, stage_function
@@ -49,7 +50,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         "while_loop", body_fun, in_tree, leaves, avals, ("init_val", "the result of body_fun")
     )
     cond = stage_function("while_loop", cond_fun, in_tree, avals)
-    name = getattr(cond_fun, "__name__", "cond_fun")
+    name = name_of(cond_fun, "cond_fun")
     out_avals = cond.program.out_avals
     if not tree.treedef_is_leaf(cond.out_tree) or len(out_avals) != 1:
         raise TypeError(f"while_loop: cond_fun must return one boolean, but {name} returns {cond.out_tree}")

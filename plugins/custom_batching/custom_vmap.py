@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import avals_of
+from primax.extend.api_util import avals_of, name_of, wraps
 from primax.extend.core import get_aval, tree
 from primax.extend.programs import stage
 from primax.plugins.control_flow.loops import map as map_one_by_one
@@ -39,7 +38,7 @@ class custom_vmap:
     def __init__(self, fun: Callable[..., Any]) -> None:
         if not callable(fun):
             raise TypeError(f"custom_vmap: fun must be callable, got {fun!r}")
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.vmap_rule: Callable[..., Any] | None = None
 
@@ -48,7 +47,7 @@ class custom_vmap:
 
     @property
     def name(self) -> str:
-        return getattr(self.fun, "__name__", type(self.fun).__name__)
+        return name_of(self.fun)
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the rule; usable as a decorator.

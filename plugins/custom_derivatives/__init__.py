@@ -8,7 +8,7 @@ from primax.extend import hookimpl
 from primax.plugins.custom_derivatives import jvp_rules, linear, samples, vjp_rules
 from primax.plugins.custom_derivatives.closures import closure_convert, custom_gradient
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
-from primax.plugins.custom_derivatives.custom_vjp import CustomVJPPrimal, custom_vjp
+from primax.plugins.custom_derivatives.custom_vjp import CustomVJPPrimal, custom_vjp, custom_vjp_primal_tree_values
 from primax.plugins.custom_derivatives.implicit import custom_linear_solve, custom_root
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
 from primax.plugins.custom_derivatives.linear import custom_transpose, linear_call, linear_call_p
@@ -26,6 +26,7 @@ __all__ = [
     "custom_transpose",
     "custom_vjp",
     "custom_vjp_call_p",
+    "custom_vjp_primal_tree_values",
     "linear_call",
     "linear_call_p",
 ]

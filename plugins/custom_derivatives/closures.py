@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import check_function
+from primax.extend.api_util import check_function, name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
 from primax.plugins.custom_derivatives.custom_vjp import custom_vjp
@@ -54,14 +53,14 @@ def convert(
         out_trees.append(out_tree)
         return outs
 
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = name_of(fun)
     closed = core.trace_to_jaxpr(flat, [core.get_aval(x) for x in leaves], name, "closure_convert")
     moved = [isinstance(x, core.Tracer) and hoisted(x.aval) for x in closed.consts]
     consts = [x for x, m in zip(closed.consts, moved, strict=True) if m]
     kept = [x for x, m in zip(closed.consts, moved, strict=True) if not m]
     count = len(example_args)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def converted(*args: Any) -> Any:
         own, given = args[:count], args[count:]
         xs, found_tree = tree.flatten(tuple(own))
@@ -135,7 +134,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @custom_vjp
-    @functools.wraps(fun)
+    @wraps(fun)
     def function(*args: Any, **kwargs: Any) -> Any:
         value, _ = _pair(fun, fun(*args, **kwargs))
         return value
@@ -156,6 +155,6 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 def _pair(fun: Callable[..., Any], returned: Any) -> Any:
     if not isinstance(returned, tuple) or len(returned) != 2 or not callable(returned[1]):
-        name = getattr(fun, "__name__", type(fun).__name__)
+        name = name_of(fun)
         raise TypeError(f"custom_gradient: {name} must return a pair (value, vjp function), got {returned!r}")
     return returned

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.api_util import name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
 from primax.plugins.custom_derivatives.arguments import Arguments, resolve, split, without_positions
@@ -42,7 +43,7 @@ class custom_jvp:
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
         if not callable(fun):
             raise TypeError(f"custom_jvp: fun must be callable, got {fun!r}")
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.nondiff_argnums = without_positions(fun, nondiff_argnums, nondiff_argnames, "custom_jvp")
         self.jvp: Callable[..., Any] | None = None
@@ -53,7 +54,7 @@ class custom_jvp:
 
     @property
     def name(self) -> str:
-        return getattr(self.fun, "__name__", type(self.fun).__name__)
+        return name_of(self.fun)
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Give the rule; usable as a decorator.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from primax.extend import core
+from primax.extend.api_util import name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
 from primax.plugins.custom_derivatives.arguments import Arguments, resolve, split, without_positions
@@ -27,6 +27,24 @@ class CustomVJPPrimal:
 
     value: Any
     perturbed: bool
+
+
+def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
+    """The values of what a forward rule with `symbolic_zeros` is given, in the same structure.
+
+    Args:
+      tree_of_primals: `CustomVJPPrimal`s in any containers.
+
+    Raises:
+      TypeError: a leaf is something else.
+    """
+
+    def value(x: Any) -> Any:
+        if type(x) is not CustomVJPPrimal:
+            raise TypeError(f"custom_vjp_primal_tree_values: leaves must be CustomVJPPrimals, got {x!r}")
+        return x.value
+
+    return tree.tree_map(value, tree_of_primals)
 
 
 class custom_vjp:
@@ -52,7 +70,7 @@ class custom_vjp:
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
         if not callable(fun):
             raise TypeError(f"custom_vjp: fun must be callable, got {fun!r}")
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.nondiff_argnums = without_positions(fun, nondiff_argnums, nondiff_argnames, "custom_vjp")
         self.fwd: Callable[..., Any] | None = None
@@ -64,7 +82,7 @@ class custom_vjp:
 
     @property
     def name(self) -> str:
-        return getattr(self.fun, "__name__", type(self.fun).__name__)
+        return name_of(self.fun)
 
     def defvjp(
         self,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import check_function
+from primax.extend.api_util import check_function, name_of, wraps
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
@@ -138,7 +137,7 @@ def _staged(fun: Any, in_trees: Any, avals: Sequence[Any]) -> tuple[core.ClosedJ
         out_trees.append(out_tree)
         return outs
 
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = name_of(fun)
     closed = core.trace_to_jaxpr(flat, avals, name, "linear_call")
     return core.ClosedJaxpr(close_over(closed.jaxpr)), out_trees[0], closed.consts
 
@@ -172,7 +171,7 @@ class custom_transpose:
     def __init__(self, fun: Callable[..., Any]) -> None:
         if not callable(fun):
             raise TypeError(f"custom_transpose: fun must be callable, got {fun!r}")
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.transpose: Callable[..., Any] | None = None
 
@@ -183,7 +182,7 @@ class custom_transpose:
 
     def __call__(self, residual_args: Any, linear_args: Any) -> Any:
         if self.transpose is None:
-            name = getattr(self.fun, "__name__", type(self.fun).__name__)
+            name = name_of(self.fun)
             raise AttributeError(f"custom_transpose function {name} has no rule; give it one by {name}.def_transpose")
         return linear_call(self.fun, self.transpose, residual_args, linear_args)
 

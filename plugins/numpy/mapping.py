@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from primax.extend.api_util import check_function, sequence
+from primax.extend.api_util import check_function, sequence, wraps
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import batching
 from primax.plugins.numpy.creation import asarray
@@ -82,7 +81,7 @@ def vectorize(
         raise TypeError(f"vectorize: excluded must consist of positions and names, got {excluded!r}")
     cores = None if signature is None else _parse(signature)
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         keywords = {name: kwargs.pop(name) for name in list(kwargs) if name in excluded}
         if kwargs:

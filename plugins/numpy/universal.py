@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import check_function, read_size
+from primax.extend.api_util import check_function, name_of, read_size
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.calls import eval_shape
 from primax.plugins.control_flow import scan
@@ -357,7 +357,7 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
     >>> px.numpy.frompyfunc(lambda x, y: x + 2 * y, 2, 1).reduce(px.numpy.arange(4))
     Array(12, dtype=int32)
     """
-    made = ufunc(vectorize(func), nin, nout, name=getattr(func, "__name__", "ufunc"), identity=identity)
+    made = ufunc(vectorize(func), nin, nout, name=name_of(func, "ufunc"), identity=identity)
     made._maker = partial(frompyfunc, func, nin, nout, identity=identity)  # which knows how to pickle `func`
     return made
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
-from primax.extend.api_util import StaticArguments, avals_of, positions_and_names
+from primax.extend.api_util import StaticArguments, avals_of, name_of, positions_and_names, wraps
 from primax.extend.core import tree
 from primax.extend.programs import stage
 from primax.plugins.remat.policies import Policy
@@ -34,7 +33,7 @@ def checkpoint(
         it cannot notice, False may be faster.
       policy: what is saved: a function `(primitive, *avals, **params) -> bool`, such as those in
         `primax.checkpoint_policies`; None saves the arguments only.
-      static_argnums: positions of arguments that are no arrays; hashable.
+      static_argnums: positions of arguments that are no arrays; of those without a hash nothing is remembered.
       static_argnames: names of such arguments.
 
     Returns:
@@ -56,11 +55,11 @@ def checkpoint(
         raise TypeError(f"checkpoint: prevent_cse must be True or False, got {prevent_cse!r}")
     numbers, names = (None if isinstance(x, tuple) and not x else x for x in (static_argnums, static_argnames))
     static = StaticArguments(*positions_and_names(fun, numbers, names, "static", "checkpoint"))
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = name_of(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def function(*args: Any, **kwargs: Any) -> Any:
-        dynamic, keywords, record = static.split(args, kwargs, "checkpoint")
+        dynamic, keywords, record = static.split(args, kwargs, "checkpoint", any_value=True)
         leaves, in_tree = tree.flatten((dynamic, keywords))
         avals = avals_of(leaves, (dynamic, keywords), "checkpoint", call=True)
 

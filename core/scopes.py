@@ -1,0 +1,144 @@
+"""Named scopes: parts of a program that have a name, in what is printed, profiled and complained of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from primax.core.arguments import name_of, wraps
+from primax.core.thread import thread
+
+__all__ = ["ScopedSource", "named_call", "named_scope", "scope_of", "scoped", "transposed"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class _Use:
+    """Whether there has ever been a scope: until then nothing looks for one."""
+
+    begun: bool = False
+
+
+use = _Use()
+
+
+class ScopedSource:
+    """Where an equation was made, as a traceback, and the names of the scopes it was made in."""
+
+    __slots__ = ("scope", "traceback")
+
+    def __init__(self, scope: str, traceback: Any) -> None:
+        self.scope = scope
+        self.traceback = traceback
+
+    @property
+    def frames(self) -> Any:
+        return self.traceback.frames
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is ScopedSource and (self.scope, self.traceback) == (other.scope, other.traceback)
+
+    def __hash__(self) -> int:
+        return hash((self.scope, self.traceback))
+
+    def __str__(self) -> str:
+        return f"{self.traceback}\nin the scope {self.scope}"
+
+
+def scoped(source: Any) -> Any:
+    """A source with the scopes that this thread is in; that of an equation which has been made before stays its own."""
+    scope = thread.scope
+    return ScopedSource(scope, source) if scope and type(source) is not ScopedSource else source
+
+
+def scope_of(source: Any) -> str:
+    """The names of the scopes of a source, as `outer/inner`; empty if there are none."""
+    return source.scope if type(source) is ScopedSource else ""
+
+
+def transposed(source: Any) -> Any:
+    """The source of what transposes an equation."""
+    if type(source) is not ScopedSource or "transpose(" in source.scope:
+        return source
+    first, slash, rest = source.scope.partition("/")
+    before, jvp, name = first.partition("jvp(")
+    return ScopedSource(
+        f"{before}transpose({jvp}{name}){slash}{rest}" if jvp else f"transpose({first}){slash}{rest}", source.traceback
+    )
+
+
+def _transformed(name: str) -> str:
+    """A name with the transformations at work between here and the program that is traced, as in `vmap(jvp(name))`."""
+    trace = thread.trace
+    while trace is not None and trace.tracing and not trace.stages:
+        if trace.short_name:
+            name = f"{trace.short_name}({name})"
+        trace = trace.parent
+    return name
+
+
+class named_scope:
+    """A `with` block, or a decorator, that gives what is traced in it a name.
+
+    The name is seen in programs (`jaxpr.pretty_print(name_stack=True)`), in StableHLO, in profiles
+    and in messages of errors. Scopes nest, as in `outer/inner`.
+
+    Args:
+      name: the name.
+
+    Raises:
+      TypeError: it is not a string.
+
+    >>> import primax as px
+    >>> def f(x):
+    ...     with px.named_scope("squaring"):
+    ...         return x * x
+    >>> print(px.make_jaxpr(f)(3.0).pretty_print(name_stack=True))
+    { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) } # [squaring]
+    """
+
+    __slots__ = ("_before", "_name")
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"named_scope: name must be a str, got {name!r}")
+        self._name = name
+        self._before: list[str] = []
+
+    def __enter__(self) -> None:
+        use.begun = True
+        outer = thread.scope
+        self._before.append(outer)
+        thread.scope = f"{outer}/{self._name}" if outer else _transformed(self._name)
+
+    def __exit__(self, *exc_info: object) -> None:
+        thread.scope = self._before.pop()
+
+    def __call__(self, fun: _F) -> _F:
+        @wraps(fun)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with named_scope(self._name):
+                return fun(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+    """A function that runs in a named scope.
+
+    Args:
+      fun: the function.
+      name: that of the scope; by default the function's own.
+
+    Raises:
+      TypeError: `fun` is not callable, or `name` is not a string.
+
+    >>> import primax as px
+    >>> print(px.make_jaxpr(px.named_call(lambda x: x * x, name="squaring"))(3.0).pretty_print(name_stack=True))
+    { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) } # [squaring]
+    """
+    if not callable(fun):
+        raise TypeError(f"named_call: fun must be callable, got {fun!r}")
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"named_call: name must be a str or None, got {name!r}")
+    return named_scope(name_of(fun) if name is None else name)(fun)

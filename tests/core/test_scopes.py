@@ -1,0 +1,127 @@
+"""Named scopes are seen in programs, in StableHLO, in what XLA makes of it, and in messages."""
+
+from __future__ import annotations
+
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax.core.thread import thread
+from primax.extend import core
+from primax.extend.source_info_util import scope_of
+
+
+def f(x):
+    with px.named_scope("outer"):
+        y = pnp.sin(x)
+        with px.named_scope("inner"):
+            y = pnp.cos(y)
+    return y + 1.0
+
+
+def scopes(fun, *args):
+    return [scope_of(eqn.source_info) for eqn in px.make_jaxpr(fun)(*args).eqns]
+
+
+def test_equations_have_the_scopes_they_were_made_in():
+    assert scopes(f, 1.0) == ["outer", "outer/inner", ""]
+    text = px.make_jaxpr(f)(1.0).pretty_print(name_stack=True)
+    assert "# [outer/inner]" in text
+    assert "#" not in str(px.make_jaxpr(f)(1.0))
+
+
+@pytest.mark.parametrize("transform", ["grad", "vmap(grad)", "jvp"])
+def test_scopes_of_transformed_functions_are_those_of_jax(transform, jax):
+    def run(j, fun):
+        x = j.numpy.arange(3.0)
+        if transform == "jvp":
+            return j.make_jaxpr(lambda y: j.jvp(fun, (y,), (y,)))(1.0)
+        return j.make_jaxpr(j.grad(fun))(1.0) if transform == "grad" else j.make_jaxpr(j.vmap(j.grad(fun)))(x)
+
+    def theirs(x):
+        with jax.named_scope("outer"):
+            y = jax.numpy.sin(x)
+            with jax.named_scope("inner"):
+                return jax.numpy.cos(y)
+
+    def ours(x):
+        with px.named_scope("outer"):
+            y = pnp.sin(x)
+            with px.named_scope("inner"):
+                return pnp.cos(y)
+
+    expected = {str(eqn.source_info.name_stack) for eqn in run(jax, theirs).eqns}
+    assert {scope_of(eqn.source_info) for eqn in run(px, ours).eqns} == expected
+
+
+def test_the_functions_of_a_program_begin_without_scopes():
+    inner = px.jit(lambda x: pnp.sin(x) * 2.0)
+
+    def fun(x):
+        with px.named_scope("here"):
+            return inner(x)
+
+    (call,) = px.make_jaxpr(fun)(1.0).eqns
+    assert scope_of(call.source_info) == "here"
+    assert [scope_of(eqn.source_info) for eqn in call.params["jaxpr"].eqns] == ["", ""]
+    assert thread.scope == ""
+
+
+def test_stablehlo_and_optimized_programs_have_the_names():
+    lowered = px.jit(f).lower(1.0)
+    assert '"outer/inner/cos"' in lowered.as_text(debug_info=True)
+    assert 'op_name="outer/inner/cos"' in lowered.compile().as_text()
+
+
+def test_messages_say_in_which_scope():
+    lonely = core.Primitive("lonely")
+    lonely.def_abstract_eval(lambda x: x)
+
+    def fun(x):
+        with px.named_scope("attention"):
+            return lonely.bind(x)
+
+    with pytest.raises(core.MissingRuleError, match="in the scope attention"):
+        px.jit(fun)(1.0)
+
+
+def test_a_scope_decorates_and_may_be_entered_again():
+    scope = px.named_scope("again")
+
+    def fun(x):
+        with scope, scope:
+            return pnp.sin(x)
+
+    assert scopes(fun, 1.0) == ["again/again"]
+    assert scopes(px.named_scope("whole")(pnp.sin), 1.0) == ["whole"]
+
+
+def test_named_call_takes_its_name_from_the_function():
+    def attend(x):
+        return pnp.sin(x)
+
+    assert scopes(px.named_call(attend), 1.0) == ["attend"]
+    assert scopes(px.named_call(attend, name="layer"), 1.0) == ["layer"]
+
+
+def test_names_must_be_strings():
+    with pytest.raises(TypeError, match="named_scope: name must be a str, got 1"):
+        px.named_scope(1)
+    with pytest.raises(TypeError, match="named_call: name must be a str or None, got 1"):
+        px.named_call(f, name=1)
+    with pytest.raises(TypeError, match="named_call: fun must be callable"):
+        px.named_call(3)
+
+
+def test_a_scope_ends_when_its_block_raises():
+    with pytest.raises(ZeroDivisionError), px.named_scope("gone"):
+        _ = 1 // 0
+    assert thread.scope == ""
+
+
+def test_types_may_be_left_out_of_the_text():
+    assert px.make_jaxpr(lambda x: pnp.sin(x))(1.0).pretty_print(print_shapes=False) == (
+        "{ lambda ; a. let b = sin a in (b,) }"
+    )
+    with pytest.raises(ValueError, match="use_color must be False"):
+        px.make_jaxpr(f)(1.0).pretty_print(use_color=True)
