@@ -27,6 +27,7 @@ __all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "pro
 
 _BOOL = np.dtype(np.bool_)
 FLOAT32 = np.dtype(np.float32)
+_INT32 = np.dtype(np.int32)
 
 
 def read_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
@@ -98,7 +99,7 @@ def _accumulate(
     if dtype is None and promote_integers:
         out_dtype = wide_integer(out_dtype)
     elif dtypes.is_bool(out_dtype) and dtype is None:
-        out_dtype = dtypes.default_int_dtype()
+        out_dtype = _INT32
     if dtypes.is_bool(out_dtype):
         return _as_bool(primitive, a, aval, axis, keepdims, initial, keep, function)
     axes = read_axes(axis, len(aval.shape), function)

@@ -311,7 +311,8 @@ def intersect1d(
 
     Args:
       ar1, ar2: arrays.
-      assume_unique: that the elements of each array are distinct; nothing is gained by it.
+      assume_unique: that the elements of each array are distinct; of those that are not, as many come back as equal the
+        next one of both arrays together.
       return_indices: whether to return the positions of the first of each in both arrays too.
       size: how many elements to return; see `unique`.
       fill_value: what the result is filled with; the smallest element if None, 0 if there is none. Positions are
@@ -322,20 +323,26 @@ def intersect1d(
     Array([2, 3], dtype=int32)
     """
     if size is None:
-        outs = _by_numpy("intersect1d", ar1, ar2, return_indices=True)
+        outs = _by_numpy("intersect1d", ar1, ar2, assume_unique=bool(assume_unique), return_indices=True)
         outs = [asarray(outs[0]), *(asarray(x, dtypes.default_int_dtype()) for x in outs[1:])]
         return tuple(outs) if return_indices else outs[0]
     aval_of("intersect1d", ar1, "ar1"), aval_of("intersect1d", ar2, "ar2")
-    outs = _sized_intersection(ar1, ar2, fill_value, _size("intersect1d", size))
+    outs = _sized_intersection(ar1, ar2, fill_value, bool(assume_unique), _size("intersect1d", size))
     return tuple(outs) if return_indices else outs[0]
 
 
-@partial(jit, static_argnums=3)
-def _sized_intersection(ar1: Any, ar2: Any, fill_value: Any, size: int) -> list[Any]:
+@partial(jit, static_argnums=(3, 4))
+def _sized_intersection(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> list[Any]:
     x = _together("intersect1d", ar1, ar2)
     count = x.values.shape[0]
+    lengths = [aval_of("intersect1d", ar).size for ar in (ar1, ar2)]
     mask, firsts, seconds = x.second, x.places, x.places
-    if count:
+    if assume_unique and count:
+        # Each element that equals the next one. Places count from the beginning of the first array and of the second.
+        mask = bitwise.not_p.bind(x.ends)
+        firsts = x.places + choose(x.second, np.int32(lengths[0]), np.int32(0))
+        seconds = take_rows(firsts, iota_p.bind(dtype=_INT32, shape=(count,), dimension=0) + 1) - lengths[0]
+    elif count:
         # The last element of the first array that equals the next one, which is of the second.
         follows = concatenate_p.bind(_part(x.second, 1, count), np.zeros((1,), np.bool_), dimension=0)
         joined = bitwise.and_p.bind(follows, bitwise.not_p.bind(x.ends))
@@ -345,7 +352,6 @@ def _sized_intersection(ar1: Any, ar2: Any, fill_value: Any, size: int) -> list[
         firsts = take_rows(x.places, begin)
         seconds = take_rows(x.places, own + 1)
     (values, *places), there = _chosen(mask, size, fill_value, x.values, firsts, seconds)
-    lengths = [aval_of("intersect1d", ar).size for ar in (ar1, ar2)]
     places = [choose(there, place, np.int32(length)) for place, length in zip(places, lengths, strict=True)]
     return [values, *_as_int(*places)]
 
@@ -396,7 +402,7 @@ def setxor1d(
 
     Args:
       ar1, ar2: arrays.
-      assume_unique: that the elements of each array are distinct; nothing is gained by it.
+      assume_unique: that the elements of each array are distinct; those that are not count as being in both.
       size: how many elements to return; see `unique`.
       fill_value: what the result is filled with; the smallest element if None, 0 if there is none.
 
@@ -405,17 +411,19 @@ def setxor1d(
     Array([1, 3, 5], dtype=int32)
     """
     if size is None:
-        return asarray(_by_numpy("setxor1d", ar1, ar2))
+        return asarray(_by_numpy("setxor1d", ar1, ar2, assume_unique=bool(assume_unique)))
     aval_of("setxor1d", ar1, "ar1"), aval_of("setxor1d", ar2, "ar2")
-    return _sized_exclusion(ar1, ar2, fill_value, _size("setxor1d", size))
+    return _sized_exclusion(ar1, ar2, fill_value, bool(assume_unique), _size("setxor1d", size))
 
 
-@partial(jit, static_argnums=3)
-def _sized_exclusion(ar1: Any, ar2: Any, fill_value: Any, size: int) -> Any:
+@partial(jit, static_argnums=(3, 4))
+def _sized_exclusion(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> Any:
     x = _together("setxor1d", ar1, ar2)
     count = x.values.shape[0]
     if not count:
         return _chosen(x.ends, size, fill_value, x.values)[0][0]
+    if assume_unique:
+        return _chosen(bitwise.and_p.bind(x.starts, x.ends), size, fill_value, x.values)[0][0]
     # Of equal elements those of the first array come first, so the last is of the same array as the first.
     own = iota_p.bind(dtype=_INT32, shape=(count,), dimension=0)
     begin = cummax_p.bind(choose(x.starts, own, np.int32(0)), axis=0, reverse=False)

@@ -232,12 +232,13 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     if not among(method, _SEARCHES):
         raise ValueError(f"searchsorted: method must be one of {', '.join(_SEARCHES)}, got {method!r}")
-    if sorter is not None:
-        a = take(a, sorter)
     aval = aval_of("searchsorted", a, "a")
     aval_of("searchsorted", v, "v")
     if len(aval.shape) != 1:
         raise TypeError(f"searchsorted: a must be of rank 1, got {aval.str_short()}")
+    if sorter is not None:
+        a = take(a, sorter)
+        aval = aval_of("searchsorted", a, "sorter")
     dtype = dtypes.default_int_dtype()
     return _searched(a, v, side, method, dtype if dtype.itemsize == 8 else _position_dtype(aval.size))
 

@@ -59,15 +59,18 @@ class ufunc(partial):  # type: ignore[type-arg]
     Attributes:
       nin: the number of arguments.
       nout: the number of results.
+      nargs: the number of arguments, as `nin`: there is no argument `out`.
       identity: what changes nothing as an argument; None if there is no such thing.
     """
 
     nin: int
     nout: int
+    nargs: int
     identity: Any
     _reduce: Function | None
     _accumulate: Function | None
-    _at: str | None
+    _at: str | Function | None
+    _reduceat: Function | None
     _maker: partial[Any]
 
     def __new__(
@@ -78,10 +81,13 @@ class ufunc(partial):  # type: ignore[type-arg]
         nout: int,
         *,
         name: str | None = None,
+        nargs: int | None = None,
         identity: Any = None,
+        call: Function | None = None,
         reduce: Function | None = None,
         accumulate: Function | None = None,
-        at: str | None = None,
+        at: str | Function | None = None,
+        reduceat: Function | None = None,
     ) -> Any:
         """Gives a function of arrays its methods.
 
@@ -90,33 +96,35 @@ class ufunc(partial):  # type: ignore[type-arg]
           nin: the number of arguments.
           nout: the number of results.
           name: what it is called, if not by the name of `func`.
+          nargs: how many arguments to tell; `nin` if None, since there is no argument `out`.
           identity: what changes nothing as an argument.
+          call: does what `func` does, better.
           reduce: does what `reduce` does by default, better; called with all of its arguments.
           accumulate: likewise.
-          at: the method of `x.at[...]` that does what `at` does.
+          at: likewise, called with the array, the indices, and the second argument if there is one; or the name of the
+            method of `x.at[...]` that does what `at` does.
+          reduceat: does what `reduceat` does by default.
 
         Raises:
-          TypeError: `func`, `reduce` or `accumulate` is not callable, `nin` or `nout` not an integer, `name` or `at`
-            not a str.
+          TypeError: `func`, `reduce`, `accumulate`, `at` or `reduceat` is not callable, `nin` or `nout` not an integer,
+            `name` not a str.
           ValueError: `nin` or `nout` is negative.
         """
         check_function("ufunc", "func", func)
-        for what, count in (("nin", nin), ("nout", nout)):
+        for what, count in (("nin", nin), ("nout", nout), ("nargs", nin if nargs is None else nargs)):
             read_size("ufunc", what, count)
-        for what, given in (("reduce", reduce), ("accumulate", accumulate)):
-            if given is not None:
+        methods = {"call": call, "reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
+        for what, given in methods.items():
+            if given is not None and not (what == "at" and isinstance(given, str)):
                 check_function("ufunc", what, given)
-        for what, word in (("name", name), ("at", at)):
-            if not isinstance(word, str | None):
-                raise TypeError(f"ufunc: {what} must be a str or None, got {word!r}")
-        made = super().__new__(cls, func)
+        if not isinstance(name, str | None):
+            raise TypeError(f"ufunc: name must be a str or None, got {name!r}")
+        made = super().__new__(cls, func if call is None else call)
         made.__name__ = func.__name__ if name is None else name
         made.__doc__ = func.__doc__
-        made.nin, made.nout, made.identity = nin, nout, identity
-        made._reduce, made._accumulate, made._at = reduce, accumulate, at
-        made._maker = partial(
-            cls, func, nin, nout, name=name, identity=identity, reduce=reduce, accumulate=accumulate, at=at
-        )
+        made.nin, made.nout, made.nargs, made.identity = nin, nout, nin if nargs is None else nargs, identity
+        made._reduce, made._accumulate, made._at, made._reduceat = reduce, accumulate, at, reduceat
+        made._maker = partial(cls, func, nin, nout, name=name, nargs=nargs, identity=identity, **methods)
         return made
 
     def __reduce__(self) -> Any:
@@ -136,11 +144,6 @@ class ufunc(partial):  # type: ignore[type-arg]
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self
-
-    @property
-    def nargs(self) -> int:
-        """The number of arguments, as `nin`: there is no argument `out`."""
-        return self.nin
 
     def __repr__(self) -> str:
         return f"<primax.numpy.ufunc {self.__name__!r}>"
@@ -253,6 +256,8 @@ class ufunc(partial):  # type: ignore[type-arg]
           TypeError: `indices` are not known while a program is built.
         """
         self._check_binary("reduceat", out)
+        if self._reduceat is not None:
+            return self._reduceat(a, indices, axis=axis, dtype=dtype)
         shape = aval_of(f"{self.__name__}.reduceat", a, "a").shape
         axis = canonical_axis(axis, len(shape), f"{self.__name__}.reduceat")
         if np.ndim(indices) != 1:
@@ -298,6 +303,8 @@ class ufunc(partial):  # type: ignore[type-arg]
                 f"{self.__name__}.at: inplace must be False, since arrays are immutable: use what is returned"
             )
         a = asarray(a)
+        if callable(self._at):
+            return self._at(a, indices) if b is None else self._at(a, indices, b)
         if self._at is not None:
             return getattr(Reference(a, indices), self._at)(b)
         aval = get_aval(a)

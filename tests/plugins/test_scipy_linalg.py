@@ -183,6 +183,11 @@ def test_an_exponential_has_derivatives_of_both_modes():
 
 def test_an_exponential_that_needs_too_many_squarings_is_nan():
     assert np.isnan(linalg.expm(A * 100, max_squarings=3)).all()
+    # Rounded down, no squaring is needed.
+    lower = np.array([[3, 0, 0], [-3, 1, 0], [1, 3, -2]], np.float32)
+    np.testing.assert_allclose(linalg.expm(lower, max_squarings=0), scipy_linalg.expm(lower), rtol=1e-3, atol=1e-5)
+    stacked = linalg.expm(np.stack([lower, lower * 100]), max_squarings=0)
+    assert np.isnan(stacked).all(axis=(1, 2)).tolist() == [False, True]
     np.testing.assert_allclose(linalg.expm(np.triu(A), upper_triangular=True), scipy_linalg.expm(np.triu(A)), rtol=1e-3)
 
 

@@ -68,6 +68,13 @@ def test_discrete_distributions_are_those_of_scipy():
         np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9, err_msg=f"{name}.{method}")
 
 
+def test_none_is_chosen_in_one_way():
+    of = np.float32([0, 1, 5, 1000])
+    assert (stats.betabinom.logpmf(0, 0, np.float32([0.3, 1, 5, 73]), 1) == 0).all()
+    assert (stats.binom.logpmf(0, of, 0) == 0).all()
+    assert (stats.nbinom.logpmf(0, np.float32([0.5, 1, 1000]), 1) == 0).all()
+
+
 def test_vectors_are_distributed_as_in_scipy():
     random = np.random.default_rng(0)
     x, mean, root = (random.normal(size=shape).astype(np.float32) for shape in ((4, 3), (3,), (3, 3)))

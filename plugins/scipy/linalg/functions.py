@@ -26,7 +26,7 @@ from primax.plugins.numpy.reductions import max as max_
 from primax.plugins.numpy.reductions import sum as sum_
 from primax.plugins.numpy.rounding import ceil as ceil_
 from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import absolute, exp2, log2, sqrt
+from primax.plugins.numpy.ufuncs import absolute, exp2, log2, minimum, sqrt
 from primax.plugins.scipy.linalg.equations import solve_triangular
 from primax.plugins.scipy.linalg.factorizations import schur
 from primax.plugins.structural import stop_gradient
@@ -70,8 +70,10 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
         return A
     degree, bound = _PADE.get(real_dtype(aval.dtype), _PADE[np.dtype(np.float32)])
     norm = stop_gradient(numpy_linalg.norm(A, 1, (-2, -1), True))
-    needed = ceil_(log2(norm / bound))
-    times = where(needed > 0, needed, 0)
+    halvings = log2(norm / bound)
+    # Rounded up for the accuracy that the approximation promises, down where no more squarings are allowed.
+    needed = where(halvings > 0, halvings, 0)
+    times = minimum(ceil_(needed), max_squarings)
     small = A * exp2(-times).astype(aval.dtype)
     numerator, denominator = _approximation(small, degree)
     if upper_triangular:
@@ -84,7 +86,7 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
         return cond(any_(wanted), lambda x: where(wanted, x @ x, x), lambda x: x, x)
 
     out = fori_loop(0, max_squarings, square_again, out)
-    return where(times <= max_squarings, out, np.nan)
+    return where(needed < max_squarings + 1, out, np.nan)
 
 
 def _approximation(a: Any, degree: int) -> tuple[Any, Any]:

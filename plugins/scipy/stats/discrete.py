@@ -26,7 +26,7 @@ def _is_count(n: Any) -> Any:
 
 
 def _log_choose(n: Any, k: Any) -> Any:
-    return -log1p(n) - betaln(n - k + 1, k + 1)
+    return where(k == 0, 0.0, -log1p(n) - betaln(n - k + 1, k + 1))
 
 
 bernoulli = Discrete(

@@ -93,8 +93,16 @@ def test_masks_initial_values_and_dtypes_agree_with_jax(dtype: str) -> None:
         "correction": lambda m, x, mask: m.std(x, axis=0, correction=1),
         "too many": lambda m, x, mask: m.var(x, axis=0, ddof=2),
         "narrow": lambda m, x, mask: m.sum(x, promote_integers=False),
+        "narrow product": lambda m, x, mask: x.prod(promote_integers=False),
     }
     compare(masked, x, mask, rtol=LOOSE.get(dtype))
+
+
+def test_counts_of_booleans_that_are_not_widened_are_of_32_bits() -> None:
+    with px.enable_x64(True):
+        for function in (pnp.sum, pnp.prod):
+            assert function(np.ones(3, bool), promote_integers=False).dtype == np.int32
+            assert function(np.ones(3, bool)).dtype == np.int64
 
 
 def test_averages_agree_with_jax() -> None:

@@ -49,6 +49,27 @@ def test_functions_of_two_sets_are_those_of_numpy() -> None:
     agree(pnp.setdiff1d(kept, Y, assume_unique=True), np.setdiff1d(kept, Y, assume_unique=True))
 
 
+REPEATED = [([1, 1, 2], [1, 2, 2]), ([1, 1], [2, 2]), ([1, 1], [1, 1]), ([2, 3, 2], [3, 5]), ([2], []), ([], [])]
+
+
+@pytest.mark.parametrize(("x", "y"), REPEATED, ids=repr)
+def test_elements_that_are_not_distinct_though_said_to_be_give_what_jax_gives(x: Any, y: Any) -> None:
+    jax = pytest.importorskip("jax")
+    x, y = np.array(x, np.int32), np.array(y, np.int32)
+    for name in ("intersect1d", "setxor1d", "setdiff1d"):
+        agree(getattr(pnp, name)(x, y, assume_unique=True), getattr(np, name)(x, y, assume_unique=True))
+    agree(pnp.intersect1d(x, y, True, True), np.intersect1d(x, y, True, True))
+    for name, options in (("intersect1d", {"return_indices": True}), ("setxor1d", {})):
+        for size in (1, 4):
+            outs = [
+                getattr(lib, name)(x, y, assume_unique=True, size=size, fill_value=9, **options)
+                for lib in (pnp, jax.numpy)
+            ]
+            if x.size:
+                agree(*outs)
+            assert all(leaf.shape == (size,) for leaf in px.tree.leaves(outs[0]))
+
+
 def test_results_of_a_given_size_are_those_of_jax() -> None:
     jax = pytest.importorskip("jax")
 

@@ -189,6 +189,7 @@ def test_all_ways_to_search_find_the_same_places_in_large_arrays() -> None:
     ways = ("auto", "compare_all", "binary_search", "sort")
     for among in px.jit(lambda v, a: [pnp.isin(v, a, method=way) for way in ways])(v, a):
         assert np.array_equal(np.asarray(among), np.isin(v, a))
+    refuses(TypeError, "searchsorted: a must be of rank 1", pnp.searchsorted, a[None], v, sorter=np.argsort(a))
     refuses(ValueError, "searchsorted: method must be one of scan", pnp.searchsorted, a, v, method="walk")
     refuses(ValueError, "isin: method must be auto, compare_all", pnp.isin, a, v, method="walk")
 

@@ -98,13 +98,32 @@ def test_scans_and_reductions_of_weak_numbers_are_strong(of) -> None:
     assert not of(pnp.full(3, 1.0)).weak_type
 
 
+def test_functions_given_to_a_ufunc_do_what_its_methods_do() -> None:
+    def told(*args: Any, **options: Any) -> Any:
+        return px.tree.map(np.shape, args), options
+
+    def made(m: Any) -> Any:
+        return m.ufunc(m.add, 2, 1, nargs=3, call=m.multiply, at=lambda a, i, b: a.at[i].set(2 * b))
+
+    compare({"at": lambda m, x: made(m).at(x, (0, 1), 7.0, inplace=False), "call": lambda m, x: made(m)(x, 3.0)}, X)
+    assert made(pnp).nargs == 3
+    assert made(pnp).__name__ == "add"
+    both = pnp.ufunc(pnp.add, 2, 1, reduceat=told, at=told)
+    assert both.reduceat(X, [0, 1], 1) == (((2, 3), [(), ()]), {"axis": 1, "dtype": None})
+    assert both.at(X, [0], inplace=False) == (((2, 3), [()]), {})
+    assert pnp.ufunc(pnp.add, 2, 1).nargs == 2
+
+
 @pytest.mark.parametrize(
     "options, error, said",
     [
         ({"nin": -1}, ValueError, "ufunc: nin must not be negative, got -1"),
         ({"nout": 1.0}, TypeError, "ufunc: nout must be an integer, got 1.0"),
         ({"name": 3}, TypeError, "ufunc: name must be a str or None, got 3"),
-        ({"at": 3}, TypeError, "ufunc: at must be a str or None, got 3"),
+        ({"nargs": -1}, ValueError, "ufunc: nargs must not be negative, got -1"),
+        ({"at": 3}, TypeError, "ufunc: at must be callable, got 3"),
+        ({"reduceat": 3}, TypeError, "ufunc: reduceat must be callable, got 3"),
+        ({"call": 3}, TypeError, "ufunc: call must be callable, got 3"),
         ({"reduce": 3}, TypeError, "ufunc: reduce must be callable, got 3"),
         ({"accumulate": 3}, TypeError, "ufunc: accumulate must be callable, got 3"),
     ],

@@ -1,0 +1,48 @@
+"""What an entry of the table of differences says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+
+from fuzz.compare import Difference
+
+JAX = tuple(int(part) for part in metadata.version("jax").split(".")[:3] if part.isdigit())
+
+
+@dataclass(frozen=True)
+class Meant:
+    """A difference that is meant.
+
+    Args:
+      functions: a regular expression that the whole path of a function matches.
+      sort: a regular expression that the whole sort of difference matches, such as "primax raises" or "nan|value".
+      reason: why primax does otherwise, in a sentence.
+      text: a regular expression found in the text of the call; every call where empty.
+      message: a regular expression found in the message of the difference.
+      when: a further condition on the text of the call.
+      since: the first release of jax that differs.
+      before: the first release of jax that does not differ any more.
+    """
+
+    functions: str
+    sort: str
+    reason: str
+    text: str = ""
+    message: str = ""
+    when: Callable[[str], bool] | None = None
+    since: tuple[int, ...] = (0,)
+    before: tuple[int, ...] = (99,)
+
+    def holds(self, path: str, text: str, difference: Difference) -> bool:
+        """Whether a difference of a call is this one."""
+        return bool(
+            self.since <= JAX < self.before
+            and re.fullmatch(self.sort, difference.sort)
+            and re.fullmatch(self.functions, path)
+            and re.search(self.text, text)
+            and re.search(self.message, difference.message)
+            and (self.when is None or self.when(text))
+        )

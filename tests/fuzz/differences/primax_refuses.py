@@ -1,0 +1,84 @@
+"""What primax refuses and jax computes."""
+
+from __future__ import annotations
+
+from fuzz.differences.entry import Meant
+
+PRIMAX_REFUSES: tuple[Meant, ...] = (
+    Meant(
+        r"lax\..*",
+        "primax raises",
+        "Dtypes are checked whatever the shapes; jax returns early where arrays are empty.",
+        text=r"np\.zeros\(|\(\[\]",
+        message=r"TypeError: .* must be (floating|complex|integer|boolean|real|a number|an array of numbers)",
+    ),
+    Meant(
+        r"scipy\..*",
+        "primax raises",
+        "Integers of Python that do not fit the default int dtype are refused everywhere.",
+        message=r"Python int must fit",
+    ),
+    Meant(
+        r"scipy\.stats\..*|random\..*|scipy\.special\..*",
+        "primax raises",
+        "Densities, parameters of distributions and special functions take real numbers.",
+        message=r"must (all )?be real|data must be an integer",
+    ),
+    Meant(
+        r"lax\.slice(_in_dim)?",
+        "primax raises",
+        "Bounds beyond the end are refused; jax moves them where the length is that of the axis.",
+        message=r"bounds must satisfy",
+    ),
+    Meant(
+        r"nn\.initializers\.variance_scaling", "primax raises", "Arguments are checked when the initializer is made."
+    ),
+    Meant(
+        r"numpy\.(polyadd|polysub|polyder|polymul|polyint|polydiv|roots|polyval|poly)",
+        "primax raises",
+        "Polynomials have coefficients of rank 1; jax computes something of other ranks.",
+        message=r"rank 1|a vector",
+    ),
+    Meant(
+        r"numpy\.\w+\.reduceat",
+        "primax raises",
+        "Positions out of range are refused, as NumPy refuses them.",
+        message=r"indices must be in",
+    ),
+    Meant(
+        r"lax\.collapse",
+        "primax raises",
+        "Axes out of range are refused; jax takes the nearest in range.",
+        message=r"_dimension must be in",
+    ),
+    Meant(
+        r"(numpy|Array)\.(nan)?(var|std)",
+        "primax raises",
+        "Variances are not computed in integers; jax takes no notice of such a dtype.",
+        message=r"dtype must be floating or complex",
+    ),
+    Meant(
+        r"Array\.addressable_data",
+        "primax raises",
+        "The number of a part is an integer.",
+        message=r"index must be an integer",
+    ),
+    Meant(
+        r"numpy\.gradient",
+        "primax raises",
+        "One array of positions is for one axis, as in NumPy.",
+        message=r"varargs must be one number",
+    ),
+    Meant(
+        r"numpy\.histogram(_bin_edges|2d|dd)?",
+        "primax raises",
+        "Bins and ranges that make no sense are refused, as NumPy refuses them.",
+        message=r"(bins|range|a) must be",
+    ),
+    Meant(
+        r"numpy\.(ufunc|frompyfunc)",
+        "primax raises",
+        "A function has no negative number of arguments or results.",
+        message=r"(nin|nout|nargs) must not be negative",
+    ),
+)

@@ -1,0 +1,48 @@
+"""What some releases of jax do, and others do not."""
+
+from __future__ import annotations
+
+from fuzz.differences.entry import Meant
+
+# tests/support/oracle.py has the same for the other tests.
+RELEASES: tuple[Meant, ...] = (
+    Meant(
+        r"numpy\.(meshgrid|broadcast_arrays|atleast_[123]d)",
+        "type",
+        "Several arrays come in a tuple, as from newer releases of jax and NumPy.",
+        message="primax: tuple.*jax: list",
+        before=(0, 12),
+    ),
+    Meant(r"numpy\.sinc", "nan", "It is 0 at infinity.", message="primax: 0", before=(0, 11)),
+    Meant(
+        r"lax\.abs|numpy\.(abs|absolute)|Array\.__abs__",
+        "nan",
+        "The modulus of a number with an infinite part is infinite.",
+        message="primax: .*inf",
+        before=(0, 12),
+    ),
+    Meant(r"numpy\.log2", "weak type", "It keeps weak types.", message="primax: True", before=(0, 11)),
+    Meant(
+        r"random\.multinomial", "shape|.* raises", "The shape leaves out the outcomes.", text="shape=", before=(0, 12)
+    ),
+    Meant(
+        r"numpy\.polyfit",
+        "jax raises",
+        "Integers are converted to floats.",
+        message="not compatible with finfo",
+        since=(0, 11),
+    ),
+    Meant(
+        r"lax\.linalg\.qdwh",
+        "nan|value",
+        "A tolerance of 1 or more tells nothing of the result.",
+        text=r"eps=[1-9]",
+    ),
+    Meant(
+        r"numpy\.cross",
+        "jax raises",
+        "Vectors of length 2 lie in a plane.",
+        message="must be 3|Dimension",
+        since=(0, 12),
+    ),
+)

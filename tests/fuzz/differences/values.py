@@ -1,0 +1,153 @@
+"""Values, NaN and shapes that are others than jax's."""
+
+from __future__ import annotations
+
+from fuzz.differences.entry import Meant
+
+VALUES: tuple[Meant, ...] = (
+    Meant(
+        r"(nn|scipy\.special)\.(log_)?softmax|nn\.(log_sigmoid|hard_tanh|squareplus|log1mexp)",
+        "nan|value",
+        "Integers are converted to floats before one is subtracted or negated, which may overflow, not after.",
+        text=r"'u?int",
+    ),
+    Meant(
+        r"numpy\.(nan)?(percentile|quantile|median)",
+        "nan|value",
+        "Between an infinity and itself lies that infinity; in jax it depends on whether there is one element.",
+        text=r"\binf\b",
+        message=r"primax: \S*inf\b.*jax: \S*nan",
+    ),
+    Meant(
+        r"numpy\.logaddexp2?(\.\w+)?",
+        "nan|value",
+        "Complex numbers whose powers are 0 or infinite have a sum; jax subtracts infinities.",
+        text=r"complex",
+        message=r"primax: (?!.*nan.*jax).*jax: .*nan",
+    ),
+    Meant(
+        r"lax\.(sort|sort_key_val|top_k)",
+        "value",
+        "Integers of 2 and 4 bits are sorted; XLA leaves them in another order.",
+        text=r"'u?int[24]'",
+    ),
+    Meant(
+        r"numpy\.(unique\w*|intersect1d)",
+        "shape",
+        "The size that is asked for is that of the result, of arrays without elements too.",
+        text=r"size=",
+    ),
+    Meant(
+        r"lax\.clamp",
+        "value",
+        "Complex numbers are compared by their imaginary parts where the real ones are equal, as in max and min.",
+        text=r"complex",
+    ),
+    Meant(
+        r"lax\.igammac?",
+        "nan",
+        "At a = 0 the function has its limit, as in SciPy.",
+        text=r"\b0\.0\b",
+        message=r"primax: \S*\((0|1)\.0\), jax: \S*nan",
+    ),
+    Meant(
+        r"lax\.igamma_grad_a",
+        "nan",
+        "At infinity the function is 1 for each a, so that its derivative is 0.",
+        text=r"\binf\b",
+        message=r"primax: \S*\(-?0\.0\), jax: \S*nan",
+    ),
+    Meant(
+        r"scipy\.special\.(beta|betaln)",
+        "nan|value",
+        "Where gamma functions have poles their quotient has a limit, or is infinite as in SciPy.",
+        message=r"jax: \S*nan",
+    ),
+    Meant(
+        r"random\.weibull_min",
+        "value",
+        "Without a shape each of the parameters has a number of its own; in jax all share one.",
+    ),
+    Meant(
+        r"scipy\.stats\.gumbel_r\.logsf",
+        "nan",
+        "Far to the right the logarithm is -x; SciPy and jax take that of a number that underflows.",
+        message=r"jax: \S*-inf",
+    ),
+    Meant(
+        r"numpy\.(setxor1d|setdiff1d|union1d|intersect1d|unique\w*)",
+        "nan",
+        "Complex numbers of which one part is NaN are elements like others; jax takes them for what fills the result.",
+        text=r"complex\(.*nan.*size=|size=.*complex\(.*nan",
+    ),
+    Meant(
+        r"numpy\.geomspace",
+        "nan",
+        "The ends are those given, where they are 0 too.",
+        message=r"primax: \S*\((?!nan|inf).*jax: .*nan",
+    ),
+    Meant(
+        r"numpy\.einsum_path",
+        "value",
+        "Which order is chosen among those of one cost is nobody's promise.",
+    ),
+    Meant(
+        r"numpy\.polydiv",
+        "nan",
+        "What is divided leaves 0, also where the quotient is not finite.",
+        message=r"primax: \S*\(-?0\.0(\+0j)?\), jax: .*nan",
+    ),
+    Meant(
+        r"scipy\.fft\..*",
+        "nan",
+        "Sums of infinities are infinite or NaN, in no order that is promised.",
+        text=r"\binf\b",
+    ),
+    Meant(
+        r"scipy\.fft\..*",
+        "value",
+        "Sums of infinities are infinite or NaN, in no order that is promised.",
+        text=r"\binf\b",
+        message=r"primax: .*(inf|nan).*jax: .*(inf|nan)",
+    ),
+    Meant(
+        r"Array\.sum",
+        "nan|value",
+        "The method counts `initial`, as the function does; jax's leaves it out.",
+        text=r"initial=",
+    ),
+    Meant(
+        r"scipy\.special\.logit",
+        "value",
+        "Above 1 lies the cut of the logarithm. XLA drops the sign of the zero that says which side it is.",
+        text=r"complex",
+        message=r"[+-]3\.14\S*j.*[+-]3\.14\S*j",
+    ),
+)
+
+THE_STANDARD: tuple[Meant, ...] = (
+    Meant(
+        r"numpy\.(floor_divide|divmod)|Array\.__r?(floordiv|divmod)__",
+        "value",
+        "Infinity divided by a number is infinity, as the array API standard has it; in jax and NumPy it is NaN.",
+        message=r"primax: \S*inf\b.*jax: \S*nan",
+    ),
+    Meant(
+        r"numpy\.expm1",
+        "nan",
+        "Complex numbers that are not finite have the values of the array API standard; in jax and NumPy they are NaN.",
+        message=r"jax: .*nan",
+    ),
+    Meant(
+        r"(numpy|dtypes)\.finfo",
+        "type",
+        "Limits are numbers of Python, as the array API standard has them.",
+        message=r"primax: float\b",
+    ),
+    Meant(
+        r"numpy\.asarray",
+        "primax raises",
+        "A copy of a NumPy array is refused where the caller refuses it; jax makes one.",
+        message=r"copy is False",
+    ),
+)
