@@ -1,0 +1,67 @@
+"""How functions of scipy.special are evaluated: in 32 bits or more, as one program, by series of polynomials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce, wraps
+from typing import Any
+
+import numpy as np
+
+from primax import jit
+from primax.extend import core
+from primax.extend.core import dtypes, get_aval, tree
+from primax.plugins.numpy.promotion import broadcast, cast, strong
+from primax.plugins.scipy.special.operands import real
+
+__all__ = ["chebyshev", "compiled", "evaluated", "polynomial"]
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays that is compiled as a whole outside of programs, and inlined in them.
+
+    Args:
+      function: the function, which may have derivatives of its own.
+    """
+    program = jit(function)
+
+    @wraps(function)
+    def call(*args: Any) -> Any:
+        return function(*args) if core.thread.trace.tracing else program(*args)
+
+    return call
+
+
+def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:
+    """What a program makes of promoted operands, computed in 32 bits at least and returned in their dtype.
+
+    Args:
+      name: of the function, for messages.
+      program: a function of arrays of one floating dtype and shape.
+      args: what the user gave.
+
+    Raises:
+      TypeError: an operand is no array, or complex; the shapes do not broadcast.
+    """
+    operands = broadcast(name, real(name, *args), scalars=False)
+    dtype = get_aval(operands[0]).dtype
+    narrow = dtypes.finfo(dtype).bits < 32
+    out = program(*(strong(cast(x, np.float32) if narrow else x) for x in operands))
+    return tree.tree_map(lambda x: cast(x, dtype), out) if narrow else out
+
+
+def chebyshev(coefficients: Sequence[float], t: Any) -> Any:
+    """The sum of coefficients times Chebyshev polynomials at t in [-1, 1].
+
+    Source: C. W. Clenshaw, "A note on the summation of Chebyshev series" (1955).
+    """
+    after: Any = 0.0
+    now: Any = 0.0
+    for coefficient in coefficients[:0:-1]:
+        now, after = 2 * t * now - after + coefficient, now
+    return t * now - after + coefficients[0]
+
+
+def polynomial(coefficients: Sequence[float], x: Any) -> Any:
+    """The sum of coefficients times powers of x, lowest first."""
+    return reduce(lambda total, c: total * x + c, reversed(coefficients))
