@@ -26,6 +26,9 @@ from primax.plugins.scipy.stats import (
     t,
     uniform,
 )
+from primax.scipy.stats.further import multinomial, truncnorm, vonmises, wrapcauchy
+from primax.scipy.stats.kde import gaussian_kde
+from primax.scipy.stats.ranks import mode, rankdata, sem
 
 __all__ = [
     "bernoulli",
@@ -37,17 +40,25 @@ __all__ = [
     "dirichlet",
     "expon",
     "gamma",
+    "gaussian_kde",
     "gennorm",
     "geom",
     "gumbel_l",
     "gumbel_r",
     "laplace",
     "logistic",
+    "mode",
+    "multinomial",
     "multivariate_normal",
     "nbinom",
     "norm",
     "pareto",
     "poisson",
+    "rankdata",
+    "sem",
     "t",
+    "truncnorm",
     "uniform",
+    "vonmises",
+    "wrapcauchy",
 ]
