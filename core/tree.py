@@ -15,8 +15,8 @@ from primax.core.tree_paths import (
     equality_errors,
     equality_errors_treedef,
     keystr,
-    mismatch_message,
     prefix_errors,
+    require_same_structure,
 )
 from primax.core.tree_prefix import broadcast_prefix, flatten_axes, flatten_up_to
 from primax.core.tree_registry import (
@@ -59,7 +59,6 @@ __all__ = [
     "flatten_up_to",
     "is_tree_node",
     "keystr",
-    "mismatch_message",
     "prefix_errors",
     "register_dataclass",
     "register_pytree_node",
@@ -68,6 +67,7 @@ __all__ = [
     "register_pytree_with_keys_class",
     "register_static",
     "registry",
+    "require_same_structure",
     "static",
     "tree_all",
     "tree_broadcast",

@@ -206,10 +206,10 @@ def prefix_errors(
     return messages
 
 
-def mismatch_message(
+def require_same_structure(
     what: str, treedef1: PyTreeDef, treedef2: PyTreeDef, name1: str = "the first", name2: str = "the second"
-) -> str:
-    """Explain that two structures that must be equal are not: the first difference by path, and both in full.
+) -> None:
+    """Refuse two structures that differ: the message has the first difference by path, and both in full.
 
     Args:
         what: the opening, as `scan: carry input and output must have the same tree structure`.
@@ -218,13 +218,15 @@ def mismatch_message(
         name1: what to call the one.
         name2: what to call the other.
 
-    Returns:
-        A message of three lines.
+    Raises:
+        TypeError: they are not equal.
     """
+    if treedef1 == treedef2:
+        return
     found = equality_errors_treedef(treedef1, treedef2)
     if found:
         path, left, right, remark = found[0]
         where = f" at {keystr(path)}" if path else " at the root"
         more = f", and {_count(len(found) - 1, 'more difference')}" if len(found) > 1 else ""
         what = f"{what};{where} {name1} has {left}, {name2} has {right}{f' ({remark})' if remark else ''}{more}"
-    return f"{what}\n  {name1}: {treedef1}\n  {name2}: {treedef2}"
+    raise TypeError(f"{what}\n  {name1}: {treedef1}\n  {name2}: {treedef2}")

@@ -87,16 +87,9 @@ def _check_tangents(what: str, primals: Any, tangents: Any) -> tuple[list[Any], 
         )
     flat, in_tree = tree.flatten(tuple(primals))
     flat_tangents, tangent_tree = tree.flatten(tuple(tangents))
-    if in_tree != tangent_tree:
-        raise TypeError(
-            tree.mismatch_message(
-                f"{what}: primals and tangents must have the same structure",
-                in_tree,
-                tangent_tree,
-                "primals",
-                "tangents",
-            )
-        )
+    tree.require_same_structure(
+        f"{what}: primals and tangents must have the same structure", in_tree, tangent_tree, "primals", "tangents"
+    )
     avals = avals_of(flat, tuple(primals), f"{what} primals")
     tangent_avals = avals_of(flat_tangents, tuple(tangents), f"{what} tangents")
     for i, (aval, have) in enumerate(zip(avals, tangent_avals, strict=True)):
@@ -163,14 +156,21 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     >>> float(f_lin(1.0))
     6.0
     """
-    check_function("linearize", "fun", fun)
+    return _differentiated("linearize", _Pushforward, fun, primals, has_aux)
+
+
+def _differentiated(
+    what: str, derivative: type[_Derivative], fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool
+) -> Any:
+    """The value of a function, a derivative of it, and perhaps auxiliary output."""
+    check_function(what, "fun", fun)
     flat, in_tree = tree.flatten(primals)
-    avals = avals_of(flat, primals, "linearize")
-    flat_fun = FlatFunction("linearize", fun, in_tree, has_aux)
+    avals = avals_of(flat, primals, what)
+    flat_fun = FlatFunction(what, fun, in_tree, has_aux)
     outs, tape = linearize_flat(flat_fun, flat)
-    f_lin = _Pushforward(tape, in_tree, avals, flat_fun.out_tree, [])
+    function = derivative(tape, in_tree, avals, flat_fun.out_tree, [get_aval(x) for x in outs])
     out = tree.unflatten(flat_fun.out_tree, outs)
-    return (out, f_lin, without_tracers(flat_fun.aux)) if has_aux else (out, f_lin)
+    return (out, function, without_tracers(flat_fun.aux)) if has_aux else (out, function)
 
 
 _REST = (Tape, tree.PyTreeDef, tuple, tree.PyTreeDef, tuple)  # what but its residuals makes a derivative
@@ -215,9 +215,9 @@ class _Derivative:
         if not isinstance(residuals, list | tuple):
             raise TypeError(f"tree_unflatten: residuals must be a sequence, got {residuals!r}")
         empty, in_tree, in_avals, out_tree, out_avals = rest
-        made = cls(None, in_tree, in_avals, out_tree, out_avals)
-        made._parts = residuals, empty
-        return made
+        function = cls(None, in_tree, in_avals, out_tree, out_avals)
+        function._parts = residuals, empty
+        return function
 
 
 @register_pytree_node_class
@@ -229,16 +229,9 @@ class _Pushforward(_Derivative):
     def __call__(self, *tangents: Any) -> Any:
         """Apply the derivative; takes one tangent per argument of the function."""
         leaves, tangent_tree = tree.flatten(tangents)
-        if tangent_tree != self.in_tree:
-            raise TypeError(
-                tree.mismatch_message(
-                    "f_lin: tangents must have the structure of the primals",
-                    self.in_tree,
-                    tangent_tree,
-                    "primals",
-                    "tangents",
-                )
-            )
+        tree.require_same_structure(
+            "f_lin: tangents must have the structure of the primals", self.in_tree, tangent_tree, "primals", "tangents"
+        )
         wanted = [aval.to_tangent_aval() for aval in self.in_avals]
         for have, want in zip(avals_of(leaves, tangents, "f_lin"), wanted, strict=True):
             if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
@@ -255,16 +248,13 @@ class _Pullback(_Derivative):
 
     def __call__(self, ct: Any) -> Any:
         leaves, ct_tree = tree.flatten(ct)
-        if ct_tree != self.out_tree:
-            raise TypeError(
-                tree.mismatch_message(
-                    "vjp: the cotangent must have the structure of the function's result",
-                    self.out_tree,
-                    ct_tree,
-                    "result",
-                    "cotangent",
-                )
-            )
+        tree.require_same_structure(
+            "vjp: the cotangent must have the structure of the function's result",
+            self.out_tree,
+            ct_tree,
+            "result",
+            "cotangent",
+        )
         cts: list[Any] = []
         given = avals_of(leaves, (ct,), "vjp")
         for x, have, aval in zip(leaves, given, self.out_avals, strict=True):
@@ -315,15 +305,8 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     >>> tuple(map(float, pull(1.0)))
     (4.0, 3.0)
     """
-    check_function("vjp", "fun", fun)
     _refuse_axes("vjp", reduce_axes)
-    flat, in_tree = tree.flatten(primals)
-    avals = avals_of(flat, primals, "vjp")
-    flat_fun = FlatFunction("vjp", fun, in_tree, has_aux)
-    outs, tape = linearize_flat(flat_fun, flat)
-    pullback = _Pullback(tape, in_tree, avals, flat_fun.out_tree, [get_aval(x) for x in outs])
-    out = tree.unflatten(flat_fun.out_tree, outs)
-    return (out, pullback, without_tracers(flat_fun.aux)) if has_aux else (out, pullback)
+    return _differentiated("vjp", _Pullback, fun, primals, has_aux)
 
 
 def _refuse_axes(what: str, reduce_axes: Any) -> None:
@@ -368,16 +351,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
         flat_fun = FlatFunction("linear_transpose", fun, in_tree)
         tape = linear_tape(flat_fun, avals)
         leaves, ct_tree = tree.flatten(ct)
-        if ct_tree != flat_fun.out_tree:
-            raise TypeError(
-                tree.mismatch_message(
-                    "linear_transpose: the cotangent must have the structure of the function's result",
-                    flat_fun.out_tree,
-                    ct_tree,
-                    "result",
-                    "cotangent",
-                )
-            )
+        tree.require_same_structure(
+            "linear_transpose: the cotangent must have the structure of the function's result",
+            flat_fun.out_tree,
+            ct_tree,
+            "result",
+            "cotangent",
+        )
         for out, have in zip(tape.outs, avals_of(leaves, (ct,), "linear_transpose"), strict=True):
             want = get_aval(out)
             if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):

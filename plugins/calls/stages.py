@@ -94,9 +94,8 @@ def flat_arguments(
     """
     leaves: list[Any]
     leaves, given_tree = tree.flatten((args, kwargs))
-    if given_tree != in_tree:
-        problem = f"{name}: the arguments differ in structure from those it was {purpose}"
-        raise TypeError(tree.mismatch_message(problem, in_tree, given_tree, purpose, "called with"))
+    problem = f"{name}: the arguments differ in structure from those it was {purpose}"
+    tree.require_same_structure(problem, in_tree, given_tree, purpose, "called with")
     for i, (have, aval) in enumerate(zip(avals_of(leaves, (args, kwargs), name, call=True), in_avals, strict=True)):
         if not core.same_type(have, aval, core.ALL_BUT_SHAPE_AND_DTYPE):
             path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0][1:])

@@ -201,9 +201,8 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
 
     def combine(a: Any, b: Any) -> list[Any]:
         out, out_tree = tree.flatten(fn(tree.unflatten(in_tree, a), tree.unflatten(in_tree, b)))
-        if out_tree != in_tree:
-            what = "associative_scan: fn must return the structure of elems"
-            raise TypeError(tree.mismatch_message(what, in_tree, out_tree, "elems", "the result of fn"))
+        what = "associative_scan: fn must return the structure of elems"
+        tree.require_same_structure(what, in_tree, out_tree, "elems", "the result of fn")
         return out  # type: ignore[no-any-return]
 
     return tree.unflatten(in_tree, trees.scan(combine, leaves, places, reverse))

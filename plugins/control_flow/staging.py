@@ -109,8 +109,7 @@ def require_same_types(
     Raises:
       TypeError: they differ; the message shows both, and the first difference.
     """
-    if trees[0] != trees[1]:
-        raise TypeError(tree.mismatch_message(what, trees[0], trees[1], *names))
+    tree.require_same_structure(what, trees[0], trees[1], *names)
     for i, (one, other) in enumerate(zip(*avals, strict=True)):
         if not core.same_type(one, other, core.WEAKNESS):
             shown = [tree.unflatten(t, [aval.str_short() for aval in a]) for t, a in zip(trees, avals, strict=True)]

@@ -109,16 +109,13 @@ class _FlatRule:
             raise TypeError(f"{where} must return a pair (out, out_batched), got {returned!r}")
         out, out_batched = returned
         outs, out_tree = tree.flatten(out)
-        if out_tree != self.out_tree:
-            raise TypeError(
-                tree.mismatch_message(
-                    f"{where} must return the structure that {name} returns",
-                    self.out_tree,
-                    out_tree,
-                    f"the result of {name}",
-                    "that of its rule",
-                )
-            )
+        tree.require_same_structure(
+            f"{where} must return the structure that {name} returns",
+            self.out_tree,
+            out_tree,
+            f"the result of {name}",
+            "that of its rule",
+        )
         try:
             found = tree.broadcast_prefix(out_batched, out)
         except ValueError as error:

@@ -139,25 +139,20 @@ class _Call:
             raise TypeError(f"custom_jvp: {rule} must return a pair (out, tangent_out), got {returned!r}")
         outs, out_tree = tree.flatten(returned[0])
         out_tangents, tangent_tree = tree.flatten(returned[1])
-        if out_tree != tangent_tree:
-            raise TypeError(
-                tree.mismatch_message(
-                    f"custom_jvp: {rule} must return a tangent of the structure of its primal output",
-                    out_tree,
-                    tangent_tree,
-                    "the primal output",
-                    "the tangent output",
-                )
-            )
-        if self.out_tree is not None and self.out_tree != out_tree:
-            raise TypeError(
-                tree.mismatch_message(
-                    f"custom_jvp: {rule} must return what {name} returns",
-                    self.out_tree,
-                    out_tree,
-                    f"the result of {name}",
-                    "the primal output of the rule",
-                )
+        tree.require_same_structure(
+            f"custom_jvp: {rule} must return a tangent of the structure of its primal output",
+            out_tree,
+            tangent_tree,
+            "the primal output",
+            "the tangent output",
+        )
+        if self.out_tree is not None:
+            tree.require_same_structure(
+                f"custom_jvp: {rule} must return what {name} returns",
+                self.out_tree,
+                out_tree,
+                f"the result of {name}",
+                "the primal output of the rule",
             )
         self.out_tree = out_tree
         checked = [_checked(rule, i, x, t) for i, (x, t) in enumerate(zip(outs, out_tangents, strict=True))]

@@ -157,15 +157,13 @@ class _Call:
         if not isinstance(returned, tuple | list) or len(returned) != 2:
             raise TypeError(f"custom_vjp: {rule} must return a pair (out, residuals), got {returned!r}")
         outs, out_tree = tree.flatten(returned[0])
-        if self.out_tree is not None and self.out_tree != out_tree:
-            raise TypeError(
-                tree.mismatch_message(
-                    f"custom_vjp: {rule} must return what {name} returns",
-                    self.out_tree,
-                    out_tree,
-                    f"the result of {name}",
-                    "the first result of the rule",
-                )
+        if self.out_tree is not None:
+            tree.require_same_structure(
+                f"custom_vjp: {rule} must return what {name} returns",
+                self.out_tree,
+                out_tree,
+                f"the result of {name}",
+                "the first result of the rule",
             )
         self.out_tree = out_tree
         residuals, self.residual_tree = tree.flatten(returned[1])

@@ -115,9 +115,8 @@ def linear_call_by(
 
 def _require_linear_args(name: str, trees: tuple[Any, Any], avals: tuple[Sequence[Any], Sequence[Any]]) -> None:
     """Refuse a transpose that does not return what the function takes."""
-    if trees[0] != trees[1]:
-        what = f"linear_call: {name} must return the structure of linear_args"
-        raise TypeError(tree.mismatch_message(what, *trees, "linear_args", f"the result of {name}"))
+    what = f"linear_call: {name} must return the structure of linear_args"
+    tree.require_same_structure(what, *trees, "linear_args", f"the result of {name}")
     for i, (want, have) in enumerate(zip(*avals, strict=True)):
         if not core.same_type(have, want, core.WEAKNESS):
             raise TypeError(

@@ -611,21 +611,24 @@ def test_equality_errors_give_path_and_both_sides() -> None:
     assert core_tree.equality_errors([1], [(2,)], is_leaf=lambda x: isinstance(x, tuple)) == []
 
 
-def test_mismatch_message_shows_the_first_difference_and_both_trees() -> None:
-    message = core_tree.mismatch_message(
-        "scan: the carry must keep its structure",
-        tree.structure((1, {"a": [1, 2]})),
-        tree.structure(((1,), {"a": [1]})),
-        "the input",
-        "the output",
-    )
-    assert message.splitlines() == [
+def test_structures_that_must_be_the_same_are_shown_with_their_first_difference() -> None:
+    with pytest.raises(TypeError) as raised:
+        core_tree.require_same_structure(
+            "scan: the carry must keep its structure",
+            tree.structure((1, {"a": [1, 2]})),
+            tree.structure(((1,), {"a": [1]})),
+            "the input",
+            "the output",
+        )
+    assert str(raised.value).splitlines() == [
         "scan: the carry must keep its structure; at [0] the input has a leaf, "
         "the output has a tuple of length 1, and 1 more difference",
         "  the input: PyTreeDef((*, {'a': [*, *]}))",
         "  the output: PyTreeDef(((*,), {'a': [*]}))",
     ]
-    assert "at the root" in core_tree.mismatch_message("f", tree.structure(1), tree.structure([1]))
+    with pytest.raises(TypeError, match="at the root"):
+        core_tree.require_same_structure("f", tree.structure(1), tree.structure([1]))
+    core_tree.require_same_structure("f", tree.structure([1]), tree.structure([2]))
 
 
 @pytest.mark.parametrize(
