@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from primax.core.array import Array
 from primax.core.avals import ShapeDtypeStruct, typeof
 from primax.core.config import (
+    check_rules,
     check_tracer_leaks,
     config,
     debug_infs,
@@ -73,6 +74,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "XlaError",
     "block_until_ready",
+    "check_rules",
     "check_tracer_leaks",
     "checking_leaks",
     "checkpoint",

@@ -252,6 +252,9 @@ def get_aval(x: Any) -> Any:
     array = unwrap(x)
     if array is not x:
         return get_aval(array)
+    reason = getattr(x, "_not_an_array", None)
+    if isinstance(reason, str):
+        raise TypeError(f"{reason}{of_call()}")
     if load_plugins() and is_valid(x):
         return get_aval(x)
     raise TypeError(f"a value of type {type(x).__name__} is not a valid primax type: {shorten(x)}{of_call()}")

@@ -30,6 +30,7 @@ __all__ = [
     "Config",
     "MATMUL_PRECISIONS",
     "Option",
+    "check_rules",
     "check_tracer_leaks",
     "compilation_cache_dir",
     "compilation_cache_max_size",
@@ -165,6 +166,9 @@ check_tracer_leaks = _switch(
     tracing=True,
 )
 enable_checks = _switch("enable_checks", "Check the types of every program that is made.", tracing=True)
+check_rules = _switch(
+    "check_rules", "Check all that every rule returns, at every use. Everything takes longer.", tracing=True
+)
 no_tracing = _switch(
     "no_tracing", "Raise where a function would be traced: everything should have been compiled before."
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import threading
 import warnings
@@ -18,6 +19,7 @@ from primax.core.plugin_catalog import DISABLED, PluginCatalog
 from primax.core.plugin_record import PluginRecord, one_line
 from primax.core.primitive import Primitive
 from primax.core.registry import RefusedError, Registry, nearest
+from primax.core.source_info import register_plugin_files
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
 
@@ -267,6 +269,8 @@ class PluginHost(PluginCatalog):
                 raise
         else:
             registry.open = False
+            if record.source == "installed":
+                _take_for_no_users(record.module)
             record.registry = registry
             record.plugin = plugin
             record.state = "active"
@@ -333,6 +337,16 @@ class PluginHost(PluginCatalog):
                 PluginWarning,
                 stacklevel=author(inside=("primax.",)).level,
             )
+
+
+def _take_for_no_users(module: str) -> None:
+    """Say whose the lines of a plugin's package are, for messages that look for the user's."""
+    package = sys.modules.get(module.partition(".")[0])
+    for folder in getattr(package, "__path__", ()):
+        register_plugin_files(os.path.join(folder, ""))
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file:
+        register_plugin_files(file)
 
 
 host = PluginHost()

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from primax.core import rules
 from primax.core.avals import AbstractValue, ShapedArray
 from primax.core.cache import Cache
@@ -14,6 +16,7 @@ from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import Effect, Effects, kind_of, no_effects
 from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
+from primax.core.operand import Operand
 from primax.core.trace import thread
 
 __all__ = ["Primitive"]
@@ -30,6 +33,7 @@ class Primitive:
     __slots__ = (
         "__dict__",
         "__weakref__",
+        "_accepted",
         "module",
         "multiple_results",
         "name",
@@ -50,6 +54,7 @@ class Primitive:
         self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # tells its plugin, should that fail
         self.types = Cache(8192)  # of its results, and its effects
         self.programs = Cache(8192)  # that compute it where no transformation is at work
+        self._accepted = Cache(8192)  # hashes of signatures for which its rules were held to its types
         self.used = False  # whether any program may hold it
         rules.loader.primitives += 1
 
@@ -116,6 +121,7 @@ class Primitive:
         except TypeError:
             if is_hashable(key):
                 raise
+            refuse_unhashable(self, params)
             return self._abstract_eval(avals, params)
 
     def _abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
@@ -150,6 +156,29 @@ class Primitive:
                 raise wrong(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}")
         self.used = True
         return _with_variance(outs, avals), effects
+
+
+def refuse_unhashable(primitive: Primitive, params: dict[str, Any]) -> None:
+    """Say which parameter cannot be one. Primitives of primax have their ways to hold what has no hash.
+
+    Raises:
+      TypeError: somebody else's primitive has a parameter without a hash.
+    """
+    if primitive.module.startswith("primax."):
+        return
+    for name, value in params.items():
+        if not is_hashable(value):
+            is_array = isinstance(value, Operand | np.ndarray) or (
+                isinstance(value, tuple | list) and any(isinstance(x, Operand | np.ndarray) for x in value)
+            )
+            remedy = "pass it as an operand, that is by position" if is_array else _HASHABLE.get(type(value), "")
+            raise TypeError(
+                f"{primitive}: parameter {name} must be hashable, got {shorten(value)}; parameters are static"
+                f"{remedy and f': {remedy}'}"
+            )
+
+
+_HASHABLE: dict[type, str] = {list: "make it a tuple", dict: "make it a tuple of pairs", set: "make it a frozenset"}
 
 
 def _attribute(module: str, name: str) -> Any:

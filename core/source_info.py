@@ -14,6 +14,7 @@ __all__ = [
     "called",
     "recorded_frames",
     "register_exclusion",
+    "register_plugin_files",
     "running_frames",
     "summarize",
     "user_frame",
@@ -69,6 +70,23 @@ def is_internal(file: str) -> bool:
     return file.startswith(internal_folders()) or file.startswith("<frozen") or file.startswith(tuple(_excluded))
 
 
+_plugin_files: set[str] = set()
+
+
+def register_plugin_files(path: str) -> None:
+    """Take the lines of a plugin for no user's, where there is another.
+
+    Args:
+      path: as for `register_exclusion`.
+    """
+    _plugin_files.add(path)
+
+
+def _is_plugins(file: str) -> bool:
+    """Whether a file belongs to an installed plugin that is active."""
+    return bool(_plugin_files) and file.startswith(tuple(_plugin_files))
+
+
 def recorded_frames(source: Any) -> list[Frame]:
     """All lines in a traceback object, innermost first."""
     if source is None:
@@ -77,8 +95,9 @@ def recorded_frames(source: Any) -> list[Frame]:
 
 
 def user_frames(source: Any) -> list[Frame]:
-    """The user's lines in a traceback object, innermost first; empty if there are none."""
-    return [frame for frame in recorded_frames(source) if not is_internal(frame.file)]
+    """The user's lines in a traceback object, innermost first; those of plugins if there are no others."""
+    outside = [frame for frame in recorded_frames(source) if not is_internal(frame.file)]
+    return [frame for frame in outside if not _is_plugins(frame.file)] or outside
 
 
 def user_frame(source: Any) -> Frame | None:
@@ -119,7 +138,10 @@ def called() -> str:
 
 
 def user_lines(frames: Iterable[Frame]) -> str:
-    """The innermost of the user's lines among all lines; if it is in a rule, also the one that the rule is for."""
+    """The innermost of the user's lines among all lines; if it is in a rule, also the one that the rule is for.
+
+    The lines of plugins count where they are in a rule, or where there are no others.
+    """
     inner = outer = None
     in_rule = False
     for frame in frames:
@@ -129,6 +151,10 @@ def user_lines(frames: Iterable[Frame]) -> str:
             inner, in_rule = frame, False
         elif in_rule:
             outer, in_rule = frame, False
+        elif outer is None and _is_plugins(inner.file):
+            inner = frame  # which calls a function of the plugin
+        elif outer is not None and _is_plugins(outer.file):
+            outer = frame
     if inner is None:
         return ""
     return str(inner) if outer is None else f"{inner}, for {outer}"

@@ -10,11 +10,13 @@ import numpy as np
 
 from primax.core import rules
 from primax.core.avals import NO_VALUE, get_aval
+from primax.core.config import check_rules
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.leaks import leakless
 from primax.core.protocol import protocol_of
 from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
+from primax.interpreters.promise import check_results, outsiders, require_operands
 from primax.interpreters.returned import ExternalRules, not_array, require_list, stale
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -110,6 +112,8 @@ class BatchTrace(Trace):
         parent = self.parent
         if not batched and primitive not in _axis_functions:
             return parent.process(primitive, values, params)
+        if outsiders[primitive]:
+            require_operands(primitive, args, params)
         rule = _functions.get(primitive)
         by_axis = rule is None
         if rule is None:
@@ -173,6 +177,17 @@ class BatchTrace(Trace):
 def _as_int(dim: Any) -> Any:
     """A dim as a Python int if it is another integer, as where axes are of NumPy; as it is if not."""
     return int(dim) if isinstance(dim, int | np.integer) and not isinstance(dim, bool | np.timedelta64) else dim
+
+
+class CheckedBatchTrace(BatchTrace):
+    """Holds every element that a rule returns to the type that the primitive promises."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        out = super().process(primitive, args, params)
+        check_results(_table_of(primitive), primitive, args, params, out)
+        return out
 
 
 class ResumedBatchTrace(BatchTrace):
@@ -242,7 +257,8 @@ def batch_flat(
       resume: for axis-aware rules of primitives that hold Python functions, which may close over values of the `vmap`
         that applies the rule: they are mapped too. `axis` must be what the rule was given.
     """
-    trace = (ResumedBatchTrace if resume else BatchTrace)(thread.trace, axis)
+    kind = ResumedBatchTrace if resume else CheckedBatchTrace if check_rules.value else BatchTrace
+    trace = kind(thread.trace, axis)
     args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(values, dims, strict=True)]
     axes = thread.axes
     inner_axes = axes if axis.name is None else {**axes, axis.name: axis.size}

@@ -28,7 +28,8 @@ from primax.core.tree_flatten import TOO_DEEP, too_deep
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, executable_for, is_committed
 from primax.interpreters.nonfinite import refuse, refuses_nonfinite
-from primax.interpreters.returned import require_list, type_of
+from primax.interpreters.promise import promised
+from primax.interpreters.returned import ExternalRules, require_list, type_of
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
@@ -286,6 +287,9 @@ def _reads_alike(args: Sequence[Any]) -> bool:
     return theirs is config.enable_x64.value and not any(isinstance(x, _jaxlib.ArrayImpl) for x in args)
 
 
+_has_external_rule = ExternalRules(rules.impl_rules)
+
+
 class EvalTrace(Trace):
     """The trace at the bottom: computes."""
 
@@ -314,6 +318,9 @@ class EvalTrace(Trace):
             if primitive in rules.impl_rules.unsupported:
                 raise MissingRuleError(rules.explain_missing(rules.impl_rules, primitive))
             return apply_primitive(primitive, *args, **params)
+        promise = None
+        if _has_external_rule[primitive] or config.check_rules.value:
+            promise = promised(primitive, args, params, key)
         before = thread.trace
         if before is not self:
             enter(self)
@@ -330,6 +337,8 @@ class EvalTrace(Trace):
         for x in out if primitive.multiple_results else (out,):
             if type(x) is not Array:
                 type_of(rules.impl_rules, primitive, x)
+        if promise is not None:
+            promise.keep(rules.impl_rules, out)
         return out
 
 

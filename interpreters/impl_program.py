@@ -10,8 +10,9 @@ import numpy as np
 
 from primax.core.avals import get_aval
 from primax.core.dtypes import float0
-from primax.core.errors import RuleError
+from primax.core.rules import impl_rules
 from primax.interpreters.backend import put_value
+from primax.interpreters.returned import require_list, type_of
 
 __all__ = ["ImplProgram", "typed"]
 
@@ -36,13 +37,13 @@ class ImplProgram:
         return run
 
     def outputs(self, out: Any) -> list[Any]:
-        if not self.primitive.multiple_results:
-            return [out]
-        if isinstance(out, list | tuple):
-            return list(out)
-        raise RuleError(
-            f"the impl rule of {self.primitive} must return a list, since multiple_results is True, got {out!r}"
-        )
+        """What the impl has returned, as a list of arrays."""
+        if self.primitive.multiple_results:
+            require_list(impl_rules, self.primitive, out)
+        outs = list(out) if self.primitive.multiple_results else [out]
+        for x in outs:
+            type_of(impl_rules, self.primitive, x)
+        return outs
 
     def returned(self, outs: Sequence[Any]) -> Any:
         """Outputs as a rule returns them."""

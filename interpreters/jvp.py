@@ -7,12 +7,14 @@ from typing import Any
 
 from primax.core import dtypes, rules
 from primax.core.avals import NO_VALUE, get_aval
+from primax.core.config import check_rules
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.leaks import leakless
 from primax.core.trace import Trace, Tracer, encloses, enter, escaped, thread, tracing_flag
-from primax.interpreters.returned import ExternalRules, not_array, stale
+from primax.interpreters.promise import check_results, outsiders, require_operands
+from primax.interpreters.returned import ExternalRules, not_array, stale, type_of
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
@@ -81,6 +83,8 @@ class JVPTrace(Trace):
         parent = self.parent
         if not active:
             return parent.process(primitive, primals, params)
+        if outsiders[primitive]:
+            require_operands(primitive, args, params)
         rule = _functions.get(primitive)
         if rule is None:
             rule = _table.find(primitive, "differentiation (jvp, grad, linearize)")
@@ -107,13 +111,29 @@ class JVPTrace(Trace):
                 raise _refused(primitive, "a list of primals and one of tangents", returned)
             if len(out) != len(tangent_out):
                 raise wrong(_table, primitive, f"returned {len(out)} primals but {len(tangent_out)} tangents")
+            if _has_external_rule[primitive]:
+                for p in out:
+                    type_of(_table, primitive, p)
             return [
                 p if type(t) is Zero else JVPTracer(self, p, t, _checked(primitive, p, t))
                 for p, t in zip(out, tangent_out, strict=True)
             ]
         if type(tangent_out) is Zero:
+            if _has_external_rule[primitive]:
+                type_of(_table, primitive, out)
             return out
         return JVPTracer(self, out, tangent_out, _checked(primitive, out, tangent_out))
+
+
+class CheckedJVPTrace(JVPTrace):
+    """Holds every primal that a rule returns to the type that the primitive promises."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        out = super().process(primitive, args, params)
+        check_results(_table, primitive, args, params, out)
+        return out
 
 
 class PrimalTrace(Trace):
@@ -185,7 +205,8 @@ def jvp_flat(
     """
     if not isinstance(parent, Trace | None):
         raise TypeError(f"jvp_flat: parent must be a trace or None, got {parent!r}")
-    trace = JVPTrace(thread.trace if parent is None else parent)
+    kind = CheckedJVPTrace if check_rules.value else JVPTrace
+    trace = kind(thread.trace if parent is None else parent)
     args = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
     before = enter(trace)
     try:

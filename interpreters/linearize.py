@@ -25,6 +25,7 @@ from primax.interpreters.partial_eval import split_call
 from primax.interpreters.returned import ExternalRules, apply_rule, not_array, stale
 from primax.interpreters.staging import StagingTrace, trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
+from primax.interpreters.transposes import check_transpose
 
 __all__ = ["LinearTrace", "LinearTracer", "Tape", "backward", "linear_tape", "linearize_flat", "transpose_jaxpr"]
 
@@ -290,6 +291,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             have = cts[out.index]
             cts[out.index] = ct if have is None else add_tangents(have, ct)
     source = before = thread.source
+    checking = config.check_rules.value
     try:
         for eqn in reversed(trace.eqns):
             primitive = eqn.primitive
@@ -330,6 +332,8 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                 got = len(returned) if isinstance(returned, list | tuple) else shorten(returned)
                 must = "must return a list of one cotangent or None per argument"
                 raise wrong(_transpose_rules, primitive, f"{must}, got {got} for {len(args)} arguments")
+            if checking:
+                check_transpose(rule, eqn, ct, args, returned)
             for x, c in zip(eqn.args, returned, strict=True):
                 if c is None or type(c) is Zero:
                     continue

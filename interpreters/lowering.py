@@ -10,7 +10,7 @@ from typing import Any
 from primax.core import _jaxlib, rules
 from primax.core.arguments import name_of
 from primax.core.avals import ShapedArray
-from primax.core.config import enable_x64
+from primax.core.config import check_rules, enable_x64
 from primax.core.diagnostics import blame, encodable, of_call, shorten, wrong
 from primax.core.dtypes import canonicalize_dtype
 from primax.core.effects import ordered_effects
@@ -480,7 +480,7 @@ def lower_to_module(
         attributes["mhlo.num_partitions"] = one
         attributes["mhlo.num_replicas"] = one
         module = ModuleContext(shared, op, platform, jaxpr)
-        module.checked = checked
+        module.checked = checked or check_rules.value
         invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
         constvars = [] if embed else jaxpr.constvars
         in_avals = [v.aval for v in (*constvars, *invars)]

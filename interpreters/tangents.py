@@ -62,6 +62,30 @@ class Zero:
     def __repr__(self) -> str:
         return f"Zero({self.aval.str_short()})"
 
+    __array_ufunc__ = None  # NumPy leaves arithmetic to the methods here
+
+    @property
+    def _not_an_array(self) -> str:
+        """What whoever takes it for an array is told; see `get_aval`."""
+        return f"{self!r} is a symbolic zero, not an array: {_REMEDY}"
+
+
+_REMEDY = "make it one by ad.instantiate_zeros(t), or leave it out where type(t) is ad.Zero"
+
+
+def _refuse(operator: str) -> Any:
+    def method(self: Zero, *others: Any) -> Any:
+        raise TypeError(f"{operator}: {self._not_an_array}")
+
+    return method
+
+
+for _operator in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+    setattr(Zero, f"__{_operator}__", _refuse(_operator))
+    setattr(Zero, f"__r{_operator}__", _refuse(_operator))
+for _operator in ("neg", "pos", "abs", "array", "getitem", "float"):
+    setattr(Zero, f"__{_operator}__", _refuse(_operator))
+
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangents of the arrays of a tree.

@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import naming, of_call
 from primax.extend.core import Array, ShapedArray, Tracer, array_of, dtypes, get_aval
+from primax.extend.interpreters import ad
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p
 from primax.plugins.structural.arguments import integers, listed
@@ -74,6 +75,8 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
         if isinstance(error, ValueError):
             raise ValueError(f"{function}: {which} must be an array or a number: {error}") from None
         hint = "; make it an array with asarray" if isinstance(x, list | tuple) else ""
+        if isinstance(x, ad.Zero):
+            hint = f": {error}"
         raise TypeError(f"{function}: {which} must be an array or a number, got {_describe(x)}{hint}") from None
 
 

@@ -460,3 +460,70 @@ def test_programs_without_a_file_have_lines_too(way):
         "division by zero",
         f"while applying the jvp rule of typed ({file}:19), bound at {file}:10 (f)",
     ]
+
+
+PLUGIN_THAT_FAILS = """
+import primax.numpy as pnp
+from primax.extend import Definitions, core, define_primitive, hookimpl
+
+definitions = Definitions()
+
+def wave_jvp(primals, tangents):
+    lost_p.bind(primals[0])
+
+lost_p = define_primitive("lost", registry=definitions)
+wave_p = define_primitive("wave", impl=lambda x: x, jvp=wave_jvp, registry=definitions)
+
+def wave(x):
+    return wave_p.bind(x)
+
+def lost(x):
+    return lost_p.bind(x)
+
+@hookimpl
+def primax_register(registry):
+    definitions.enter(registry)
+"""
+USER = """
+import primax as px
+from waves import lost, wave
+
+def report(use):
+    try:
+        use()
+    except Exception as error:
+        lines = [*str(error).splitlines(), *getattr(error, "__notes__", ())]
+        print(*(line for line in lines if "ound at" in line), sep="\\n")
+
+report(lambda: lost(1.0))
+report(lambda: px.jit(lost)(1.0))
+report(lambda: px.vmap(wave)(px.numpy.ones(3)))
+report(lambda: px.grad(wave)(1.0))
+"""
+
+
+def test_the_lines_of_an_installed_plugin_are_not_taken_for_the_users(tmp_path):
+    info = tmp_path / "waves-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: waves\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[primax]\nwaves = waves\n")
+    (tmp_path / "waves.py").write_text(PLUGIN_THAT_FAILS)
+    program = tmp_path / "program.py"
+    program.write_text(USER)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PRIMAX_")}
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**inherited, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [part.replace(f"{tmp_path}{os.sep}", "") for part in done.stdout.splitlines()]
+    eager, staged, mapped, differentiated, *rest = [each.strip() for each in lines]
+    assert eager.startswith("Bound at program.py:12 (<lambda>)")
+    assert staged.startswith("Bound at program.py:13 (<lambda>)")
+    assert mapped.startswith("Bound at program.py:14 (<lambda>)")
+    # What a rule binds is told with both lines: the rule's, and the user's.
+    assert differentiated.startswith("Bound at waves.py:8 (wave_jvp), for program.py:15 (<lambda>)")
+    assert rest == ["while applying the jvp rule of wave (waves.py:7), bound at program.py:15 (<lambda>)"]

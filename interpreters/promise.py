@@ -1,0 +1,140 @@
+"""What a primitive promises by its type rule: which operands it takes, and of what types its results are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.core import rules
+from primax.core.array import Array
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
+from primax.core.config import check_rules
+from primax.core.diagnostics import wrong
+from primax.core.exact import params_key
+from primax.core.thread import thread
+from primax.interpreters.returned import require_list, type_of
+
+__all__ = ["Outsiders", "Promise", "check_results", "outsiders", "promised", "require_operands"]
+
+_types = rules.abstract_eval_rules.functions
+_ALL_BUT_WEAKNESS = frozenset({"vma"})
+
+
+class Outsiders(dict[Any, bool]):
+    """For each primitive whether somebody else than primax has made it."""
+
+    def __missing__(self, primitive: Any) -> bool:
+        self[primitive] = outside = not primitive.module.startswith("primax.")
+        return outside
+
+
+outsiders = Outsiders()
+
+
+class Promise:
+    """The types of the results of one application, to which what a rule returns is held.
+
+    Args:
+      primitive: what is applied.
+      avals: the types of its results.
+      signature: by which the primitive remembers that it was held to this.
+    """
+
+    __slots__ = ("avals", "primitive", "signature")
+
+    def __init__(self, primitive: Any, avals: Sequence[Any], signature: int | None) -> None:
+        self.primitive = primitive
+        self.avals = avals
+        self.signature = signature
+
+    def keep(self, table: Any, returned: Any) -> None:
+        """Compare results with the promise.
+
+        Args:
+          table: of the rule that has returned them.
+          returned: a value, or a list of them if the primitive has multiple results.
+
+        Raises:
+          RuleError: they differ in number, shape or dtype; with `check_rules`, also in weak type.
+        """
+        primitive = self.primitive
+        if primitive.multiple_results:
+            require_list(table, primitive, returned)
+            outs = returned
+            if len(outs) != len(self.avals):
+                text = f"returned {len(outs)} results, but by {_type_rule(primitive)} there are {len(self.avals)}"
+                raise wrong(table, primitive, text)
+        else:
+            outs = [returned]
+        ignored = _ALL_BUT_WEAKNESS if check_rules.value else ALL_BUT_SHAPE_AND_DTYPE
+        for i, (x, promise) in enumerate(zip(outs, self.avals, strict=True)):
+            have = type_of(table, primitive, x)
+            if not same_type(have, promise, ignored):
+                which = f" as result {i}" if primitive.multiple_results else ""
+                text = f"returned {_show(have, promise)}{which}, but by {_type_rule(primitive)} it is"
+                raise wrong(table, primitive, f"{text} {_show(promise, have)}")
+        if self.signature is not None and not check_rules.value:
+            primitive._accepted.put(self.signature, True)
+
+
+def _show(aval: Any, other: Any) -> str:
+    """A type, with its weakness if two types differ in nothing else."""
+    text = str(aval.str_short())
+    if text != other.str_short():
+        return text
+    return f"{text} of weak type" if getattr(aval, "weak_type", False) else f"{text} of strong type"
+
+
+def _type_rule(primitive: Any) -> str:
+    """What makes the promise, and where it is written."""
+    primitive = primitive.form_of or primitive
+    table = rules.abstract_eval_rules
+    if primitive not in table.functions:
+        table = rules.effectful_abstract_eval_rules
+    provenance = table.provenance.get(primitive)
+    return f"its {table.kind} rule" + (f" ({provenance.file}:{provenance.line})" if provenance else "")
+
+
+def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: Any = (), what: int = 0) -> Any:
+    """The promise of a primitive for these operands; None if it was held to that before, or makes none.
+
+    Args:
+      primitive: what is applied.
+      args: its operands.
+      params: its parameters.
+      key: `params_key` of these.
+      what: tells apart what is held to a promise.
+
+    Raises:
+      Exception: what the type rule raises for operands that it refuses.
+      TypeError: a parameter cannot be a key, above all since it is an array.
+    """
+    if primitive not in _types and not primitive.has_type_rule():
+        return None
+    try:
+        # Only the hash is kept: params may hold programs, which a key would keep alive.
+        hashes = [x._b.aval._hash if type(x) is Array else hash(get_aval(x)) for x in args]
+        signature = hash((key, what, thread.config, *hashes))
+    except TypeError:
+        signature = None
+    if signature in primitive._accepted:
+        return None
+    return Promise(primitive, primitive.abstract_eval(tuple(map(get_aval, args)), params)[0], signature)
+
+
+def require_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> None:
+    """Refuse the operands that a primitive's type rule refuses; it is asked once for each signature."""
+    promise = promised(primitive, args, params, params_key(params) if params else (), 1)
+    if promise is not None and promise.signature is not None:
+        primitive._accepted.put(promise.signature, True)
+
+
+def check_results(table: Any, primitive: Any, args: Sequence[Any], params: dict[str, Any], returned: Any) -> None:
+    """Hold what has come of a rule under a transformation to the primitive's promise: for `check_rules`.
+
+    Raises:
+      RuleError: it differs.
+    """
+    if primitive.has_type_rule():
+        avals = tuple(map(get_aval, args))
+        Promise(primitive, primitive.abstract_eval(avals, params)[0], None).keep(table, returned)

@@ -1,0 +1,70 @@
+"""What transpose rules return, checked in full: for `check_rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import dtypes, rules
+from primax.core.avals import NO_VALUE, get_aval
+from primax.core.diagnostics import shorten, wrong
+from primax.core.trace import thread
+from primax.interpreters.returned import not_array
+from primax.interpreters.tangents import UndefinedPrimal, Zero, instantiate_zeros
+
+__all__ = ["check_transpose"]
+
+
+def check_transpose(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[Any], returned: Sequence[Any]) -> None:
+    """Hold what a transpose rule has returned to what it must return.
+
+    Args:
+      rule: the rule.
+      eqn: the equation, with its `primitive` and `params`.
+      ct: the cotangents it was called with.
+      args: its arguments, the unknown ones undefined.
+      returned: what it returned for them.
+
+    Raises:
+      RuleError: a cotangent is of another type than its argument, the zero of another type included; there is none for
+        an unknown argument, or one for a known argument; or cotangents of zero are not zero.
+    """
+    table, primitive = rules.transpose_rules, eqn.primitive
+    for i, (x, c) in enumerate(zip(args, returned, strict=True)):
+        if type(x) is not UndefinedPrimal:
+            if c is not None and type(c) is not Zero:
+                must = f"must return None for its argument {i}, which is known"
+                raise wrong(table, primitive, f"{must}, got {shorten(c)}")
+            continue
+        if c is None:
+            text = f"returned None for its argument {i}, which has a cotangent"
+            raise wrong(table, primitive, f"{text}; where that is zero, return ad.Zero(x.aval)")
+        try:
+            have = c.aval if type(c) is Zero else get_aval(c)
+        except NO_VALUE as error:
+            raise not_array(table, primitive, c) from error
+        if have.shape != x.aval.shape or have.dtype != x.aval.dtype:
+            text = f"returned a cotangent of type {have.str_short()} for its argument {i}"
+            raise wrong(table, primitive, f"{text}, of type {x.aval.str_short()}")
+    if not thread.trace.tracing:
+        _check_zero(rule, eqn, ct, args)
+
+
+def _check_zero(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[Any]) -> None:
+    """What is linear maps zeros to zeros; NaNs may come of infinite values that are known."""
+    several = eqn.primitive.multiple_results
+    zeros = [instantiate_zeros(Zero(c.aval if type(c) is Zero else get_aval(c))) for c in (ct if several else [ct])]
+    found = rule(zeros if several else zeros[0], *args, **eqn.params)
+    for i, (x, c) in enumerate(zip(args, found, strict=True)):
+        if type(x) is not UndefinedPrimal or c is None or type(c) is Zero or not dtypes.is_inexact(x.aval.dtype):
+            continue
+        value = np.asarray(c)
+        bad = (value != 0) & ~np.isnan(value)
+        if np.any(bad):
+            raise wrong(
+                rules.transpose_rules,
+                eqn.primitive,
+                f"is not linear: of cotangents of zero it makes {value[bad].flat[0]} for its argument {i}",
+            )
