@@ -1,18 +1,15 @@
-"""Jaxprs: typed programs in A-normal form, built, evaluated and trimmed."""
+"""Jaxprs: typed programs in A-normal form, what is derived from them, and their evaluation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from primax.core import config, rules
 from primax.core.arguments import integer
 from primax.core.array import array_of
 from primax.core.avals import get_aval
 from primax.core.cache import Cache
-from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import Effects, no_effects
 from primax.core.recursion import deeper
 from primax.core.trace import thread
@@ -25,7 +22,6 @@ __all__ = [
     "JaxprEqn",
     "Literal",
     "Var",
-    "dce_jaxpr",
     "eval_jaxpr",
     "gensym",
     "jaxpr_as_fun",
@@ -403,78 +399,3 @@ def _named_axes(jaxpr: Jaxpr) -> frozenset[Any]:
         else:
             names.update(*map(named_axes, jaxprs_in_params(eqn.params)))
     return frozenset(names)
-
-
-def dce_jaxpr(
-    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
-) -> tuple[Jaxpr, list[bool]]:
-    """Remove what the wanted outputs do not need. Equations with effects stay.
-
-    Args:
-      jaxpr: the program.
-      used_outputs: for each output (or for all) whether it is wanted.
-      instantiate: for each input (or for all) whether to keep it although unused.
-
-    Returns:
-      The trimmed jaxpr and, for each input, whether it was kept.
-    """
-    if isinstance(used_outputs, bool):
-        used_outputs = [used_outputs] * len(jaxpr.outvars)
-    if len(used_outputs) != len(jaxpr.outvars):
-        raise TypeError(
-            f"dce_jaxpr: used_outputs must have one flag per output, "
-            f"got {len(used_outputs)} for {len(jaxpr.outvars)} outputs"
-        )
-    keep = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)
-    key = ("dce", tuple(used_outputs), tuple(keep))
-    return cached(jaxpr, key, lambda: _dce(jaxpr, used_outputs, keep))  # type: ignore[no-any-return]
-
-
-def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tuple[Jaxpr, list[bool]]:
-    outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
-    live = {v for v in outvars if type(v) is not Literal}
-    eqns: list[JaxprEqn] = []
-    dce_functions = rules.dce_rules.functions
-    for eqn in reversed(jaxpr.eqns):
-        used = [v in live for v in eqn.outvars]
-        if not any(used) and not eqn.effects:
-            continue
-        rule = dce_functions.get(eqn.primitive)
-        kept = eqn
-        if rule is not None:
-            used_inputs, trimmed = _by_rule(rule, used, eqn)
-            if trimmed is None:
-                continue
-            kept = trimmed
-            live.update(v for v, u in zip(eqn.invars, used_inputs, strict=True) if u and type(v) is not Literal)
-        else:
-            live.update(v for v in eqn.invars if type(v) is not Literal)
-            if not all(used):
-                outs = [v if u else DropVar(v.aval) for v, u in zip(eqn.outvars, used, strict=True)]
-                kept = eqn.replace(outvars=outs)
-        eqns.append(kept)
-    eqns.reverse()
-    used_inputs = [v in live or k for v, k in zip(jaxpr.invars, keep, strict=True)]
-    invars = [v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u]
-    effects = no_effects.union(*(eqn.effects for eqn in eqns)) if eqns else no_effects
-    return Jaxpr(jaxpr.constvars, invars, outvars, eqns, effects, jaxpr.debug_info, jaxpr.x64), used_inputs
-
-
-def _by_rule(rule: Callable[..., Any], used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-    """What the dce rule of an equation's primitive makes of it."""
-    table = rules.dce_rules
-    try:
-        returned = rule(used, eqn)
-    except Exception as error:
-        blame(error, table, eqn.primitive, eqn.source_info)
-        raise
-    match returned:
-        case (list() | tuple() as flags, (None | JaxprEqn()) as trimmed) if len(flags) == len(eqn.invars):
-            return list(flags), trimmed
-    must = f"must return (used_inputs, eqn or None), with {len(eqn.invars)} flags"
-    raise wrong(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
-
-
-def is_scalar_constant(x: Any) -> bool:
-    """Whether a constant is written into equations as a literal: Python and NumPy scalars."""
-    return type(x) in (int, float, bool, complex) or isinstance(x, np.generic)

@@ -17,10 +17,11 @@ import numpy as np
 from primax.core import _jaxlib, config, fork
 from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.array import Array, deleted
+from primax.core.dce import dce_jaxpr
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.extended import has_extended_dtype, logical, physical, physical_aval
-from primax.core.jaxpr import ClosedJaxpr, Literal, cached, dce_jaxpr
+from primax.core.jaxpr import ClosedJaxpr, Literal, cached
 from primax.interpreters import backend
 from primax.interpreters.lowering import Lowered, lower_to_module
 from primax.interpreters.platforms import client, platform_of

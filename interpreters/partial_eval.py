@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from primax.core import rules
+from primax.core.dce import dce_jaxpr
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import no_effects
 from primax.core.exact import is_hashable, params_key
-from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached, dce_jaxpr
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached
 
 __all__ = ["PartialEval", "SplitCall", "close_over", "partial_eval_jaxpr", "split_call", "split_equation"]
 

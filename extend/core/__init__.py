@@ -20,6 +20,7 @@ from primax.core.avals import (
 from primax.core.cache import Cache
 from primax.core.cache import epoch as rules_epoch
 from primax.core.check import check_jaxpr
+from primax.core.dce import dce_jaxpr
 from primax.core.effects import Effect, Effects, kind_of, no_effects, ordered_effects, register_effect
 from primax.core.errors import (
     ConcretizationTypeError,
@@ -41,7 +42,6 @@ from primax.core.jaxpr import (
     Literal,
     Var,
     cached,
-    dce_jaxpr,
     eval_jaxpr,
     gensym,
     jaxpr_as_fun,

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core.avals import AbstractValue, get_aval
-from primax.core.jaxpr import Jaxpr, dce_jaxpr
+from primax.core.dce import dce_jaxpr
+from primax.core.jaxpr import Jaxpr
 from primax.core.rules import dce_rules, partial_eval_jaxpr_rules, partial_eval_rules, staging_rules
 from primax.core.trace import current_trace, set_current_trace
 from primax.interpreters.partial_eval import PartialEval, close_over, partial_eval_jaxpr

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import config
-from primax.core.jaxpr import dce_jaxpr
+from primax.core.dce import dce_jaxpr
 from primax.extend.testing.case import Case, Setting
 from primax.extend.testing.invariants import (
     STEP,

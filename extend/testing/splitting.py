@@ -10,7 +10,8 @@ import numpy as np
 
 from primax.core import config
 from primax.core.check import check_jaxpr
-from primax.core.jaxpr import ClosedJaxpr, dce_jaxpr, eval_jaxpr
+from primax.core.dce import dce_jaxpr
+from primax.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from primax.extend.testing.case import Case, is_array_type
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import difference_alone, require_same

@@ -26,9 +26,10 @@ from toys import (
 from primax.core import rules
 from primax.core.avals import ShapedArray, abstract_token
 from primax.core.check import CheckContext, check_jaxpr
+from primax.core.dce import dce_jaxpr
 from primax.core.effects import no_effects
 from primax.core.errors import JaxprTypeError, MissingRuleError
-from primax.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, dce_jaxpr, new_jaxpr_eqn
+from primax.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, new_jaxpr_eqn
 from primax.core.primitive import Primitive
 from primax.interpreters.staging import trace_to_jaxpr
 

@@ -27,6 +27,7 @@ from toys import (
 from primax.core import rules
 from primax.core.avals import ShapedArray
 from primax.core.check import check_jaxpr
+from primax.core.dce import dce_jaxpr
 from primax.core.jaxpr import (
     ClosedJaxpr,
     DropVar,
@@ -35,7 +36,6 @@ from primax.core.jaxpr import (
     Literal,
     Var,
     cached,
-    dce_jaxpr,
     eval_jaxpr,
     gensym,
     jaxpr_as_fun,
