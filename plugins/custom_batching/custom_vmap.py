@@ -11,12 +11,12 @@ from primax.extend.core import get_aval, tree
 from primax.extend.programs import stage
 from primax.plugins.control_flow.loops import map as map_one_by_one
 from primax.plugins.custom_batching.rules import custom_vmap_call_p
-from primax.plugins.custom_derivatives.arguments import resolve
+from primax.plugins.custom_derivatives.arguments import Forwarding, resolve
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
 
-class custom_vmap:
+class custom_vmap(Forwarding):
     """A function that is mapped by a rule of its own.
 
     It may be differentiated, forward and in reverse: a derivative is mapped by the derivative of the rule.

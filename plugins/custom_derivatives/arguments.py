@@ -11,7 +11,19 @@ from primax.extend import core
 from primax.extend.api_util import avals_of, one_or_several
 from primax.extend.core import tree
 
-__all__ = ["Arguments", "resolve", "split", "without_positions"]
+__all__ = ["Arguments", "Forwarding", "resolve", "split", "without_positions"]
+
+
+class Forwarding:
+    """A function with a rule; rules of other kinds are those of the function within, so that decorators stack."""
+
+    _RULES = ("def_vmap", "defjvp", "defjvps", "defvjp")
+
+    def __getattr__(self, name: str) -> Any:
+        within = vars(self).get("fun")
+        if name in Forwarding._RULES and hasattr(within, name):
+            return getattr(within, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def resolve(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], what: str) -> tuple[Any, ...]:

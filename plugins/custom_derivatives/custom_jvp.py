@@ -10,13 +10,13 @@ from primax.extend import core
 from primax.extend.api_util import name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
-from primax.plugins.custom_derivatives.arguments import Arguments, resolve, split, without_positions
+from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, without_positions
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
 
 __all__ = ["custom_jvp"]
 
 
-class custom_jvp:
+class custom_jvp(Forwarding):
     """A function that is differentiated by a rule of its own.
 
     The rule is part of every transformation: of `grad` and `vjp` too, under `jit`, `vmap` and control flow. It must

@@ -10,7 +10,7 @@ from primax.extend import core
 from primax.extend.api_util import name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
-from primax.plugins.custom_derivatives.arguments import Arguments, resolve, split, without_positions
+from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, without_positions
 from primax.plugins.custom_derivatives.vjp_rules import custom_vjp_call_p
 
 __all__ = ["CustomVJPPrimal", "custom_vjp"]
@@ -47,7 +47,7 @@ def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
     return tree.tree_map(value, tree_of_primals)
 
 
-class custom_vjp:
+class custom_vjp(Forwarding):
     """A function that is differentiated in reverse mode by a rule of its own.
 
     It has no derivative in forward mode. Use `custom_jvp` unless the rule is about the backward pass itself.
@@ -194,26 +194,26 @@ class _Call:
         return [*(ad.Zero.from_primal_value(x) for x in constants), *cts]
 
 
-def _is_none(x: Any) -> bool:
-    return x is None
-
-
 def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
     """The cotangents of the leaves of one argument; None stands for zeros, of a leaf or of all of a container."""
-    filled = tree.unflatten(structure, [0] * structure.num_leaves)
-    try:
-        spread = tree.broadcast_prefix(value, filled, is_leaf=_is_none)
-    except ValueError as error:
-        raise TypeError(
-            f"custom_vjp: {rule} must return, for argument {i}, a cotangent of its structure {structure}, "
-            f"got {tree.tree_structure(value)}"
-        ) from error
-    if len(spread) != len(tree.flatten(value, _is_none)[0]) and any(x is not None for x in spread):
-        raise TypeError(
-            f"custom_vjp: {rule} must return, for argument {i}, a cotangent of its structure {structure}, "
-            f"got {tree.tree_structure(value)}"
-        )
-    return spread
+    leaves: list[Any] = []
+    waiting = [(structure, value)]
+    while waiting:
+        part, given = waiting.pop()
+        if given is None:
+            leaves += [None] * part.num_leaves
+        elif tree.treedef_is_leaf(part) and tree.treedef_is_leaf(tree.tree_structure(given)):
+            leaves.append(given)
+        else:
+            found = tree.tree_structure(given, is_leaf=lambda x, given=given: x is not given)
+            if part.node_data() != found.node_data() or len(part.children()) != len(found.children()):
+                raise TypeError(
+                    f"custom_vjp: {rule} must return, for argument {i}, a cotangent of its structure {structure}, "
+                    f"got {tree.tree_structure(value)}"
+                )
+            children = tree.tree_leaves(given, is_leaf=lambda x, given=given: x is not given)
+            waiting += reversed(list(zip(part.children(), children, strict=True)))
+    return leaves
 
 
 def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:

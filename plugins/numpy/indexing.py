@@ -9,12 +9,13 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import of_call
-from primax.extend.core import Array, ShapedArray, Tracer, get_aval
+from primax.extend.core import Array, ExtendedArray, ShapedArray, Tracer, get_aval
 from primax.plugins.indexing import GatherScatterMode, dynamic_slice_p, gather_p
 from primax.plugins.indexing.positions import clipped, from_the_end
 from primax.plugins.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
 from primax.plugins.numpy.vectors import common_dtype, windows_of
 from primax.plugins.structural import (
+    broadcast_in_dim_p,
     convert_element_type_p,
     reshape_p,
     rev_p,
@@ -43,7 +44,7 @@ def getitem(x: Any, index: Any) -> Any:
       IndexError: there are more indices than axes, or two Ellipses; an axis is empty; a mask does not fit or is traced.
       TypeError: an index is of another kind.
     """
-    if readable(x):
+    if _is_at_hand(x):
         found = _of_host(x, index)
         if found is not None:
             return found
@@ -55,11 +56,33 @@ def readable(x: Any) -> bool:
     return type(x) is Array and not core.thread.trace.tracing and x.platform() == "cpu" and not x._b._committed
 
 
-def _of_host(x: Array, index: Any) -> Any:
+def _is_at_hand(x: Any) -> bool:
+    """`readable`, for arrays of extended dtypes too."""
+    return readable(x) or (type(x) is ExtendedArray and x.size > 0 and readable(x.base))
+
+
+def _on_host(x: Any) -> np.ndarray:
+    """The value on the host; the elements of an array of an extended dtype as bytes."""
+    if type(x) is Array:
+        return x._host()  # type: ignore[no-any-return]
+    base = np.ascontiguousarray(x.base._host())
+    return np.ndarray(x.shape, f"V{base.nbytes // x.size}", base.data)
+
+
+def _from_host(part: np.ndarray, x: Any) -> Any:
+    """A part of what `_on_host` gives, as an array like `x`."""
+    if type(x) is Array:
+        return core.array_of(part, x.aval)
+    base = x.base.aval
+    elements = np.frombuffer(part.tobytes(), base.dtype).reshape((*part.shape, *x.dtype.element_shape))
+    return ExtendedArray(core.array_of(elements, base), x.dtype)
+
+
+def _of_host(x: Any, index: Any) -> Any:
     """The part, copied on the host; None if the index is not known there."""
-    host = x._host()
+    host = _on_host(x)
     if type(index) is int and host.ndim and -len(host) <= index < len(host):
-        return core.array_of(host[index, ...], x.aval)
+        return _from_host(host[index, ...], x)
     axis = 0
     within = expanded(host.shape, read_entries(index))
     for i, entry in enumerate(within):
@@ -77,7 +100,7 @@ def _of_host(x: Array, index: Any) -> Any:
         part = host[tuple(within)]
     except (IndexError, ValueError) as error:  # for steps of 0, or more axes than NumPy's arrays may have
         raise type(error)(f"{error}{of_call()}") from None
-    return core.array_of(part, x.aval)
+    return _from_host(part, x)
 
 
 def _require_elements(size: int, axis: int, shape: tuple[int, ...]) -> None:
@@ -131,8 +154,10 @@ def read(
         at_once = index.simple and (int not in map(type, index.axes) or _staged())
         out = _sliced(x, index, wrap) if at_once else _dynamic_part(x, index, wrap)
         dropped = tuple([axis for axis, entry in enumerate(index.axes) if type(entry) is not tuple])
-        if NEW not in index.places:
-            return squeeze_p.bind(out, dimensions=dropped) if dropped else out
+        if dropped:
+            out = squeeze_p.bind(out, dimensions=dropped)
+        kept = tuple([position for position, place in enumerate(index.places) if place is not NEW])
+        return broadcast_in_dim_p.bind(out, shape=shape, broadcast_dimensions=kept) if NEW in index.places else out
     else:
         if mode is not _FILL and wrap:
             x, index = _without_slices(x, index, with_ints=True)
@@ -277,9 +302,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     if not shape:
         raise ValueError("unstack: x must have an axis, got an array of rank 0")
     axis = canonical_axis(axis, len(shape), "unstack")
-    if readable(x):
-        host = np.moveaxis(x._host(), axis, 0)
-        return tuple([core.array_of(host[i, ...], x.aval) for i in range(shape[axis])])
+    if _is_at_hand(x):
+        host = np.moveaxis(_on_host(x), axis, 0)
+        return tuple([_from_host(host[i, ...], x) for i in range(shape[axis])])
     if shape[axis] == 0:
         return ()
     return tuple(unstack_p.bind(x, axis=axis))

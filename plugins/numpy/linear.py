@@ -42,9 +42,11 @@ _MATRIX_BY_MATRIX = (((1,), (0,)), ((), ()))
 
 
 def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Any], Any]:
-    """Operands of one dtype, and the dtype of the result if it is another."""
+    """Operands of one dtype, and the dtype of the result; None if that is of weak type, as all operands are."""
     if preferred is None:
-        return promote(function, *arrays), None
+        operands = promote(function, *arrays)
+        avals = [get_aval(x) for x in operands]
+        return operands, None if all(aval.weak_type for aval in avals) else avals[0].dtype
     wanted = read_dtype(preferred, function)
     avals = [aval_of(function, x, i) for i, x in enumerate(arrays)]
     with config.numpy_dtype_promotion("standard"):  # who tells the dtype of the result agrees to conversions

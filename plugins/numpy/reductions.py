@@ -34,7 +34,7 @@ def read_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
     """Axes counted from the front, given as None for all, one axis, or a sequence."""
     if axis is None:
         return tuple(range(rank))
-    if type(axis) is int or hasattr(axis, "__index__"):
+    if type(axis) is int or (hasattr(axis, "__index__") and not getattr(axis, "ndim", 0)):
         return (canonical_axis(axis, rank, function),)
     return canonical_axes(axis, rank, function, "axis")
 

@@ -93,7 +93,7 @@ def test_the_two_passes_are_functions_that_compile_once(jitted, argnums, has_aux
 
 
 def test_linear_functions_of_integers_and_of_types_are_transposed():
-    (ct,) = px.linear_transpose(lambda x: 2.0 * x, px.ShapeDtypeStruct((3,), "float32"))(pnp.ones(3))
+    (ct,) = px.linear_transpose(lambda x: 2.0 * x, px.ShapeDtypeStruct((3,), pnp.ones(3).dtype))(pnp.ones(3))
     assert ct.tolist() == [2.0, 2.0, 2.0]
     (ct,) = px.linear_transpose(lambda x: x[::-1] * 2, pnp.arange(3))(pnp.arange(3))
     assert ct.tolist() == [4, 2, 0]
