@@ -137,7 +137,7 @@ def wrong(table: Any, key: Any, text: str, source: Any = None) -> RuleError:
     """
     place = _place(table, key)
     return RuleError(
-        f"the {table.kind} rule of {_name(key)} {text}."
+        f"the {table.kind} rule of {name_of_key(key)} {text}."
         f"{place and f'{chr(10)}  The rule is at {place}.'}\n  Bound at {user_line(source)}."
     )
 
@@ -152,7 +152,7 @@ def blame(error: BaseException, table: Any, key: Any, source: Any = None) -> Non
     if not place and isinstance(error, MissingRuleError | RuleError):
         return
     at = place and f" ({place})"
-    error.add_note(f"{_NOTE}{table.kind} rule of {_name(key)}{at}, bound at {user_line(source)}")
+    error.add_note(f"{_NOTE}{table.kind} rule of {name_of_key(key)}{at}, bound at {user_line(source)}")
 
 
 def of_call() -> str:
@@ -175,7 +175,8 @@ def shorten(x: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _name(key: Any) -> str:
+def name_of_key(key: Any) -> str:
+    """A key of a table: a primitive, or for lowerings also a pair of one and a platform."""
     return f"{key[0]} for platform {key[1]!r}" if isinstance(key, tuple) else str(key)
 
 

@@ -172,21 +172,21 @@ def check_user_dtype(dtype: Any, argument: str, function: str, *, stacklevel: in
         return dtype
     if isinstance(dtype, type) and dtype in _SCALARS_64:
         return python_scalar_dtypes[dtype]
-    wanted = None
+    asked = None
     if dtype is not None and not hasattr(dtype, "aval") and not isinstance(dtype, np.ndarray):
         with contextlib.suppress(TypeError, ValueError, SyntaxError, KeyError, AttributeError):
-            wanted = np.dtype(dtype)
-    if wanted is None or wanted not in array_dtypes:
+            asked = np.dtype(dtype)
+    if asked is None or asked not in array_dtypes:
         raise TypeError(f"{function}: {argument} must be a bool, number or extended dtype, got {dtype!r}")
-    given = canonicalize_dtype(wanted)
-    if given != wanted:
+    canonical = canonicalize_dtype(asked)
+    if canonical != asked:
         warnings.warn(
-            f"{function}: {argument} {wanted.name} is not available, and {given.name} is used; "
+            f"{function}: {argument} {asked.name} is not available, and {canonical.name} is used; "
             "to have 64-bit dtypes, set enable_x64 (environment variable PRIMAX_ENABLE_X64)",
             UserWarning,
             stacklevel=stacklevel,
         )
-    return given
+    return canonical
 
 
 def default_int_dtype() -> np.dtype[Any]:

@@ -110,8 +110,8 @@ def tracer_message(tracer: Any, asked: str, remedy: str) -> str:
     """The text shared by the concretization errors: what was asked of which tracer, and what to do."""
     trace = tracer._trace
     lines = [f"{asked}, but its value is not known: it is {tracer.describe()} inside {trace.transformation}."]
-    made = trace.provenance(tracer)
-    if made:
-        lines.append(made)
+    origin = trace.provenance(tracer)
+    if origin:
+        lines.append(origin)
     lines.append(remedy)
     return "\n".join(lines)

@@ -72,9 +72,9 @@ class PluginHost(PluginCatalog):
         Raises:
           PluginError: it failed or was refused, and nothing of it remains.
         """
-        own = getattr(module, "__name__", None) or type(module).__name__
-        where = getattr(module, "__module__", None) or own
-        record = PluginRecord(name or own, "explicit", entry_point=where)
+        module_name = getattr(module, "__name__", None) or type(module).__name__
+        where = getattr(module, "__module__", None) or module_name
+        record = PluginRecord(name or module_name, "explicit", entry_point=where)
         self._advance(self._builtins_step)
         with self._lock:
             taken = self._find(record.name)
@@ -213,10 +213,12 @@ class PluginHost(PluginCatalog):
             return self._all_steps()
         while True:
             primitives = rules.loader.primitives
-            wanted = [each for each in self._builtins if each.name not in self._deferred or each.module in sys.modules]
-            for record in wanted:
+            imported = [
+                each for each in self._builtins if each.name not in self._deferred or each.module in sys.modules
+            ]
+            for record in imported:
                 self._load(record)
-            if any(record.state == "discovered" for record in wanted):
+            if any(record.state == "discovered" for record in imported):
                 return False
             if primitives == rules.loader.primitives:
                 self._looked_at = primitives

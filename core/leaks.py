@@ -58,8 +58,8 @@ def _refuse_leaks() -> None:
 
 
 def _described(tracer: Tracer, leaked: list[Tracer]) -> Iterator[str]:
-    made = tracer._trace.provenance(tracer)
-    yield f"  {tracer!r}: {tracer.describe()}.{' ' + made if made else ''}"
+    origin = tracer._trace.provenance(tracer)
+    yield f"  {tracer!r}: {tracer.describe()}.{' ' + origin if origin else ''}"
     for holder in gc.get_referrers(tracer):
         if holder is not leaked and not _is_running(holder):
             yield f"    It is in {_place(holder, tracer)}."

@@ -98,12 +98,12 @@ class PluginCatalog:
             return f"its name is taken by plugin {first.describe()}, {first.source}"
         if record.api:
             try:
-                wanted = ApiRange.parse(record.api)
+                needed = ApiRange.parse(record.api)
             except ValueError as error:
                 return str(error)
-            if hookspec.API_VERSION not in wanted:
+            if hookspec.API_VERSION not in needed:
                 return (
-                    f"it needs plugin API {wanted}, but this primax has plugin API {show_version(hookspec.API_VERSION)}"
+                    f"it needs plugin API {needed}, but this primax has plugin API {show_version(hookspec.API_VERSION)}"
                 )
         return ""
 

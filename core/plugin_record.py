@@ -98,12 +98,12 @@ class PluginRecord:
 
     def match(self, module: str) -> int:
         """How much of a module's name says that it is part of this plugin; 0 if it is not."""
-        own = self.module.split(".")
+        home = self.module.split(".")
         parts = module.split(".")
         common = 0
-        while common < min(len(own), len(parts)) and own[common] == parts[common]:
+        while common < min(len(home), len(parts)) and home[common] == parts[common]:
             common += 1
-        return common if self.source != "built-in" or common == len(own) else 0
+        return common if self.source != "built-in" or common == len(home) else 0
 
     def give_up(self, state: str, reason: str, error: BaseException | None = None) -> None:
         """Note that the plugin failed or was refused, and where if an exception says so."""
@@ -118,16 +118,16 @@ class PluginRecord:
         """The innermost line of the plugin's own code that the exception went through."""
         if isinstance(error, SyntaxError) and error.filename:
             return f", at {error.filename}:{error.lineno}"
-        own = ""
-        other = ""
+        in_plugin = ""
+        elsewhere = ""
         for frame, line in traceback.walk_tb(error.__traceback__):
             module = frame.f_globals.get("__name__") or ""
             place = f", at {frame.f_code.co_filename}:{line}"
             if self.match(module):
-                own = place
+                in_plugin = place
             elif not module.startswith(_HOST_CODE):
-                other = place
-        return own or other
+                elsewhere = place
+        return in_plugin or elsewhere
 
 
 def one_line(error: BaseException) -> str:

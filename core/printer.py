@@ -108,7 +108,7 @@ def atom_to_text(atom: Atom, names: Mapping[Var, str]) -> str:
 
 def name_vars(jaxpr: Jaxpr | ClosedJaxpr) -> dict[Var, str]:
     """The names that the variables of a program, and of the programs it holds, have in its text."""
-    return _tokens_of_program(_open(jaxpr), Shown()).names.given
+    return _tokens_of_program(_open(jaxpr), Shown()).names.known
 
 
 def _open(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
@@ -166,17 +166,17 @@ def _shared(root: Jaxpr) -> dict[Jaxpr, str]:
 class _Names:
     """Names for variables, given out in the order in which they are asked for."""
 
-    def __init__(self, given: Mapping[Var, str], taken: Iterable[str] = ()) -> None:
-        self.given = dict(given)
-        self._taken = {*taken, *self.given.values()}
+    def __init__(self, known: Mapping[Var, str], taken: Iterable[str] = ()) -> None:
+        self.known = dict(known)
+        self._taken = {*taken, *self.known.values()}
         self._next = 0
 
     def __call__(self, var: Var) -> str:
-        name = self.given.get(var)
+        name = self.known.get(var)
         if name is None:
             if type(var) is DropVar:
                 return "_"
-            name = self.given[var] = self._fresh()
+            name = self.known[var] = self._fresh()
         return name
 
     def _fresh(self) -> str:
@@ -197,9 +197,9 @@ class _Names:
             return
         used: set[Atom] = set()
         for v, like in zip(inner, outer, strict=True):
-            if isinstance(v, Var) and isinstance(like, Var) and like not in used and v not in self.given:
+            if isinstance(v, Var) and isinstance(like, Var) and like not in used and v not in self.known:
                 used.add(like)
-                self.given[v] = self(like)
+                self.known[v] = self(like)
 
 
 class _Writer:

@@ -12,6 +12,7 @@ from primax.core import journal, rules
 from primax.core.author import author, is_surface
 from primax.core.avals import AbstractValue, aval_handlers, register_aval
 from primax.core.cache import epoch
+from primax.core.diagnostics import name_of_key
 from primax.core.effects import Effect, effect_kinds, register_effect
 from primax.core.errors import PluginError
 from primax.core.experimental import experimental
@@ -281,11 +282,11 @@ class Registry:
         self._log("primitive", name)
 
     def _enter_rule(self, primitive: Primitive, table: RuleTable, key: Any, rule: Any, override: bool) -> None:
-        there = table.provenance.get(key)
-        if there is not None and not override:
+        current = table.provenance.get(key)
+        if current is not None and not override:
             raise RefusedError(
-                f"plugin {self.plugin!r} may not replace the {table.kind} rule of {primitive}{_on(key)}, "
-                f"{there}, unless it passes override=True"
+                f"plugin {self.plugin!r} may not replace the {table.kind} rule of {name_of_key(key)}, "
+                f"{current}, unless it passes override=True"
             )
         table.register(key, rule, plugin=self.plugin, override=override)
         provenance = table.provenance[key] = self._placed(table.provenance[key], rule)

@@ -12,7 +12,7 @@ from primax.core import journal
 from primax.core.author import author
 from primax.core.cache import epoch
 from primax.core.derivation import Derivation
-from primax.core.diagnostics import missing_text
+from primax.core.diagnostics import missing_text, name_of_key
 from primax.core.errors import MissingRuleError, PluginError
 from primax.core.experimental import experimental
 
@@ -150,7 +150,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             before = None if old is None else (old, self._provenance[key])
             if before is not None and not override:
                 raise PluginError(
-                    f"{_name(key)} has a {self.kind} rule already, {before[1]}; "
+                    f"{name_of_key(key)} has a {self.kind} rule already, {before[1]}; "
                     f"pass override=True to replace it: {self._call('register', key, 'rule')}"
                 )
             if before is not None and origin == "given":
@@ -181,7 +181,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             before = self.functions[key], self._provenance[key]
             if not override:
                 raise PluginError(
-                    f"the {self.kind} rule of {_name(key)} is {before[1]}; "
+                    f"the {self.kind} rule of {name_of_key(key)} is {before[1]}; "
                     f"pass override=True to remove it: {self._call('remove', key)}"
                 )
             del self.functions[key], self._provenance[key]
@@ -194,12 +194,12 @@ class RuleTable(MutableMapping[Any, Rule]):
         self._learn_of(key, writer)
         primitive = _primitive(key)
         owner = getattr(primitive, "plugin", None)
-        there = self._provenance.get(key)
+        current = self._provenance.get(key)
         return (
             owner is None
-            or there is None
-            or there.plugin == writer
-            or (there.plugin == owner and primitive.module == writer)
+            or current is None
+            or current.plugin == writer
+            or (current.plugin == owner and primitive.module == writer)
         )
 
     def _call(self, method: str, key: Any, *args: str) -> str:
@@ -267,11 +267,6 @@ def is_form(key: Any) -> bool:
     return getattr(_primitive(key), "form_of", None) is not None
 
 
-def _name(key: Any) -> str:
-    """A key, for messages."""
-    return f"{key[0]} on {key[1]}" if isinstance(key, tuple) else str(key)
-
-
 def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[str, Any]) -> Any:
     """What is given as a rule; if it is a derivation, the rule that comes of it and of the others.
 
@@ -287,8 +282,8 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
     """
     if not isinstance(rule, Derivation):
         return rule
-    there = {name: table.functions[primitive] for name, table in rule_tables.items() if primitive in table.functions}
-    return rule.rule_for(where, primitive, kind, {**there, **given})
+    entered = {name: table.functions[primitive] for name, table in rule_tables.items() if primitive in table.functions}
+    return rule.rule_for(where, primitive, kind, {**entered, **given})
 
 
 def _location(rule: Any) -> tuple[str, int]:

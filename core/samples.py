@@ -58,9 +58,9 @@ def samples_of(primitive: Any) -> list[Sample]:
     """
     found: list[Sample] = []
     for source in sample_sources.get(primitive, ()):
-        made = [source] if isinstance(source, Sample) else list(source())
-        for sample in made:
+        samples = [source] if isinstance(source, Sample) else list(source())
+        for sample in samples:
             if not isinstance(sample, Sample):
                 raise TypeError(f"samples of {primitive}: {source!r} must make Samples, got {sample!r}")
-        found += made
+        found += samples
     return found

@@ -79,7 +79,7 @@ def _by_predicate(flatten_all: Callable[..., Any], tree: Any, is_leaf: Callable[
             return True
         return answer
 
-    made = flatten_all(tree, guarded)
+    flattened = flatten_all(tree, guarded)
     if failures:
         raise failures[0]
-    return made
+    return flattened

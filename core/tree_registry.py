@@ -32,12 +32,12 @@ Class = TypeVar("Class", bound=type)
 
 def _new_registry(name: str) -> Any:
     """Make an empty registry whose treedefs can be pickled as `primax.core.tree.<name>`."""
-    made = pytree.PyTreeRegistry(
+    new = pytree.PyTreeRegistry(
         enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
     )
-    made.__module__ = "primax.core.tree"
-    made.__name__ = name
-    return made
+    new.__module__ = "primax.core.tree"
+    new.__name__ = name
+    return new
 
 
 # An Array is a leaf of `registry`, and a node of `dispatch_registry`, by which the C++ dispatch sees the
@@ -281,8 +281,8 @@ def _dataclass_fields(
     if repeated:
         raise ValueError(f"{who}: each field must be named once, got {repeated} more than once")
     if is_dataclass:
-        wanted = {field.name for field in dataclasses.fields(nodetype) if field.init} - set(drop)
-        missing, unexpected = sorted(wanted - set(named)), sorted(set(named) - wanted)
+        init_fields = {field.name for field in dataclasses.fields(nodetype) if field.init} - set(drop)
+        missing, unexpected = sorted(init_fields - set(named)), sorted(set(named) - init_fields)
         if missing or unexpected:
             raise ValueError(
                 f"{who}: data_fields and meta_fields must together be the fields that __init__ takes, "

@@ -95,8 +95,8 @@ class _Decomposer(Interpreter):
         if impl is None:
             return _result(eqn, replay(eqn, values))
         program = ImplProgram(eqn.primitive, impl)
-        made = trace_to_jaxpr(program.on(eqn.params), [v.aval for v in eqn.invars])
-        return _result(eqn, self.interpret(made, *values))
+        closed = trace_to_jaxpr(program.on(eqn.params), [v.aval for v in eqn.invars])
+        return _result(eqn, self.interpret(closed, *values))
 
     def default_higher_order(self, eqn: JaxprEqn, *values: Any) -> Any:
         return self.default(eqn, *values)

@@ -99,7 +99,7 @@ def _is_by_hand(rule: Any) -> bool:
     return rule is not None and not isinstance(rule, Derivation) and not hasattr(rule, "derived_from")
 
 
-class _Made(Derivation):
+class _ByFactory(Derivation):
     """What a factory of rules makes, once there is a primitive to hand it."""
 
     def __init__(self, factory: Rule, args: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -146,7 +146,7 @@ def by(factory: Rule, *args: Any, **options: Any) -> Derivation:
     """
     if not callable(factory):
         raise TypeError(f"derive.by: factory must be a function, got {factory!r}")
-    return _Made(factory, args, options)
+    return _ByFactory(factory, args, options)
 
 
 def _abstract_eval_from(primitive: Any, impl: Rule) -> Rule:

@@ -222,9 +222,9 @@ class Interpreter:
         """
         if self.inline:
             return self.interpret(closed, *values)
-        made = self.transform(closed, *values)
-        outs = bind(made.closed, [*made.consts, *tree.flatten(list(values))[0]])
-        return tree.unflatten(made.out_tree, outs)  # type: ignore[no-any-return]
+        transformed = self.transform(closed, *values)
+        outs = bind(transformed.closed, [*transformed.consts, *tree.flatten(list(values))[0]])
+        return tree.unflatten(transformed.out_tree, outs)  # type: ignore[no-any-return]
 
     def transform(self, closed: ClosedJaxpr, *values: Any) -> Transformed:
         """The program that computes, from the leaves of input values, the leaves of output values.

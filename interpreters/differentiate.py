@@ -126,11 +126,11 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     check_function("jvp", "fun", fun)
     flat, flat_tangents, in_tree = _check_tangents("jvp", primals, tangents)
     flat_fun = FlatFunction("jvp", fun, in_tree, has_aux)
-    given = [
+    directions = [
         Zero(get_aval(p).to_tangent_aval()) if getattr(t, "dtype", None) == dtypes.float0 else t
         for p, t in zip(flat, flat_tangents, strict=True)
     ]
-    outs, out_tangents = jvp_flat(flat_fun, flat, given)
+    outs, out_tangents = jvp_flat(flat_fun, flat, directions)
     out = tree.unflatten(flat_fun.out_tree, outs)
     tangents_out = [_array(instantiate_zeros(t)) if type(t) is Zero else t for t in out_tangents]
     tangent = tree.unflatten(flat_fun.out_tree, tangents_out)
@@ -232,12 +232,12 @@ class _Pushforward(_Derivative):
         tree.require_same_structure(
             "f_lin: tangents must have the structure of the primals", self.in_tree, tangent_tree, "primals", "tangents"
         )
-        wanted = [aval.to_tangent_aval() for aval in self.in_avals]
-        for have, want in zip(avals_of(leaves, tangents, "f_lin"), wanted, strict=True):
+        tangent_avals = [aval.to_tangent_aval() for aval in self.in_avals]
+        for have, want in zip(avals_of(leaves, tangents, "f_lin"), tangent_avals, strict=True):
             if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
                 raise TypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
-        given = [x for x, want in zip(leaves, wanted, strict=True) if want.dtype != dtypes.float0]
-        return tree.unflatten(self.out_tree, [_array(instantiate_zeros(t)) for t in self.tape.replay(*given)])
+        inexact = [x for x, want in zip(leaves, tangent_avals, strict=True) if want.dtype != dtypes.float0]
+        return tree.unflatten(self.out_tree, [_array(instantiate_zeros(t)) for t in self.tape.replay(*inexact)])
 
 
 @register_pytree_node_class
@@ -256,8 +256,8 @@ class _Pullback(_Derivative):
             "cotangent",
         )
         cts: list[Any] = []
-        given = avals_of(leaves, (ct,), "vjp")
-        for x, have, aval in zip(leaves, given, self.out_avals, strict=True):
+        ct_avals = avals_of(leaves, (ct,), "vjp")
+        for x, have, aval in zip(leaves, ct_avals, self.out_avals, strict=True):
             want = aval.to_tangent_aval()
             if have.shape != want.shape or (
                 want.dtype != dtypes.float0 and not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE)

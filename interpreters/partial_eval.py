@@ -88,12 +88,12 @@ def partial_eval_jaxpr(
       unknown_in: for each input whether it is unknown.
       instantiate: for each output (or for all) whether it counts as unknown, whatever it depends on.
     """
-    wanted = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
-    key = ("partial_eval", tuple(unknown_in), wanted)
-    return cached(closed, key, lambda: _partial_eval(closed, unknown_in, wanted))  # type: ignore[no-any-return]
+    forced = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
+    key = ("partial_eval", tuple(unknown_in), forced)
+    return cached(closed, key, lambda: _partial_eval(closed, unknown_in, forced))  # type: ignore[no-any-return]
 
 
-def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Sequence[bool]) -> PartialEval:
+def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Sequence[bool]) -> PartialEval:
     jaxpr = closed.jaxpr
     unknown_vars: set[Var] = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
     known_eqns: list[JaxprEqn] = []
@@ -114,7 +114,7 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Seque
             if parts.unknown is not None:
                 unknown_eqns.append(parts.unknown)
             unknown_vars.update(v for v, u in zip(eqn.outvars, parts.unknown_out, strict=True) if u)
-    unknown_out = [want or v in unknown_vars for v, want in zip(jaxpr.outvars, wanted, strict=True)]
+    unknown_out = [want or v in unknown_vars for v, want in zip(jaxpr.outvars, forced, strict=True)]
     unknown_invars = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u]
     unknown_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if u]
     rest = Jaxpr((), unknown_invars, unknown_outvars, unknown_eqns, _effects(unknown_eqns), jaxpr.debug_info)
@@ -134,8 +134,8 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], wanted: Seque
     known_invars = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if not u]
     known_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if not u]
     passed = [v for v in residual_vars if v not in constants]
-    there = {*known_invars, *(v for v in known_outvars if type(v) is not Literal)}
-    extra = [v for v in passed if v not in there]
+    handed_over = {*known_invars, *(v for v in known_outvars if type(v) is not Literal)}
+    extra = [v for v in passed if v not in handed_over]
     position: dict[Any, int] = {}
     for i, v in enumerate((*known_invars, *known_outvars, *extra)):
         if type(v) is not Literal:

@@ -94,10 +94,10 @@ def _write(folder: Path, names: dict[str, str]) -> list[str]:
         text = (_SKELETON / source).read_text(encoding="utf-8") if source else ""
         files[Template(path).substitute(names)] = Template(text).substitute(names)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
-        made = Path(temporary, folder.name)
+        draft = Path(temporary, folder.name)
         for path, text in files.items():
-            target = made / path
+            target = draft / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
-        made.rename(folder)
+        draft.rename(folder)
     return list(files)

@@ -129,9 +129,9 @@ class _Builder:
         return Graph(root, self.edges, self.plugins, self.equations)
 
     def node(self, box: Box, kind: str, title: str, lines: Sequence[str] = (), plugin: str = "", note: str = "") -> str:
-        made = Node(next(self.ids), kind, title, tuple(filter(None, lines)), plugin, note)
-        box.parts.append(made)
-        return made.id
+        node = Node(next(self.ids), kind, title, tuple(filter(None, lines)), plugin, note)
+        box.parts.append(node)
+        return node.id
 
     def text(self, atom: Any) -> str:
         """A variable with its type, or a literal."""

@@ -316,10 +316,10 @@ class Case:
         if k == 0:
             return setting.args
         if self.sample.vary is not None:
-            made = self.sample.vary(self.sample.args, k)
+            others = self.sample.vary(self.sample.args, k)
             return [
                 np.asarray(x).astype(a.dtype) if is_array_type(a) else x
-                for x, a in zip(made, setting.avals, strict=True)
+                for x, a in zip(others, setting.avals, strict=True)
             ]
         return [
             varied(x, k) if isinstance(a, ShapedArray) else x for x, a in zip(setting.args, setting.avals, strict=True)

@@ -128,14 +128,14 @@ class Parts:
             outs: list[Any] = []
             for key, function in functions.items():
                 try:
-                    made = [instantiate_zeros(x) for x in function(*xs)]
-                    for x in made:
+                    values = [instantiate_zeros(x) for x in function(*xs)]
+                    for x in values:
                         get_aval(x)
                 except Exception as error:
                     self.errors[key] = error
                 else:
-                    counts[key] = len(made)
-                    outs += made
+                    counts[key] = len(values)
+                    outs += values
             return outs
 
         program = Program(run, args, compiled=compiled, x64=x64)

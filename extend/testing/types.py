@@ -209,13 +209,13 @@ def check_shapes(case: Case) -> None:
                 variants.append((f"size {new} in place of {size}", changed))
     variants.append(("one axis more", {i: (2, *shape) if shape else shape for i, shape in shapes.items()}))
     variants.append(("scalars", dict.fromkeys(shapes, ())))
-    made = []
+    calls = []
     for name, changed in variants:
         if changed != shapes:
             args = [_resized(x, changed[i]) if i in changed else x for i, x in enumerate(native.args)]
             described = ", ".join(str(list(changed[i])) for i in arrays)
-            made.append((f"{name}, shapes {described}", args))
-    _check_variants(case, made, native.x64)
+            calls.append((f"{name}, shapes {described}", args))
+    _check_variants(case, calls, native.x64)
 
 
 def _resized(x: Any, shape: tuple[int, ...]) -> Any:
