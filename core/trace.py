@@ -65,6 +65,10 @@ class Trace:
         """Whether a value is a tracer of this trace."""
         return isinstance(value, Tracer) and value._trace is self
 
+    def continues(self, other: Any) -> bool:
+        """Whether this trace takes the tracers of another one, which is not at work now, for its own."""
+        return False
+
     def provenance(self, tracer: Any) -> str:
         """Where a tracer comes from, in words for an error message; may be empty."""
         frame = user_frame(self.begun)
@@ -107,10 +111,10 @@ def enter(trace: Any) -> Any:
 
 
 def encloses(outer: Any, trace: Any) -> bool:
-    """Whether a trace is `trace`, or at work around it."""
-    while trace is not None and trace is not outer:
+    """Whether a trace is `trace`, or at work around it, or one of these continues it."""
+    while trace is not None and trace is not outer and not trace.continues(outer):
         trace = trace.parent
-    return trace is outer
+    return trace is not None
 
 
 @contextmanager

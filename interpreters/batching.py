@@ -200,9 +200,12 @@ class ResumedBatchTrace(BatchTrace):
         if axis.tag is not None:
             self.axis = axis
 
+    def continues(self, other: Any) -> bool:
+        return isinstance(other, BatchTrace) and other.axis.tag is self.axis.tag
+
     def own(self, x: Any) -> Any:
         """A value of the `vmap` that is resumed, as one of this trace."""
-        if type(x) is BatchTracer and x._trace is not self and x._trace.axis.tag is self.axis.tag:
+        if type(x) is BatchTracer and x._trace is not self and self.continues(x._trace):
             return BatchTracer(self, x.value, x.dim)
         return x
 

@@ -139,9 +139,11 @@ class Functions(Kind):
         if not chosen:
             raise ValueError(f"functions: only must match a part of the path of a function, got {only!r}")
         while True:
-            rng.shuffle(chosen)
-            for pair in chosen:
-                yield self._case(pair, rng)
+            # A new function adds calls of its own, and leaves those of others as they are.
+            salt = rng.random()
+            own = {pair.path: random.Random(f"{salt}/{pair.path}") for pair in chosen}
+            for pair in sorted(chosen, key=lambda pair: own[pair.path].random()):
+                yield self._case(pair, own[pair.path])
 
     def _case(self, pair: Pair, rng: random.Random) -> CallCase:
         call = self._draw(pair, rng)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
 
 import numpy as np
@@ -13,7 +15,7 @@ jax = pytest.importorskip("jax")
 
 from fuzz.compare import Difference, difference  # noqa: E402
 from fuzz.differences import MEANT, is_meant  # noqa: E402
-from fuzz.functions import ENOUGH, program  # noqa: E402
+from fuzz.functions import ENOUGH, SteadyFunctions, program  # noqa: E402
 from fuzz.pairs import pairs  # noqa: E402
 from fuzz.runner import Job, run  # noqa: E402
 
@@ -46,6 +48,14 @@ def test_random_calls_do_not_differ(seed, word_size):
     assert outcome.cases[place] == 110
     assert outcome.reached[place].total() > 40
     assert not outcome.findings, told(outcome)
+
+
+def test_calls_of_a_function_do_not_depend_on_which_others_there_are():
+    def first(only):
+        cases = SteadyFunctions().cases(random.Random("same"), only)
+        return [case.text for case in itertools.islice(cases, 20) if case.name == "numpy.sin"]
+
+    assert first("numpy.(sin|cos)$")[:3] == first("numpy.(sin|cos|tan|exp)$")[:3]
 
 
 @pytest.mark.slow

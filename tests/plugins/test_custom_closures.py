@@ -186,6 +186,31 @@ def test_what_is_closed_over_and_returned_as_it_is_keeps_its_own_derivative(kind
     assert float(both(3.0)) == float(px.jit(both)(3.0)) == 11
 
 
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_a_value_of_several_vmaps_may_be_returned_as_it_is(kind, axis):
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2)
+
+    def call(c, x):
+        if kind == "jvp":
+            f = px.custom_jvp(lambda y: (c, c + y))
+            f.defjvp(lambda primals, tangents: (f(*primals), (c * 0, tangents[0] + c * 0)))
+        else:
+            f = px.custom_vjp(lambda y: (c, c + y))
+            f.defvjp(lambda y: (f(y), None), lambda _, ct: (ct[1].sum(),))
+        return f(x)
+
+    for outer in (0, 1):
+        inner = np.moveaxis(values, outer, 0)
+        size = inner.shape[1:][axis]
+        mapped = px.vmap(px.vmap(call, in_axes=(axis, None)), in_axes=(outer, None))
+        own, more = px.jit(mapped)(values, 1.0) if outer else mapped(values, 1.0)
+        wanted = np.moveaxis(inner, axis if axis < 0 else axis + 1, 1)
+        assert own.shape[1] == size
+        np.testing.assert_array_equal(own, wanted)
+        np.testing.assert_array_equal(more, wanted + 1)
+
+
 def test_arguments_that_are_not_differentiated_may_be_tracers():
     for scaled in (by_argument, by_argument_in_reverse):
         assert float(px.jit(lambda a, x, scaled=scaled: scaled(a)(x))(2.0, 3.0)) == 6
