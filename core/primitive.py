@@ -17,7 +17,8 @@ from primax.core.effects import Effect, Effects, kind_of, no_effects
 from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.operand import Operand
-from primax.core.trace import thread
+from primax.core.thread import Thread, thread
+from primax.core.trace import set_current_trace
 
 __all__ = ["Primitive"]
 
@@ -43,6 +44,7 @@ class Primitive:
         "used",
     )
 
+    call_primitive = map_primitive = False  # as JAX asks; what holds programs is told by its parameters
     form_of: Primitive | None = None  # the primitive that this is a form of, for a program to hold under its name
 
     def __init__(self, name: str, *, multiple_results: bool = False) -> None:
@@ -105,12 +107,34 @@ class Primitive:
         rules.effectful_abstract_eval_rules[self] = rule
         return rule
 
+    @property
+    def impl(self) -> Callable[..., Any]:
+        """The function that computes it, whatever transformation is at work."""
+
+        def impl(*args: Any, **params: Any) -> Any:
+            with set_current_trace(Thread.trace):
+                return Thread.trace.process(self, args, params)
+
+        return impl
+
     def has_type_rule(self) -> bool:
         """Whether there is a rule for the types of its results."""
         return self in rules.abstract_eval_rules or self in rules.effectful_abstract_eval_rules
 
-    def abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
-        """The types of the outputs, as a list whatever `multiple_results` says, and the effects. Cached."""
+    def abstract_eval(self, *given: Any, **named: Any) -> tuple[Any, Effects]:
+        """The types of the outputs, and the effects. Cached.
+
+        Args:
+          given: a tuple of the types of the operands and a dictionary of the parameters, for which those of the outputs
+            come as a list whatever `multiple_results` says; or, as in JAX, the types of the operands one by one.
+          named: the parameters, in the latter case.
+        """
+        if len(given) == 2 and type(given[0]) is tuple and type(given[1]) is dict:
+            return self._types(*given)
+        outs, effects = self._types(given, named)
+        return outs if self.multiple_results else outs[0], effects
+
+    def _types(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
         if any(map(_holds_program, params.values())):
             return self._abstract_eval(avals, params)  # what it gives is as old as the program, and may keep it alive
         key: Any = (*avals, thread.config)

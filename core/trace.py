@@ -34,11 +34,18 @@ tracing_flag = _jaxlib.Config("primax_tracing", False, include_in_jit_key=True, 
 _get_traceback = _jaxlib.Traceback.get_traceback
 
 
+_CURRENT = object()
+
+
 class Trace:
     """One transformation at work.
 
     A subclass defines `process(primitive, args, params)`, which returns one value, or a list if the primitive
-    has multiple results. Rules are called with `parent` as the current trace; see `set_current_trace`.
+    has multiple results. Rules are called with `parent` as the current trace; see `set_current_trace`. One written for
+    JAX defines `process_primitive` instead, which is called where binds are evaluated unless it makes a trace current.
+
+    Args:
+      parent: the trace that this is on top of; by default the current one.
     """
 
     __slots__ = ("__weakref__", "alive", "begun", "borrowed", "parent")
@@ -49,7 +56,9 @@ class Trace:
     lasting: ClassVar[bool] = False  # whether its tracers are part of what is made, so that they may outlive it
     transformation: ClassVar[str] = "a transformation"
 
-    def __init__(self, parent: Any) -> None:
+    def __init__(self, parent: Any = _CURRENT) -> None:
+        if parent is _CURRENT:
+            parent = thread.trace
         if self.tracing:
             load_plugins()  # some tables are optional, so that a rule missed there would not be noticed
         self.begun = _get_traceback() if self.tracing else None
@@ -59,7 +68,14 @@ class Trace:
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         """Apply `primitive`, whose arguments may be tracers of this trace or any other values."""
-        raise NotImplementedError(f"{type(self).__name__} must define process(primitive, args, params)")
+        rule = getattr(self, "process_primitive", None)
+        if rule is None:
+            raise NotImplementedError(f"{type(self).__name__} must define process(primitive, args, params)")
+        before = enter(Thread.trace)
+        try:
+            return rule(primitive, args, params)
+        finally:
+            enter(before)
 
     def owns(self, value: Any) -> bool:
         """Whether a value is a tracer of this trace."""

@@ -65,7 +65,7 @@ class BatchedPrimitive(Primitive):
       by_axis: whether its batch rule is one that is told the name of the axis.
     """
 
-    __slots__ = ("by_axis", "form_of", "impl")
+    __slots__ = ("by_axis", "element_impl", "form_of")
 
     form_of: Primitive
 
@@ -73,7 +73,7 @@ class BatchedPrimitive(Primitive):
         of = impl.primitive
         super().__init__(of.name, multiple_results=of.multiple_results)
         self.form_of = of
-        self.impl = impl
+        self.element_impl = impl
         self.by_axis = by_axis
         self.module = of.module
         self.plugin = of.plugin
@@ -102,10 +102,10 @@ class BatchedPrimitive(Primitive):
     def program(self, params: dict[str, Any]) -> Callable[..., list[Any]]:
         """The impl, mapped over all levels, as a function that returns a list."""
         level, inner, own = self.peel(params)
-        one = inner.program(own) if isinstance(inner, BatchedPrimitive) else self.impl.on(own)
+        one = inner.program(own) if isinstance(inner, BatchedPrimitive) else self.element_impl.on(own)
 
         def run(*args: Any) -> list[Any]:
-            with self.impl.explained("batch"):
+            with self.element_impl.explained("batch"):
                 return _in_front(level, *batch_flat(one, level.axis, args, level.dims))
 
         run.__name__ = self.name
@@ -119,7 +119,7 @@ def _form_of(impl: ImplProgram, by_axis: bool) -> BatchedPrimitive:
     """The batched form of a primitive, made when it is first asked for."""
     attribute = f"_batched_{by_axis}"
     found: BatchedPrimitive | None = vars(impl.primitive).get(attribute)
-    if found is None or found.impl.impl is not impl.impl:
+    if found is None or found.element_impl.impl is not impl.impl:
         with _lock:
             found = BatchedPrimitive(impl, by_axis)
             _enter_rules(found)
@@ -199,7 +199,7 @@ def _enter_rules(form: BatchedPrimitive) -> None:
 
 def _impl(form: BatchedPrimitive) -> Rule:
     def rule(*args: Any, **params: Any) -> Any:
-        return form.impl.returned(form.program(params)(*args))
+        return form.element_impl.returned(form.program(params)(*args))
 
     return rule
 
@@ -227,7 +227,7 @@ def _jvp(form: BatchedPrimitive) -> Rule:
         outs = results[: len(nonzero)]
         found = iter(results[len(nonzero) :])
         ts = [next(found) if nz else Zero.from_primal_value(x) for x, nz in zip(outs, nonzero, strict=True)]
-        return form.impl.returned(outs), form.impl.returned(ts)
+        return form.element_impl.returned(outs), form.element_impl.returned(ts)
 
     return rule
 
@@ -303,7 +303,7 @@ def _batch(form: BatchedPrimitive) -> Rule:
 def _lowering(form: BatchedPrimitive) -> Rule:
     def rule(ctx: Any, *args: Any, **params: Any) -> Any:
         _, own = find_lowering(ctx.replace(primitive=form.form_of))
-        if getattr(own, "func", None) is form.impl.impl:
+        if getattr(own, "func", None) is form.element_impl.impl:
             return lower_fun(form.program(params))(ctx, *args)
         level, inner, each = form.peel(params)
         loop = loop_of(inner)
@@ -324,7 +324,7 @@ def _lowering(form: BatchedPrimitive) -> Rule:
 def _interpret(form: BatchedPrimitive) -> Rule:
     def rule(interpreter: Any, eqn: Any, *values: Any) -> Any:
         closed = trace_to_jaxpr(form.program(eqn.params), [v.aval for v in eqn.invars])
-        return form.impl.returned(interpreter.interpret(closed, *values))
+        return form.element_impl.returned(interpreter.interpret(closed, *values))
 
     return rule
 

@@ -1,0 +1,95 @@
+"""A transformation written for JAX: a Trace without a parent, with `process_primitive`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax.extend import core
+from primax.extend.core import primitives
+
+
+class DualTracer(core.Tracer):
+    """As written for JAX: the type is that of the value."""
+
+    def __init__(self, trace, val):
+        self._trace = trace
+        self.val = val
+
+    @property
+    def aval(self):
+        return core.get_aval(self.val)
+
+
+class NegatingTrace(core.Trace):
+    """Adds where the program subtracts."""
+
+    def __init__(self, parent_trace, tag):
+        super().__init__()
+        self.parent_trace = parent_trace
+        self.tag = tag
+
+    def lower(self, x):
+        return x.val if isinstance(x, DualTracer) and x._trace.tag is self.tag else x
+
+    def process_primitive(self, primitive, tracers, params):
+        values = [self.lower(x) for x in tracers]
+        with core.set_current_trace(self.parent_trace):
+            out = (primitives.add_p if primitive is primitives.sub_p else primitive).bind(*values, **params)
+        if primitive.multiple_results:
+            return [DualTracer(self, x) for x in out]
+        return DualTracer(self, out)
+
+
+def negated(fun):
+    def run(x):
+        with core.take_current_trace() as parent:
+            tag = core.TraceTag()
+            trace = NegatingTrace(parent, tag)
+            with core.set_current_trace(trace):
+                out = fun(DualTracer(trace, x))
+            return trace.lower(out)
+
+    return run
+
+
+def f(x):
+    return px.jit(pnp.sin)(x) - x * 2.0
+
+
+def test_a_trace_written_for_jax_transforms_functions():
+    assert float(negated(f)(1.0)) == pytest.approx(np.sin(1.0) + 2.0)
+
+
+@pytest.mark.parametrize("transform", [px.jit, px.grad, lambda g: px.jit(px.grad(g))])
+def test_it_composes_with_other_transformations(transform):
+    expected = transform(lambda x: pnp.sin(x) + x * 2.0)(1.0)
+    assert float(transform(negated(f))(1.0)) == pytest.approx(float(expected))
+    assert px.vmap(negated(f))(pnp.ones(2)).shape == (2,)
+
+
+def test_a_trace_without_a_method_says_what_is_missing():
+    class Empty(core.Trace):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"Empty must define process\(primitive, args, params\)"):
+        primitives.sin_p.bind_with_trace(Empty(), (1.0,), {})
+
+
+def test_rules_of_primitives_are_called_as_in_jax():
+    x = core.get_aval(np.ones(3, np.float32))
+    assert primitives.sin_p.abstract_eval(x) == (x, core.no_effects)
+    assert primitives.sin_p.abstract_eval((x,), {}) == ([x], core.no_effects)
+    assert primitives.reduce_sum_p.abstract_eval(x, axes=(0,))[0].shape == ()
+    assert primitives.top_k_p.abstract_eval(x, k=2, axis=0)[0][1].shape == (2,)
+    assert float(primitives.add_p.impl(np.float32(1), np.float32(2))) == 3.0
+    assert not primitives.sin_p.call_primitive
+
+
+def test_the_impl_of_a_primitive_computes_inside_of_programs_too():
+    def fun(x):
+        return x + float(primitives.mul_p.impl(np.float32(2), np.float32(3)))
+
+    assert float(px.jit(fun)(1.0)) == 7.0
