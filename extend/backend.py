@@ -30,7 +30,7 @@ from primax.interpreters.compile import (
     wait_for_effect,
 )
 from primax.interpreters.evaluate import fast_function, fast_path, first_call, leaves_tree
-from primax.interpreters.linearize import is_staged
+from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.platforms import (
     client,

@@ -1,4 +1,4 @@
-"""Linearization: what is known runs at once, what is linear is recorded on a tape to be replayed or transposed."""
+"""Linearization: a function's value at a point, and its derivative there as a tape to be replayed or transposed."""
 
 from __future__ import annotations
 
@@ -7,58 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import config, dtypes, rules
-from primax.core._jaxlib import Traceback
+from primax.core import config, dtypes
 from primax.core.arguments import sequence
-from primax.core.array import array_of
-from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
-from primax.core.diagnostics import blame, shorten, wrong
-from primax.core.errors import RuleError
-from primax.core.exact import params_key
-from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, cached, eval_jaxpr
-from primax.core.scopes import scoped, transposed, use
-from primax.core.trace import Trace, Tracer, enter, escaped, thread
+from primax.core.avals import get_aval
+from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
+from primax.core.trace import enter, escaped, thread
 from primax.interpreters.backend import put_value
+from primax.interpreters.backward import backward
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.nonfinite import refuses_nonfinite
-from primax.interpreters.partial_eval import split_call
-from primax.interpreters.returned import ExternalRules, apply_rule, not_array, stale
-from primax.interpreters.staging import StagingTrace, trace_to_jaxpr
-from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
-from primax.interpreters.transposes import check_transpose
+from primax.interpreters.linear_trace import HOST_VALUES, LinearTrace, LinearTracer, TapeEqn
+from primax.interpreters.staging import trace_to_jaxpr
+from primax.interpreters.tangents import Zero, instantiate_zeros
 
-__all__ = ["LinearTrace", "LinearTracer", "Tape", "backward", "linear_tape", "linearize_flat", "transpose_jaxpr"]
-
-_get_traceback = Traceback.get_traceback
-_partial_eval_functions = rules.partial_eval_rules.functions
-_split_functions = rules.partial_eval_jaxpr_rules.functions
-_transpose_rules = rules.transpose_rules
-_transpose_functions = _transpose_rules.functions
-_has_external_rule = ExternalRules(_transpose_rules)
-
-
-class LinearTracer(Tracer):
-    """Stands for a value that depends linearly on the inputs of the tape it is on."""
-
-    __slots__ = ("aval", "index")
-
-    def __init__(self, trace: LinearTrace, aval: Any, index: int) -> None:
-        self._trace = trace
-        self.aval = aval
-        self.index = index
-
-
-class TapeEqn:
-    """One linear operation. Among `args`, tracers of the tape are linear; anything else is a residual."""
-
-    __slots__ = ("args", "outs", "params", "primitive", "source_info")
-
-    def __init__(self, primitive: Any, args: Any, outs: list[LinearTracer], params: Any, source_info: Any) -> None:
-        self.primitive = primitive
-        self.args = args
-        self.outs = outs
-        self.params = params
-        self.source_info = source_info
+__all__ = ["Tape", "linear_tape", "linearize_flat", "transpose_jaxpr"]
 
 
 class _Place:
@@ -68,110 +29,6 @@ class _Place:
 
     def __init__(self, index: int) -> None:
         self.index = index
-
-
-class LinearTrace(Trace):
-    """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
-
-    __slots__ = ("count", "eqns", "inputs", "lines", "settings", "x64")
-
-    transformation = "linearization"
-    lasting = True
-
-    def __init__(self, parent: Any) -> None:
-        super().__init__(parent)
-        self.eqns: list[TapeEqn] = []
-        self.inputs: list[LinearTracer] = []
-        self.count = 0
-        self.lines = is_staged(parent) or refuses_nonfinite()
-        self.settings = thread.config
-        self.x64 = config.enable_x64.value  # the scalars on the tape are typed by it
-
-    def new_input(self, aval: Any) -> LinearTracer:
-        """One more input of the tape."""
-        tracer = self.new_value(aval)
-        self.inputs.append(tracer)
-        return tracer
-
-    def new_value(self, aval: Any) -> LinearTracer:
-        """A value on the tape, to be bound by an equation the caller records."""
-        tracer = LinearTracer(self, aval, self.count)
-        self.count += 1
-        return tracer
-
-    def is_linear(self, x: Any) -> bool:
-        """Whether `x` is on this tape."""
-        return type(x) is LinearTracer and x._trace is self
-
-    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
-        for x in args:
-            if type(x) is LinearTracer and x._trace is self:
-                break
-        else:
-            return self.parent.process(primitive, args, params)
-        if primitive in _partial_eval_functions:
-            return apply_rule(rules.partial_eval_rules, primitive, self, args, params)
-        if primitive in _split_functions:
-            return self.split(primitive, args, params)
-        return self.record(primitive, args, params)
-
-    def split(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
-        """Compute what is known of an operation under the parent, and put the rest on the tape."""
-        avals = [x.aval if type(x) is LinearTracer else get_aval(x) for x in args]
-        parts = split_call(primitive, avals, params, tuple(map(self.is_linear, args)))
-        values: dict[Any, Any] = dict(zip(parts.whole.invars, args, strict=True))
-        for eqn in parts.known:
-            self._apply(self.parent.process, eqn, values)
-        if parts.unknown is not None:
-            self._apply(self.record, parts.unknown, values)
-        outs = [values[v] for v in parts.whole.outvars]
-        return outs if primitive.multiple_results else outs[0]
-
-    @staticmethod
-    def _apply(process: Callable[..., Any], eqn: JaxprEqn, values: dict[Any, Any]) -> None:
-        """Carry out an equation of a split operation, on the values of variables."""
-        args = [v.val if type(v) is Literal else values[v] for v in eqn.invars]
-        outs = process(eqn.primitive, args, eqn.params)
-        for v, x in zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,), strict=True):
-            values[v] = x
-
-    def record(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
-        """Put one operation on the tape."""
-        avals = [x.aval if type(x) is LinearTracer else get_aval(x) for x in args]
-        settings = thread.config
-        if settings is not self.settings and self.x64 is not config.enable_x64.value:
-            # The tape is read in another word size than these scalars have been written in.
-            args = [
-                array_of(x, aval) if isinstance(x, _HOST_VALUES) else x for x, aval in zip(args, avals, strict=True)
-            ]
-        key: Any = (*avals, settings)
-        if params:
-            key = (key, params_key(params))
-        try:
-            found = primitive.types.get(key)
-        except TypeError:
-            found = None
-        out_avals, _ = found or primitive.abstract_eval(tuple(avals), params)
-        index = self.count
-        outs = []
-        for aval in out_avals:
-            outs.append(LinearTracer(self, aval, index))
-            index += 1
-        self.count = index
-        source = thread.source
-        if source is None and (self.lines or _has_external_rule[primitive]):
-            source = _get_traceback()  # not always: an eager tape would take a tenth of its time for it
-            if use.begun:
-                source = scoped(source)
-        self.eqns.append(TapeEqn(primitive, args, outs, params, source))
-        return outs if primitive.multiple_results else outs[0]
-
-
-def is_staged(trace: Any) -> bool:
-    """Whether what runs under `trace` ends up in a program, whose equations have source lines."""
-    while trace is not None and not isinstance(trace, StagingTrace):
-        trace = trace.parent
-    return trace is not None
 
 
 class Tape:
@@ -266,104 +123,6 @@ class Tape:
         return Tape(new, [renewed(x) for x in self.outs])
 
 
-def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-    """Pull cotangents back along a tape.
-
-    Args:
-      trace: the tape.
-      outs: its outputs.
-      cotangents: one per output, possibly `Zero`.
-
-    Returns:
-      One cotangent or `Zero` per input of the tape.
-
-    Raises:
-      MissingRuleError: an operation on the way has no transpose rule.
-      RuleError: a rule returned cotangents of the wrong number, shape or dtype.
-    """
-    if trace.x64 is not config.enable_x64.value:
-        with config.enable_x64(trace.x64):
-            return backward(trace, outs, cotangents)
-    cts: list[Any] = [None] * trace.count
-    ct: Any
-    for out, ct in zip(outs, cotangents, strict=True):
-        if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:
-            have = cts[out.index]
-            cts[out.index] = ct if have is None else add_tangents(have, ct)
-    source = before = thread.source
-    checking = config.check_rules.value
-    try:
-        for eqn in reversed(trace.eqns):
-            primitive = eqn.primitive
-            eqn_outs = eqn.outs
-            if primitive.multiple_results:
-                ct = []
-                live = False
-                for out in eqn_outs:
-                    c = cts[out.index]
-                    if c is None:
-                        c = Zero(out.aval)
-                    else:
-                        live = True
-                        cts[out.index] = None
-                    ct.append(c)
-                if not live:
-                    continue
-            else:
-                index = eqn_outs[0].index
-                ct = cts[index]
-                if ct is None:
-                    continue
-                cts[index] = None
-            rule = _transpose_functions.get(primitive)
-            if rule is None:
-                thread.source = eqn.source_info
-                rule = _transpose_rules.find(primitive, "transposition (grad, vjp, linear_transpose)")
-            args = [UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args]
-            if eqn.source_info is not source:
-                source = eqn.source_info
-                thread.source = transposed(source) if use.begun else source
-            try:
-                returned = rule(ct, *args, **eqn.params)
-            except Exception as error:
-                blame(error, _transpose_rules, primitive)
-                raise
-            if not isinstance(returned, list | tuple) or len(returned) != len(args):
-                got = len(returned) if isinstance(returned, list | tuple) else shorten(returned)
-                must = "must return a list of one cotangent or None per argument"
-                raise wrong(_transpose_rules, primitive, f"{must}, got {got} for {len(args)} arguments")
-            if checking:
-                check_transpose(rule, eqn, ct, args, returned)
-            for x, c in zip(eqn.args, returned, strict=True):
-                if c is None or type(c) is Zero:
-                    continue
-                if type(x) is LinearTracer and x._trace is trace:
-                    try:
-                        have = get_aval(c)
-                    except NO_VALUE as error:
-                        raise not_array(_transpose_rules, primitive, c) from error
-                    if _has_external_rule[primitive] and isinstance(c, Tracer) and not c._trace.alive:
-                        raise stale(_transpose_rules, primitive, c)
-                    if not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
-                        raise _misfit(eqn, x, have)
-                    have = cts[x.index]
-                    cts[x.index] = c if have is None else add_tangents(have, c)
-    finally:
-        thread.source = before
-    results = []
-    for tracer in trace.inputs:
-        ct = cts[tracer.index]
-        results.append(Zero(tracer.aval) if ct is None else ct)
-    return results
-
-
-def _misfit(eqn: TapeEqn, x: LinearTracer, have: Any) -> RuleError:
-    """The error for a cotangent of another type than its argument."""
-    position = next(i for i, arg in enumerate(eqn.args) if arg is x)
-    text = f"returned a cotangent of type {have.str_short()} for its argument {position}, of type {x.aval.str_short()}"
-    return wrong(_transpose_rules, eqn.primitive, text)
-
-
 def linearize_flat(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any], active: Sequence[bool] | None = None
 ) -> tuple[list[Any], Tape]:
@@ -403,12 +162,9 @@ def linearize_flat(
     return outs, Tape(trace, out_tangents)
 
 
-_HOST_VALUES = (float, int, complex, np.ndarray)
-
-
 def _on_device(x: Any) -> Any:
     """A host value that is about to be used many times, as an array."""
-    if type(x) in _HOST_VALUES or isinstance(x, np.generic):
+    if type(x) in HOST_VALUES or isinstance(x, np.generic):
         aval = get_aval(x)
         if aval.dtype != dtypes.float0:
             return put_value(x, aval.weak_type)

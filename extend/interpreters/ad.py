@@ -7,16 +7,10 @@ from typing import Any
 
 from primax.core.rules import jvp_rules as primitive_jvps
 from primax.core.rules import transpose_rules as primitive_transposes
+from primax.interpreters.backward import backward
 from primax.interpreters.jvp import JVPTrace, JVPTracer, jvp_flat, jvp_jaxpr, primals_only
-from primax.interpreters.linearize import (
-    LinearTrace,
-    LinearTracer,
-    Tape,
-    backward,
-    linear_tape,
-    linearize_flat,
-    transpose_jaxpr,
-)
+from primax.interpreters.linear_trace import LinearTrace, LinearTracer
+from primax.interpreters.linearize import Tape, linear_tape, linearize_flat, transpose_jaxpr
 from primax.interpreters.tangents import (
     UndefinedPrimal,
     Zero,

@@ -1,0 +1,126 @@
+"""Transposition: cotangents pulled back along a tape, from its end, by the transpose rules of what is on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.core import config, rules
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
+from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.errors import RuleError
+from primax.core.scopes import transposed, use
+from primax.core.trace import Tracer, thread
+from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn, has_external_transpose
+from primax.interpreters.returned import not_array, stale
+from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents
+from primax.interpreters.transposes import check_transpose
+
+__all__ = ["backward"]
+
+_transpose_rules = rules.transpose_rules
+_transpose_functions = _transpose_rules.functions
+
+
+def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Pull cotangents back along a tape.
+
+    Args:
+      trace: the tape.
+      outs: its outputs.
+      cotangents: one per output, possibly `Zero`.
+
+    Returns:
+      One cotangent or `Zero` per input of the tape.
+
+    Raises:
+      MissingRuleError: an operation on the way has no transpose rule.
+      RuleError: a rule returned cotangents of the wrong number, shape or dtype.
+    """
+    if trace.x64 is not config.enable_x64.value:
+        with config.enable_x64(trace.x64):
+            return backward(trace, outs, cotangents)
+    cts: list[Any] = [None] * trace.count
+    ct: Any
+    for out, ct in zip(outs, cotangents, strict=True):
+        if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:
+            have = cts[out.index]
+            cts[out.index] = ct if have is None else add_tangents(have, ct)
+    source = before = thread.source
+    checking = config.check_rules.value
+    try:
+        for eqn in reversed(trace.eqns):
+            primitive = eqn.primitive
+            eqn_outs = eqn.outs
+            if primitive.multiple_results:
+                ct = _take(eqn_outs, cts)
+                if ct is None:
+                    continue
+            else:
+                index = eqn_outs[0].index
+                ct = cts[index]
+                if ct is None:
+                    continue
+                cts[index] = None
+            rule = _transpose_functions.get(primitive)
+            if rule is None:
+                thread.source = eqn.source_info
+                rule = _transpose_rules.find(primitive, "transposition (grad, vjp, linear_transpose)")
+            args = [UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args]
+            if eqn.source_info is not source:
+                source = eqn.source_info
+                thread.source = transposed(source) if use.begun else source
+            try:
+                returned = rule(ct, *args, **eqn.params)
+            except Exception as error:
+                blame(error, _transpose_rules, primitive)
+                raise
+            if not isinstance(returned, list | tuple) or len(returned) != len(args):
+                raise _miscounted(primitive, returned, len(args))
+            if checking:
+                check_transpose(rule, eqn, ct, args, returned)
+            for x, c in zip(eqn.args, returned, strict=True):
+                if c is None or type(c) is Zero:
+                    continue
+                if type(x) is LinearTracer and x._trace is trace:
+                    try:
+                        have = get_aval(c)
+                    except NO_VALUE as error:
+                        raise not_array(_transpose_rules, primitive, c) from error
+                    if has_external_transpose[primitive] and isinstance(c, Tracer) and not c._trace.alive:
+                        raise stale(_transpose_rules, primitive, c)
+                    if not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
+                        raise _misfit(eqn, x, have)
+                    have = cts[x.index]
+                    cts[x.index] = c if have is None else add_tangents(have, c)
+    finally:
+        thread.source = before
+    results = []
+    for tracer in trace.inputs:
+        ct = cts[tracer.index]
+        results.append(Zero(tracer.aval) if ct is None else ct)
+    return results
+
+
+def _misfit(eqn: TapeEqn, x: LinearTracer, have: Any) -> RuleError:
+    """The error for a cotangent of another type than its argument."""
+    position = next(i for i, arg in enumerate(eqn.args) if arg is x)
+    text = f"returned a cotangent of type {have.str_short()} for its argument {position}, of type {x.aval.str_short()}"
+    return wrong(_transpose_rules, eqn.primitive, text)
+
+
+def _take(outs: Sequence[LinearTracer], cts: list[Any]) -> list[Any] | None:
+    """The cotangents of several values, which are read no more; None if all are zero."""
+    found = [cts[out.index] for out in outs]
+    if all(ct is None for ct in found):
+        return None
+    for out in outs:
+        cts[out.index] = None
+    return [Zero(out.aval) if ct is None else ct for out, ct in zip(outs, found, strict=True)]
+
+
+def _miscounted(primitive: Any, returned: Any, count: int) -> RuleError:
+    """The error for a rule that does not return one cotangent per argument."""
+    got = len(returned) if isinstance(returned, list | tuple) else shorten(returned)
+    must = "must return a list of one cotangent or None per argument"
+    return wrong(_transpose_rules, primitive, f"{must}, got {got} for {count} arguments")

@@ -1,0 +1,155 @@
+"""Recording: what is known runs at once, what depends linearly on some inputs is put on a tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.core import config, rules
+from primax.core._jaxlib import Traceback
+from primax.core.array import array_of
+from primax.core.avals import get_aval
+from primax.core.exact import params_key
+from primax.core.jaxpr import JaxprEqn, Literal
+from primax.core.scopes import scoped, use
+from primax.core.trace import Trace, Tracer, thread
+from primax.interpreters.nonfinite import refuses_nonfinite
+from primax.interpreters.partial_eval import split_call
+from primax.interpreters.returned import ExternalRules, apply_rule
+from primax.interpreters.staging import StagingTrace
+
+__all__ = ["HOST_VALUES", "LinearTrace", "LinearTracer", "TapeEqn", "has_external_transpose", "is_staged"]
+
+_get_traceback = Traceback.get_traceback
+_partial_eval_functions = rules.partial_eval_rules.functions
+_split_functions = rules.partial_eval_jaxpr_rules.functions
+has_external_transpose = ExternalRules(rules.transpose_rules)
+HOST_VALUES = (float, int, complex, np.ndarray)
+
+
+class LinearTracer(Tracer):
+    """Stands for a value that depends linearly on the inputs of the tape it is on."""
+
+    __slots__ = ("aval", "index")
+
+    def __init__(self, trace: LinearTrace, aval: Any, index: int) -> None:
+        self._trace = trace
+        self.aval = aval
+        self.index = index
+
+
+class TapeEqn:
+    """One linear operation. Among `args`, tracers of the tape are linear; anything else is a residual."""
+
+    __slots__ = ("args", "outs", "params", "primitive", "source_info")
+
+    def __init__(self, primitive: Any, args: Any, outs: list[LinearTracer], params: Any, source_info: Any) -> None:
+        self.primitive = primitive
+        self.args = args
+        self.outs = outs
+        self.params = params
+        self.source_info = source_info
+
+
+class LinearTrace(Trace):
+    """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
+
+    __slots__ = ("count", "eqns", "inputs", "lines", "settings", "x64")
+
+    transformation = "linearization"
+    lasting = True
+
+    def __init__(self, parent: Any) -> None:
+        super().__init__(parent)
+        self.eqns: list[TapeEqn] = []
+        self.inputs: list[LinearTracer] = []
+        self.count = 0
+        self.lines = is_staged(parent) or refuses_nonfinite()
+        self.settings = thread.config
+        self.x64 = config.enable_x64.value  # the scalars on the tape are typed by it
+
+    def new_input(self, aval: Any) -> LinearTracer:
+        """One more input of the tape."""
+        tracer = self.new_value(aval)
+        self.inputs.append(tracer)
+        return tracer
+
+    def new_value(self, aval: Any) -> LinearTracer:
+        """A value on the tape, to be bound by an equation the caller records."""
+        tracer = LinearTracer(self, aval, self.count)
+        self.count += 1
+        return tracer
+
+    def is_linear(self, x: Any) -> bool:
+        """Whether `x` is on this tape."""
+        return type(x) is LinearTracer and x._trace is self
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        for x in args:
+            if type(x) is LinearTracer and x._trace is self:
+                break
+        else:
+            return self.parent.process(primitive, args, params)
+        if primitive in _partial_eval_functions:
+            return apply_rule(rules.partial_eval_rules, primitive, self, args, params)
+        if primitive in _split_functions:
+            return self.split(primitive, args, params)
+        return self.record(primitive, args, params)
+
+    def split(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        """Compute what is known of an operation under the parent, and put the rest on the tape."""
+        avals = [x.aval if type(x) is LinearTracer else get_aval(x) for x in args]
+        parts = split_call(primitive, avals, params, tuple(map(self.is_linear, args)))
+        values: dict[Any, Any] = dict(zip(parts.whole.invars, args, strict=True))
+        for eqn in parts.known:
+            self._apply(self.parent.process, eqn, values)
+        if parts.unknown is not None:
+            self._apply(self.record, parts.unknown, values)
+        outs = [values[v] for v in parts.whole.outvars]
+        return outs if primitive.multiple_results else outs[0]
+
+    @staticmethod
+    def _apply(process: Callable[..., Any], eqn: JaxprEqn, values: dict[Any, Any]) -> None:
+        """Carry out an equation of a split operation, on the values of variables."""
+        args = [v.val if type(v) is Literal else values[v] for v in eqn.invars]
+        outs = process(eqn.primitive, args, eqn.params)
+        for v, x in zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,), strict=True):
+            values[v] = x
+
+    def record(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        """Put one operation on the tape."""
+        avals = [x.aval if type(x) is LinearTracer else get_aval(x) for x in args]
+        settings = thread.config
+        if settings is not self.settings and self.x64 is not config.enable_x64.value:
+            # The tape is read in another word size than these scalars have been written in.
+            args = [array_of(x, aval) if isinstance(x, HOST_VALUES) else x for x, aval in zip(args, avals, strict=True)]
+        key: Any = (*avals, settings)
+        if params:
+            key = (key, params_key(params))
+        try:
+            found = primitive.types.get(key)
+        except TypeError:
+            found = None
+        out_avals, _ = found or primitive.abstract_eval(tuple(avals), params)
+        index = self.count
+        outs = []
+        for aval in out_avals:
+            outs.append(LinearTracer(self, aval, index))
+            index += 1
+        self.count = index
+        source = thread.source
+        if source is None and (self.lines or has_external_transpose[primitive]):
+            source = _get_traceback()  # not always: an eager tape would take a tenth of its time for it
+            if use.begun:
+                source = scoped(source)
+        self.eqns.append(TapeEqn(primitive, args, outs, params, source))
+        return outs if primitive.multiple_results else outs[0]
+
+
+def is_staged(trace: Any) -> bool:
+    """Whether what runs under `trace` ends up in a program, whose equations have source lines."""
+    while trace is not None and not isinstance(trace, StagingTrace):
+        trace = trace.parent
+    return trace is not None
