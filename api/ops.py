@@ -10,6 +10,7 @@ import numpy as np
 from primax import numpy as pnp
 from primax.extend.api_util import integer
 from primax.extend.core import Tracer, dtypes, get_aval
+from primax.plugins.numpy.promotion import host_values
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
@@ -52,7 +53,7 @@ def _count(function: str, segment_ids: Any, num_segments: Any) -> int:
             raise ValueError(f"{function}: num_segments must be given where segment_ids are traced, got None")
         if not get_aval(segment_ids).size:
             raise ValueError(f"{function}: num_segments must be given where segment_ids are empty, got None")
-        return max(int(pnp.max(segment_ids)) + 1, 0)
+        return max(int(np.max(host_values(segment_ids))) + 1, 0)
     count = integer(function, "num_segments", num_segments)
     if count < 0:
         raise ValueError(f"{function}: num_segments must not be negative, got {count}")

@@ -5,9 +5,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["fft", "linalg", "signal", "special", "stats"]
+__all__ = [
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+]
 
-_SUBMODULES = frozenset(("fft", "linalg", "signal", "special", "stats"))
+_SUBMODULES = frozenset(__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -46,6 +46,7 @@ def test_segments_are_differentiated_compiled_and_mapped():
         return ops.segment_sum(data**2, IDS, 3) @ pnp.array([1.0, 10.0, 100.0])
 
     np.testing.assert_array_equal(px.jit(px.grad(total))(pnp.arange(5.0)), [0, 200, 0, 0, 800])
+    assert px.jit(lambda data: ops.segment_sum(data, IDS))(pnp.arange(5.0)).shape == (8,)
     rows = pnp.stack([pnp.arange(5.0), pnp.ones(5)])
     np.testing.assert_array_equal(px.vmap(lambda row: ops.segment_sum(row, IDS, 3))(rows), [[0, 0, 5], [1, 0, 2]])
     ties = px.grad(lambda x: ops.segment_max(x, np.int32([0, 0, 1]), 2).sum())(pnp.array([1.0, 1.0, 2.0]))

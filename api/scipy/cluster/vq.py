@@ -1,0 +1,47 @@
+"""Vector quantization under scipy.cluster.vq's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax import numpy as pnp
+from primax.extend.core import dtypes
+from primax.plugins.numpy.promotion import promote
+
+__all__ = ["vq"]
+
+
+def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
+    """The nearest code of each observation.
+
+    Args:
+      obs: vectors of shape (m, n), or (m,) for numbers.
+      code_book: codes of shape (k, n), or (k,) likewise.
+      check_finite: SciPy's; nothing is checked.
+
+    Returns:
+      The numbers of the codes, of shape (m,), and the Euclidean distances to them.
+
+    Raises:
+      TypeError: an argument is no array.
+      ValueError: the ranks or lengths differ, or there are no codes.
+
+    >>> import primax as px
+    >>> code, distance = px.scipy.cluster.vq.vq(px.numpy.array([1.1, 3.9]), px.numpy.array([1.0, 2.0, 4.0]))
+    >>> code.tolist()
+    [0, 2]
+    """
+    obs, code_book = (pnp.asarray(x) for x in promote("vq", obs, code_book, to=dtypes.to_inexact_dtype))
+    if obs.ndim != code_book.ndim or obs.ndim not in (1, 2):
+        raise ValueError(f"vq: obs and code_book must both be of rank 1 or 2, got {obs.shape} and {code_book.shape}")
+    if obs.ndim == 1:
+        obs, code_book = obs[:, None], code_book[:, None]
+    if obs.shape[1] != code_book.shape[1]:
+        raise ValueError(f"vq: code_book must have vectors of length {obs.shape[1]}, got {code_book.shape[1]}")
+    if not code_book.shape[0]:
+        raise ValueError(f"vq: code_book must have codes, got shape {code_book.shape}")
+    away = pnp.sqrt(pnp.sum(pnp.square(pnp.abs(obs[:, None, :] - code_book[None, :, :])), axis=-1))
+    code = pnp.argmin(away, axis=-1).astype(np.int32)
+    return code, pnp.min(away, axis=-1)

@@ -1,0 +1,131 @@
+"""Interpolation on grids under scipy.interpolate's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from primax import numpy as pnp
+from primax.extend.api_util import among, sequence
+from primax.extend.core import Tracer, dtypes
+from primax.plugins.numpy.promotion import host_values, promote
+
+__all__ = ["RegularGridInterpolator"]
+
+_METHODS = ("linear", "nearest")
+_NAME = "RegularGridInterpolator"
+
+
+def _check_method(method: Any) -> str:
+    if not among(method, _METHODS):
+        raise ValueError(f'{_NAME}: method must be "linear" or "nearest", got {method!r}')
+    return str(method)
+
+
+class RegularGridInterpolator:
+    """A function that interpolates values on a rectangular grid, whose lines need not be evenly spaced.
+
+    Args:
+      points: for each axis the strictly increasing positions of its lines, of two or more.
+      values: an array whose first axes are those of the grid.
+      method: "linear" or "nearest".
+      bounds_error: False; what lies outside is no error in compiled functions.
+      fill_value: the value outside of the grid; None to extrapolate.
+
+    Raises:
+      NotImplementedError: `bounds_error` is true.
+      TypeError: an argument is no array.
+      ValueError: `method` is unknown, or the shapes do not fit.
+
+    >>> import primax as px
+    >>> import primax.numpy as pnp
+    >>> values = pnp.array([[10, 20, 30], [40, 50, 60], [70, 80, 90]])
+    >>> grid = pnp.array([1, 2, 3]), pnp.array([4, 5, 6])
+    >>> interpolate = px.scipy.interpolate.RegularGridInterpolator(grid, values)
+    >>> interpolate(pnp.array([[1.5, 4.5], [2.2, 5.8]])).tolist()
+    [30.0, 64.0]
+    """
+
+    def __init__(
+        self,
+        points: Sequence[Any],
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = False,
+        fill_value: Any = np.nan,
+    ) -> None:
+        self.method = _check_method(method)
+        if bounds_error:
+            raise NotImplementedError(f"{_NAME}: bounds_error must be False, got {bounds_error!r}")
+        self.bounds_error = False
+        (values,) = promote(_NAME, values, to=dtypes.to_inexact_dtype)
+        self.values = pnp.asarray(values)
+        self.grid = tuple(pnp.asarray(*promote(_NAME, each)) for each in sequence(_NAME, "points", points))
+        self.fill_value = fill_value
+        if len(self.grid) > self.values.ndim:
+            raise ValueError(
+                f"{_NAME}: values must have an axis for each of {len(self.grid)} points, got shape {self.values.shape}"
+            )
+        for i, line in enumerate(self.grid):
+            if line.ndim != 1 or line.shape[0] != self.values.shape[i] or line.shape[0] < 2:
+                raise ValueError(
+                    f"{_NAME}: points[{i}] must be of rank 1 and have the length of axis {i} of values, "
+                    f"{self.values.shape[i]}, and 2 at least, got shape {line.shape}"
+                )
+            if not isinstance(line, Tracer) and not np.all(np.diff(host_values(line)) > 0):
+                raise ValueError(f"{_NAME}: points[{i}] must be strictly increasing, got {line}")
+
+    def __call__(self, xi: Any, method: str | None = None) -> Any:
+        """Values at points.
+
+        Args:
+          xi: points along the last axis, of shape (..., n); or n arrays of coordinates that broadcast together.
+          method: another method.
+
+        Returns:
+          An array of shape (..., *values.shape[n:]).
+
+        Raises:
+          TypeError: `xi` is no array.
+          ValueError: points have another number of coordinates, or `method` is unknown.
+        """
+        method = self.method if method is None else _check_method(method)
+        rank = len(self.grid)
+        if isinstance(xi, tuple):
+            xi = pnp.stack(pnp.broadcast_arrays(*promote(_NAME, *xi)), axis=-1)
+        xi = pnp.asarray(*promote(_NAME, xi))
+        if not xi.ndim and rank == 1:
+            xi = xi[None]
+        if not xi.ndim or xi.shape[-1] != rank:
+            raise ValueError(f"{_NAME}: xi must have {rank} coordinates along its last axis, got shape {xi.shape}")
+        shape = xi.shape[:-1] or ((1,) if isinstance(xi, Tracer) or xi.ndim == 1 else ())
+        columns = xi.reshape(-1, rank)
+        found = [self._place(line, columns[:, i]) for i, line in enumerate(self.grid)]
+        out = self._nearest(found) if method == "nearest" else self._linear(found)
+        if self.fill_value is not None:
+            outside = pnp.zeros(columns.shape[0], bool)
+            for i, line in enumerate(self.grid):
+                outside = outside | (columns[:, i] < line[0]) | (columns[:, i] > line[-1])
+            out = pnp.where(outside.reshape(-1, *(1,) * (out.ndim - 1)), self.fill_value, out)
+        return out.reshape(*shape, *self.values.shape[rank:])
+
+    def _place(self, line: Any, x: Any) -> tuple[Any, Any]:
+        """The line below each position, and how far from it to the next the position is."""
+        below = pnp.clip(pnp.searchsorted(line, x, side="right") - 1, 0, line.shape[0] - 2)
+        return below, (x - line[below]) / (line[below + 1] - line[below])
+
+    def _linear(self, found: Any) -> Any:
+        total: Any = 0
+        for corner in product(*([(0, 1)] * len(found))):
+            weight: Any = 1
+            for step, (_, part) in zip(corner, found, strict=True):
+                weight = weight * (part if step else 1 - part)
+            value = self.values[tuple(below + step for step, (below, _) in zip(corner, found, strict=True))]
+            total = total + value * pnp.asarray(weight).reshape(-1, *(1,) * (value.ndim - 1))
+        return total
+
+    def _nearest(self, found: Any) -> Any:
+        return self.values[tuple(pnp.where(part <= 0.5, below, below + 1) for below, part in found)]

@@ -1,0 +1,372 @@
+"""Linear systems by Krylov's methods, with derivatives by another solve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax import closure_convert, lax, tree_util
+from primax import numpy as pnp
+from primax.extend.api_util import among, integer
+from primax.extend.core import dtypes, get_aval
+from primax.flatten_util import ravel_pytree
+
+__all__ = ["bicgstab", "cg", "gmres"]
+
+Operator = Callable[[Any], Any]
+
+
+def _operator(function: str, name: str, value: Any, b: Any) -> Operator:
+    """A function of trees like b from a function, a matrix or something that can be multiplied."""
+    if callable(value):
+        return value
+    shape = getattr(value, "shape", None)
+    if not hasattr(value, "__matmul__") or shape is None:
+        raise TypeError(f"{function}: {name} must be a function or a matrix, got {value!r}")
+    size = getattr(b, "shape", None)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"{function}: {name} must be a square matrix, got shape {shape}")
+    if size is None or tuple(size) != (shape[0],):
+        raise ValueError(f"{function}: b must be a vector of length {shape[0]}, as {name} is a matrix, got {b!r}")
+    return lambda x: value @ x
+
+
+def _inexact_tree(function: str, name: str, value: Any) -> Any:
+    def read(x: Any) -> Any:
+        try:
+            aval = get_aval(x)
+        except TypeError:
+            raise TypeError(f"{function}: {name} must be arrays in containers, got {x!r}") from None
+        x = pnp.asarray(x)
+        return x.astype(dtypes.to_inexact_dtype(aval.dtype))
+
+    return tree_util.tree_map(read, value)
+
+
+def _like(function: str, name: str, value: Any, b: Any, of: str) -> None:
+    ours, theirs = (tree_util.tree_flatten(x) for x in (value, b))
+    if ours[1] != theirs[1]:
+        raise ValueError(f"{function}: {name} must have the structure of {of}, {theirs[1]}, got {ours[1]}")
+    shapes = [[get_aval(x).shape for x in leaves] for leaves, _ in (ours, theirs)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"{function}: {name} must have the shapes of {of}, {shapes[1]}, got {shapes[0]}")
+
+
+def _dot(x: Any, y: Any) -> Any:
+    return pnp.vdot(x, y, precision=lax.Precision.HIGHEST)
+
+
+def _square(x: Any) -> Any:
+    return pnp.real(_dot(x, x))
+
+
+def _safe(x: Any) -> Any:
+    """A divisor, 1 where it is 0."""
+    return pnp.where(x == 0, 1, x)
+
+
+def _limit(b: Any, tol: Any, atol: Any) -> Any:
+    """The square of the norm of the residual that is small enough."""
+    return pnp.maximum(tol * tol * _square(b), atol * atol).astype(pnp.real(b).dtype)
+
+
+def _constant(operator: Operator, b: Any) -> Operator:
+    """An operator without derivatives, whatever it closes over: a preconditioner has no part in the solution."""
+    converted, consts = closure_convert(operator, b)
+    consts = lax.stop_gradient(consts)
+    return lambda x: converted(x, *consts)
+
+
+def _cg(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Any:
+    """M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952)."""
+
+    def goes_on(state: Any) -> Any:
+        _, r, _, _, k = state
+        return (_square(r) > limit) & (k < maxiter)
+
+    def step(state: Any) -> Any:
+        x, r, gamma, p, k = state
+        Ap = A(p)
+        alpha = gamma / _safe(_dot(p, Ap))
+        x, r = x + alpha * p, r - alpha * Ap
+        z = M(r)
+        after = _dot(r, z)
+        return x, r, after, z + after / _safe(gamma) * p, k + 1
+
+    r = b - A(x)
+    z = M(r)
+    return lax.while_loop(goes_on, step, (x, r, _dot(r, z), z, 0))[0]
+
+
+def _bicgstab(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Any:
+    """H. A. van der Vorst, "Bi-CGSTAB" (1992), with a preconditioner from the right."""
+
+    def goes_on(state: Any) -> Any:
+        _, _, r, _, _, _, _, broken, k = state
+        return (_square(r) > limit) & (k < maxiter) & ~broken
+
+    def step(state: Any) -> Any:
+        x, shadow, r, p, rho, alpha_omega, v, _, k = state
+        alpha, omega = alpha_omega
+        new_rho = _dot(shadow, r)
+        beta = new_rho / _safe(rho) * alpha / _safe(omega)
+        p = r + beta * (p - omega * v)
+        p_hat = M(p)
+        v = A(p_hat)
+        along = _dot(shadow, v)
+        alpha = new_rho / _safe(along)
+        s = r - alpha * v
+        early = _square(s) < limit
+        s_hat = M(s)
+        t = A(s_hat)
+        omega = pnp.where(early, 0, _dot(t, s) / _safe(_dot(t, t))).astype(b.dtype)
+        x = x + alpha * p_hat + omega * s_hat
+        broken = (new_rho == 0) | (along == 0) | ((omega == 0) & ~early)
+        return x, shadow, s - omega * t, p, new_rho, (alpha, omega), v, broken, k + 1
+
+    r, one = b - A(x), pnp.ones((), b.dtype)
+    zero = pnp.zeros_like(b)
+    state = x, r, r, zero, one, (one, one), zero, pnp.asarray(False), 0
+    return lax.while_loop(goes_on, step, state)[0]
+
+
+def _arnoldi_step(A: Operator, V: Any, k: Any) -> tuple[Any, Any]:
+    """The next basis vector of the Krylov space, and a column of the matrix of Hessenberg; orthogonalized twice."""
+    q = A(V[:, k])
+    basis = V.conj().T
+    h = pnp.matmul(basis, q, precision=lax.Precision.HIGHEST)
+    q = q - pnp.matmul(V, h, precision=lax.Precision.HIGHEST)
+    again = pnp.matmul(basis, q, precision=lax.Precision.HIGHEST)
+    q = q - pnp.matmul(V, again, precision=lax.Precision.HIGHEST)
+    h = h + again
+    norm = pnp.sqrt(_square(q))
+    # A vector of rounding errors is none: the space is complete.
+    tiny = norm <= 100 * float(dtypes.finfo(q.dtype).eps) * pnp.sqrt(_square(h))
+    norm = pnp.where(tiny, 0, norm)
+    q = pnp.where(tiny, 0, q / _safe(norm))
+    return q, h.at[k + 1].set(norm.astype(h.dtype))
+
+
+def _cycle(A: Operator, r: Any, restart: int) -> Any:
+    """The correction from a Krylov space of `restart` vectors, by least squares at its end."""
+    beta = pnp.sqrt(_square(r))
+    V = pnp.zeros((r.size, restart + 1), r.dtype).at[:, 0].set(r / _safe(beta))
+    H = pnp.zeros((restart + 1, restart), r.dtype)
+
+    def step(k: Any, state: Any) -> Any:
+        V, H = state
+        q, h = _arnoldi_step(A, V, k)
+        return V.at[:, k + 1].set(q), H.at[:, k].set(h)
+
+    V, H = lax.fori_loop(0, restart, step, (V, H))
+    rhs = pnp.zeros(restart + 1, r.dtype).at[0].set(beta.astype(r.dtype))
+    y = pnp.linalg.lstsq(H, rhs)[0]
+    return pnp.matmul(V[:, :restart], y, precision=lax.Precision.HIGHEST)
+
+
+def _rotation(a: Any, b: Any) -> tuple[Any, Any]:
+    """Cosine and sine of the rotation of Givens that makes (a, b) into (r, 0), with a real b."""
+    r = pnp.sqrt(pnp.real(a * pnp.conj(a)) + pnp.real(b) ** 2)
+    return a / _safe(r) + (r == 0), b / _safe(r)
+
+
+def _turned(x: Any, k: Any, c: Any, s: Any) -> Any:
+    """A vector whose elements k and k + 1 are rotated."""
+    a, b = x[k], x[k + 1]
+    return x.at[k].set(pnp.conj(c) * a + s * b).at[k + 1].set(c * b - s * a)
+
+
+def _incremental_cycle(A: Operator, r: Any, restart: int, limit: Any) -> Any:
+    """The same, by rotations of Givens; it ends once the residual is small enough."""
+    beta = pnp.sqrt(_square(r))
+    V = pnp.zeros((r.size, restart + 1), r.dtype).at[:, 0].set(r / _safe(beta))
+    R = pnp.eye(restart + 1, restart, dtype=r.dtype)
+    turns = pnp.zeros((restart, 2), r.dtype)
+    rhs = pnp.zeros(restart + 1, r.dtype).at[0].set(beta.astype(r.dtype))
+
+    def goes_on(state: Any) -> Any:
+        k, _, _, _, rhs = state
+        rest = rhs[k]
+        return (k < restart) & (pnp.real(rest * pnp.conj(rest)) > limit)
+
+    def step(state: Any) -> Any:
+        k, V, R, turns, rhs = state
+        q, h = _arnoldi_step(A, V, k)
+
+        def turn(i: Any, column: Any) -> Any:
+            return _turned(column, i, *turns[i])
+
+        h = lax.fori_loop(0, k, turn, h)
+        c, s = _rotation(h[k], h[k + 1])
+        turns = turns.at[k].set(pnp.stack([c, s]))
+        h, rhs = _turned(h, k, c, s), _turned(rhs, k, c, s)
+        return k + 1, V.at[:, k + 1].set(q), R.at[:, k].set(h), turns, rhs
+
+    k, V, R, _, rhs = lax.while_loop(goes_on, step, (0, V, R, turns, rhs))
+    used = pnp.arange(restart) < k
+    square = R[:restart]
+    empty = used & (pnp.diagonal(square) == 0)
+    square = square + pnp.diag(empty.astype(r.dtype))
+    y = pnp.where(used & ~empty, rhs[:restart], 0)
+    y = lax.linalg.triangular_solve(square, y[:, None], left_side=True)[:, 0]
+    return pnp.matmul(V[:, :restart], y, precision=lax.Precision.HIGHEST)
+
+
+def _gmres(restart: int, incremental: bool) -> Any:
+    """Y. Saad and M. H. Schultz, "GMRES" (1986), with a preconditioner from the right."""
+
+    def solve(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Any:
+        size = min(restart, b.size)
+
+        def preconditioned(v: Any) -> Any:
+            return A(M(v))
+
+        def goes_on(state: Any) -> Any:
+            _, r, before, k = state
+            rest = _square(r)
+            return (rest > limit) & (k < maxiter) & (rest < before)
+
+        def step(state: Any) -> Any:
+            x, r, _, k = state
+            if incremental:
+                correction = _incremental_cycle(preconditioned, r, size, limit)
+            else:
+                correction = _cycle(preconditioned, r, size)
+            x = x + M(correction)
+            return x, b - A(x), _square(r), k + 1
+
+        r = b - A(x)
+        start = x, r, pnp.full((), np.inf, limit.dtype), 0
+        return lax.while_loop(goes_on, step, start)[0]
+
+    return solve
+
+
+def _solve(
+    function: str, method: Any, A: Any, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: Any, hermitian: bool
+) -> Any:
+    """What all solvers share: trees become vectors inside, and derivatives those of the solution."""
+    b = _inexact_tree(function, "b", b)
+    x0 = tree_util.tree_map(pnp.zeros_like, b) if x0 is None else _inexact_tree(function, "x0", x0)
+    _like(function, "x0", x0, b, "b")
+    matvec = _operator(function, "A", A, b)
+    precondition = (lambda x: x) if M is None else _constant(_operator(function, "M", M, b), b)
+    sizes = [get_aval(x).size for x in tree_util.tree_leaves(b)]
+    if maxiter is None:
+        maxiter = 10 * sum(sizes)
+    maxiter = min(integer(function, "maxiter", maxiter), 2**31 - 1)
+    if not sum(sizes):
+        return b, None
+    start = lax.stop_gradient(ravel_pytree(x0)[0])
+
+    def checked(x: Any) -> Any:
+        out = matvec(x)
+        _like(function, "what A returns", out, b, "b")
+        return out
+
+    def solve(matvec: Operator, b: Any) -> Any:
+        flat, unravel = ravel_pytree(b)
+
+        def of_vectors(operator: Operator) -> Operator:
+            return lambda v: ravel_pytree(operator(unravel(v)))[0].astype(flat.dtype)
+
+        limit = _limit(flat, tol, atol)
+        x = method(of_vectors(matvec), flat, start.astype(flat.dtype), of_vectors(precondition), limit, maxiter)
+        return unravel(x)
+
+    real = not any(dtypes.is_complex(x.dtype) for x in tree_util.tree_leaves(b))
+    x = lax.custom_linear_solve(checked, b, solve, transpose_solve=solve, symmetric=hermitian and real)
+    return x, None
+
+
+_ARGS = """
+
+    Args:
+      A: the operator{condition}; a function of a tree of arrays like b, a matrix, or what can be multiplied by `@`.
+      b: the right-hand side, arrays in any containers.
+      x0: where to begin, a tree like b; zeros if None.
+      tol: the residual that is small enough, relative to b: norm(b - A x) <= max(tol norm(b), atol).
+      atol: likewise, in any case.
+{restart}      maxiter: after how many {steps} to end in any case; ten times the number of elements if None.
+      M: an operator near the inverse of A, which makes steps more useful; none if None.
+{method}
+    Returns:
+      The solution, a tree like b, and None in place of SciPy's information.
+
+    Raises:
+      TypeError: `A` or `M` is no operator, `b` or `x0` has no arrays.
+      ValueError: structures or shapes of `b`, `x0` and the result of `A` differ, or a matrix has another shape.
+
+    Derivatives are those of the solution, by another solve of the same kind; they are accurate if both converge.
+
+    Source: {source}.
+"""
+
+
+def cg(
+    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: int | None = None, M: Any = None
+) -> Any:
+    return _solve("cg", _cg, A, b, x0, tol, atol, maxiter, M, True)
+
+
+cg.__doc__ = (
+    "Solve A x = b by conjugate gradients."
+    + _ARGS.format(
+        condition=", Hermitian and positive definite",
+        restart="",
+        steps="steps",
+        method="",
+        source='M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952)',
+    )
+    + """
+    >>> import primax as px
+    >>> x, _ = px.scipy.sparse.linalg.cg(lambda x: 2.0 * x, px.numpy.array([2.0, 4.0]))
+    >>> x.tolist()
+    [1.0, 2.0]
+    """
+)
+
+
+def bicgstab(
+    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: int | None = None, M: Any = None
+) -> Any:
+    return _solve("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M, False)
+
+
+bicgstab.__doc__ = "Solve A x = b by stabilized biconjugate gradients." + _ARGS.format(
+    condition="", restart="", steps="steps", method="", source='H. A. van der Vorst, "Bi-CGSTAB" (1992)'
+)
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: Any = 1e-5,
+    atol: Any = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Any = None,
+    solve_method: str = "batched",
+) -> Any:
+    size = integer("gmres", "restart", restart)
+    if size < 1:
+        raise ValueError(f"gmres: restart must be positive, got {size}")
+    if not among(solve_method, ("batched", "incremental")):
+        raise ValueError(f"gmres: solve_method must be 'batched' or 'incremental', got {solve_method!r}")
+    method = _gmres(size, solve_method == "incremental")
+    return _solve("gmres", method, A, b, x0, tol, atol, maxiter, M, False)
+
+
+gmres.__doc__ = "Solve A x = b by generalized minimal residuals." + _ARGS.format(
+    condition="",
+    restart="      restart: how many vectors the Krylov space has, before it is built anew.\n",
+    steps="Krylov spaces",
+    method="""      solve_method: "batched" for least squares once the space is built, or "incremental" for rotations on
+        the way, which end early.
+""",
+    source='Y. Saad and M. H. Schultz, "GMRES" (1986)',
+)
