@@ -132,7 +132,10 @@ class CheckContext:
             if rule is None:
                 if eqn.params:
                     self._check_held(eqn)
-                return eqn.primitive.abstract_eval(tuple([x.aval for x in eqn.invars]), eqn.params)  # type: ignore[no-any-return]
+                out_avals, effects = eqn.primitive.abstract_eval(tuple([x.aval for x in eqn.invars]), eqn.params)
+                if eqn.params:
+                    _require_effects(eqn, effects)
+                return out_avals, effects
             out_avals, effects = rule(self, *eqn.invars, **eqn.params)
         except (JaxprTypeError, RuleError) as error:
             raise _Fault(str(error).partition("\n")[0]) from error.__cause__
@@ -161,6 +164,17 @@ class CheckContext:
             raise _Fault("is bound twice", v)
         if type(v) is not DropVar:
             self._bound.add(v)
+
+
+def _require_effects(eqn: JaxprEqn, effects: Effects) -> None:
+    """A primitive has the effects of the programs that it holds, unless its check rule says otherwise."""
+    held = frozenset().union(*(jaxpr.effects for jaxpr in jaxprs_in_params(eqn.params)))
+    forgotten = held - effects
+    if forgotten:
+        raise _Fault(
+            f"{eqn.primitive} holds a program with {_listed(forgotten)}, and does not have them: its type rule must be "
+            "an effectful_abstract_eval that returns (avals, effects)"
+        )
 
 
 def _check_constants(closed: ClosedJaxpr) -> None:

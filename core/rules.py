@@ -290,10 +290,20 @@ def _location(rule: Any) -> tuple[str, int]:
     """Where a rule was written, or its main part, or where it was asked for if it says so."""
     if hasattr(rule, "asked_at"):
         return rule.asked_at  # type: ignore[no-any-return]
-    while hasattr(rule, "func"):
-        rule = rule.func
+    rule = _written(rule)
     code = getattr(rule, "__code__", None)
     return ("<builtin>", 0) if code is None else (code.co_filename, code.co_firstlineno)
+
+
+def _written(rule: Any) -> Any:
+    """The function that an author wrote, of one that was made from it by a factory, a partial or a decorator."""
+    while True:
+        inner = getattr(rule, "func", None) or getattr(rule, "__wrapped__", None)
+        if inner is None and not hasattr(rule, "__code__") and not isinstance(rule, type):
+            inner = getattr(type(rule).__call__, "__code__", None) and type(rule).__call__  # an object that is called
+        if inner is None:
+            return rule
+        rule = inner
 
 
 def _nothing_to_load() -> bool:

@@ -31,6 +31,8 @@ class Sample:
       invariants: `(results, args) -> arrays`, for results that arguments do not determine wholly, such as eigenvectors,
         of which each has any sign or phase: a list of what is determined, by NumPy from values in double precision.
         Checks compare this in place of the results, and its derivatives in place of theirs.
+      singular: whether the primitive is not smooth there, such as a norm at the origin. Derivatives are not compared
+        with differences then, but must be the same in every order of transformations.
     """
 
     args: Sequence[Any]
@@ -43,6 +45,7 @@ class Sample:
     reference: Callable[..., Any] | None = None
     axes: Mapping[Any, int] = field(default_factory=dict)
     invariants: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] | None = None
+    singular: bool = False
 
 
 SampleSource = Sample | Callable[[], Iterable[Sample]]

@@ -13,7 +13,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import batching
 from primax.plugins.structural import convert_element_type
 
-__all__ = ["elementwise", "interpreted", "read_operands", "stage"]
+__all__ = ["elementwise", "interpreted", "read_operands", "require_pure", "stage"]
 
 
 def read_operands(function: str, operands: Any, init_values: Any) -> tuple[list[Any], list[Any], Any]:
@@ -85,9 +85,21 @@ def stage(function: str, computation: Any, operands: Sequence[Any], inits: Seque
                 f"{function}: computation must return scalars of the types it is given, got {aval.str_short()} "
                 f"for {wanted.str_short()}"
             )
+    require_pure(function, program.closed)
     if program.tracers:
         raise TypeError(f"{function}: computation must not close over traced values; pass them as operands")
     return program.closed
+
+
+def require_pure(function: str, program: core.ClosedJaxpr) -> None:
+    """Refuse a computation that does more than compute: it is not said how often it is applied, nor when.
+
+    Raises:
+      TypeError: it has effects.
+    """
+    if program.effects:
+        effects = ", ".join(sorted(map(str, program.effects)))
+        raise TypeError(f"{function}: computation must have no effects, got one with {effects}")
 
 
 def elementwise(program: core.ClosedJaxpr) -> Callable[..., list[Any]]:

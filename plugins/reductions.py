@@ -13,7 +13,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import add, div_p, max, min, mul, mul_p
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
 from primax.plugins.comparison import eq_p, lt_p, ne_p
-from primax.plugins.computations import elementwise, interpreted, read_operands, stage
+from primax.plugins.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.plugins.elementwise import ORDERED
 from primax.plugins.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
 from primax.plugins.sampling import array_samples, bound_by, numbers
@@ -337,6 +337,7 @@ def _reduce_abstract_eval(
 ) -> list[ShapedArray]:
     operands = avals[: len(avals) // 2]
     _check_axes("reduce", operands[0], dimensions)
+    require_pure("reduce", computation)
     return [
         ShapedArray(_without(aval.shape, dimensions), aval.dtype, out.weak_type)
         for aval, out in zip(operands, computation.out_avals, strict=True)

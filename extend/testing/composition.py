@@ -16,12 +16,13 @@ from primax.extend.testing.invariants import change_of_invariants
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference
+from primax.interpreters.batching import to_dim
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
-__all__ = ["check_grad_of_jit", "check_jvp_of_vmap", "check_vmap_of_grad", "check_vmap_of_jvp"]
+__all__ = ["check_grad_of_jit", "check_grad_of_vmap", "check_jvp_of_vmap", "check_vmap_of_grad", "check_vmap_of_jvp"]
 
 _SIZE = 2
 
@@ -61,6 +62,7 @@ class Compositions:
         if setting.smooth and not case.has_unsupported_transpose:
             if functions:
                 functions["vmap_of_grad"] = self.vmap_of_grad
+                functions["grad_of_vmap"] = self.grad_of_vmap
             if "jit" in host.primitives and case.has_lowering:
                 functions["grad_of_jit"] = self.grad_of_jit
         inputs = [*args, *tangents, *cotangents, *setting.args, *setting.cotangents]
@@ -113,6 +115,20 @@ class Compositions:
         dims = [*self.arg_dims, *[0] * len(cotangents)]
         outs, self.dims["vmap_of_grad"] = batched(pulled, _SIZE, [*args, *cotangents], dims)
         return outs
+
+    def grad_of_vmap(self, *values: Any) -> list[Any]:
+        args, _, cotangents, *_ = self.split(values)
+        setting = self.setting
+
+        def mapped(*xs: Any) -> list[Any]:
+            outs, dims = batched(setting.bind, _SIZE, xs, self.arg_dims)
+            return [to_dim(x, _SIZE, dim, 0) for x, dim in zip(outs, dims, strict=True)]
+
+        _, tape = linearize_flat(mapped, args, [i in setting.active for i in range(len(args))])
+        given: list[Any] = [Zero(aval.unmapped(_SIZE, 0).to_tangent_aval()) for aval in setting.out_avals]
+        for i, ct in zip(setting.smooth, cotangents, strict=True):
+            given[i] = ct
+        return tape.transpose(given)
 
     def grad_of_jit(self, *values: Any) -> list[Any]:
         *_, args, cotangents = self.split(values)
@@ -229,6 +245,17 @@ def check_vmap_of_grad(case: Case) -> None:
     rows = [setting.backward(*x, *ct) for x, ct in zip(found.elements, found.cotangents, strict=True)]
     wants = [_column(rows, j) for j in range(len(setting.active))]
     _compare(case, outs, wants, "cotangent", "jvp", "transpose", "batch")
+
+
+def check_grad_of_vmap(case: Case) -> None:
+    """Cotangents pulled back through the mapped primitive are those of each element."""
+    _require_batch(case, reverse=True)
+    found, outs = _result(case, "grad_of_vmap")
+    if found.undetermined:
+        raise NotRun("arguments do not determine the results wholly")
+    rows = [found.setting.backward(*x, *ct) for x, ct in zip(found.elements, found.cotangents, strict=True)]
+    wants = [_column(rows, j) for j in range(len(found.setting.active))]
+    _compare(case, outs, wants, "cotangent", "batch", "jvp", "transpose")
 
 
 def check_grad_of_jit(case: Case) -> None:

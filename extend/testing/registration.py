@@ -6,9 +6,9 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.core.check import check_jaxpr
-from primax.core.effects import Effect, kind_of
+from primax.core.effects import Effect, kind_of, register_effect
 from primax.core.exact import params_key
-from primax.core.jaxpr import eval_jaxpr
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, jaxprs_in_params
 from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case
 from primax.extend.testing.report import Failed
@@ -87,11 +87,45 @@ def check_effects(case: Case) -> None:
             "give an effectful_abstract_eval rule that returns (avals, effects)",
             kind,
         )
+    _require_effects_of_programs(case, kind)
     culprit = _operation_with_side_effects(case)
     if culprit and not effects:
         raise Failed(
             f"its lowering makes {culprit}, which has side effects, but it declares no effects", kind, "lowering"
         )
+
+
+class _Held(Effect):
+    """An effect that the programs of a sample are said to have, to see whether the primitive has it then."""
+
+
+register_effect(_Held, control_flow=True, custom_derivatives=True)
+
+
+def _require_effects_of_programs(case: Case, kind: str) -> None:
+    """The primitive has the effects of the programs that it holds."""
+    if not case.programs or case.has("check"):
+        return
+    params = {name: _with_effect(value) for name, value in case.sample.params.items()}
+    try:
+        _, effects = case.primitive.abstract_eval(tuple(map(case.element, case.native.avals)), params)
+    except Exception:  # it takes no program with such an effect
+        return
+    if not any(isinstance(effect, _Held) for effect in effects):
+        raise Failed(
+            "it holds a program, and forgets its effects: given one with an effect, it has none; give an "
+            "effectful_abstract_eval rule that returns (avals, the program's effects)",
+            kind,
+        )
+
+
+def _with_effect(value: Any) -> Any:
+    """A parameter whose programs have one effect more."""
+    if isinstance(value, tuple | list) and any(jaxprs_in_params({"": value})):
+        return type(value)(map(_with_effect, value))
+    if isinstance(value, ClosedJaxpr):
+        return ClosedJaxpr(_with_effect(value.jaxpr), value.consts)
+    return value.replace(effects=value.effects | {_Held()}) if isinstance(value, Jaxpr) else value
 
 
 def _operation_with_side_effects(case: Case) -> str:

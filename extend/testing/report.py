@@ -40,6 +40,7 @@ class Outcome:
       status: `"passed"`, `"failed"` or `"not run"`.
       message: why, unless it has passed.
       seconds: how long it took.
+      rules: the kinds of rules that are to blame, the likeliest first, if it has failed.
     """
 
     primitive: str
@@ -49,6 +50,7 @@ class Outcome:
     status: str
     message: str = ""
     seconds: float = 0.0
+    rules: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -92,15 +94,37 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no check failed."""
-        return not self.failed
+        """Whether something was checked, and nothing failed."""
+        return not self.failed and bool(self.passed)
+
+    @property
+    def causes(self) -> list[tuple[Outcome, list[Outcome]]]:
+        """The failures to look at first, each with those that follow from it: of the same rules, and found later."""
+        found: list[tuple[Outcome, list[Outcome]]] = []
+        for outcome in self.failed:
+            for cause, followers in found:
+                if _follows(outcome, cause):
+                    followers.append(outcome)
+                    break
+            else:
+                found.append((outcome, []))
+        return found
+
+    def explained(self) -> str:
+        """Each cause in full, and in a line what follows from it."""
+        lines = []
+        for cause, followers in self.causes:
+            lines.append(str(cause))
+            if followers:
+                lines.append(f"    from this follows: {', '.join(each.label for each in followers)}")
+        return "\n".join(lines)
 
     def _of(self, status: str) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.status == status]
 
     def __str__(self) -> str:
-        """Every failure in full, what was not run in a line each, and the count."""
-        lines = [str(outcome) for outcome in self.failed]
+        """Every cause of failures in full, what was not run in a line each, and the count."""
+        lines = [self.explained()] if self.failed else []
         for (check, message), count in Counter((each.check, each.message) for each in self.not_run).items():
             times = f" ({count} samples)" if count > 1 else ""
             lines.append(f"not run  {check}{times}: {message}")
@@ -121,10 +145,10 @@ class Report:
         }
 
     def require(self) -> Report:
-        """This report, if nothing in it failed.
+        """This report, if something was checked and nothing failed.
 
         Raises:
-          ConformanceError: a check failed.
+          ConformanceError: a check failed, or none was run.
         """
         if not self.ok:
             raise ConformanceError(self)
@@ -135,8 +159,18 @@ class ConformanceError(AssertionError):
     """Checks of a primitive failed; `report` says which."""
 
     def __init__(self, report: Report) -> None:
-        super().__init__("\n" + "\n".join(map(str, report.failed)))
+        super().__init__("\n" + (report.explained() or f"nothing was checked: {report}"))
         self.report = report
+
+
+_BASIC = frozenset(("abstract_eval", "effectful_abstract_eval"))  # rules without which no other can be right
+
+
+def _follows(outcome: Outcome, cause: Outcome) -> bool:
+    """Whether a failure is no more than one would expect after an earlier one."""
+    if cause.primitive != outcome.primitive:
+        return False
+    return cause.check == outcome.check or not cause.rules or cause.rules[0] in {*_BASIC, *outcome.rules}
 
 
 def _indented(text: str) -> str:

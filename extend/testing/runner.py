@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+import sys
 import time
 import traceback
 import unittest
@@ -15,7 +17,16 @@ from primax.core.primitive import Primitive
 from primax.core.registry import nearest
 from primax.core.rules import load_plugins, rule_tables
 from primax.core.samples import Sample, samples_of
-from primax.extend.testing import batching, composition, derivatives, evaluation, registration, splitting, types
+from primax.extend.testing import (
+    batching,
+    composition,
+    derivatives,
+    evaluation,
+    precision,
+    registration,
+    splitting,
+    types,
+)
 from primax.extend.testing.case import Case
 from primax.extend.testing.report import Failed, NotRun, Outcome, Progress, Report
 
@@ -43,6 +54,8 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "active_arguments": (derivatives.check_active_arguments, ("jvp",)),
     "symbolic_zeros": (derivatives.check_symbolic_zeros, ("jvp",)),
     "transpose": (derivatives.check_transpose, ("transpose", "jvp")),
+    "linear_arguments": (precision.check_linear_arguments, ("transpose",)),
+    "own_dtype": (precision.check_own_dtype, ("jvp", "transpose")),
     "second_derivatives": (derivatives.check_second_derivatives, ("jvp",)),
     "complex_derivatives": (derivatives.check_complex_derivatives, ("jvp", "transpose")),
     "batch": (batching.check_batch, ("batch", "axis_batch")),
@@ -50,8 +63,23 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "vmap_of_jvp": (composition.check_vmap_of_jvp, ("jvp", "batch")),
     "jvp_of_vmap": (composition.check_jvp_of_vmap, ("batch", "jvp")),
     "vmap_of_grad": (composition.check_vmap_of_grad, ("jvp", "transpose", "batch")),
+    "grad_of_vmap": (composition.check_grad_of_vmap, ("batch", "jvp", "transpose")),
     "grad_of_jit": (composition.check_grad_of_jit, ("jvp", "transpose")),
 }
+
+_NOT_WHERE_SINGULAR = frozenset(
+    (
+        "dtypes",
+        "jvp",
+        "linearity",
+        "active_arguments",
+        "transpose",
+        "linear_arguments",
+        "own_dtype",
+        "second_derivatives",
+        "complex_derivatives",
+    )
+)
 
 _LAST = list(_FUNCTIONS)[-1]
 
@@ -67,16 +95,18 @@ class Check:
     """One check of one sample, ready to run.
 
     Attributes:
-      primitive: the primitive.
+      primitive: the primitive; None for the check that a plugin has entered something.
       name: the check's name.
       case: the sample; None for the check that there are some.
       error: what went wrong when samples were made, if anything did.
+      of: the name of a plugin that has no primitive.
     """
 
-    primitive: Primitive
+    primitive: Any
     name: str
     case: Case | None
     error: str = ""
+    of: str = ""
 
     @property
     def label(self) -> str:
@@ -86,32 +116,54 @@ class Check:
     def run(self) -> Outcome:
         """Run it; never raises."""
         start = time.perf_counter()
-        status, message = self._attempt()
+        status, message, *rules = self._attempt()
         if self.case is not None and self.name == _LAST:
             self.case.forget()
-        return self._outcome(status, message, time.perf_counter() - start)
+        return self._outcome(status, message, time.perf_counter() - start, tuple(rules))
 
-    def _outcome(self, status: str, message: str, seconds: float) -> Outcome:
+    def _outcome(self, status: str, message: str, seconds: float, rules: tuple[str, ...] = ()) -> Outcome:
         sample = "" if self.case is None else self.case.label
-        return Outcome(self.primitive.name, _plugin(self.primitive), sample, self.name, status, message, seconds)
+        return Outcome(self.name_of_target, self.plugin, sample, self.name, status, message, seconds, rules)
 
-    def _attempt(self) -> tuple[str, str]:
+    @property
+    def name_of_target(self) -> str:
+        """The name of the primitive, or of a plugin that has none."""
+        return self.plugin if self.primitive is None else self.primitive.name
+
+    @property
+    def plugin(self) -> str:
+        """The name of the plugin; empty if there is none."""
+        return self.of if self.primitive is None else _plugin(self.primitive)
+
+    def _attempt(self) -> tuple[str, ...]:
+        """The status, the message, and the kinds of the rules that are to blame."""
         if self.case is None:
             return ("failed", self.error) if self.error else ("passed", "")
         reason = self.case.sample.skip.get(self.name)
         if reason is not None:
             return "not run", f"skipped by the sample: {reason}"
+        if self.case.sample.singular and self.name in _NOT_WHERE_SINGULAR:
+            return "not run", "the sample is a singular point"
         function, kinds = _FUNCTIONS[self.name]
         try:
             function(self.case)
         except NotRun as reason_:
             return "not run", str(reason_)
         except Failed as failure:
-            return "failed", self._describe(failure.text, failure.kinds or kinds, failure.__cause__)
+            kinds = self._blamed(failure.kinds or kinds, failure.__cause__)
+            return "failed", self._describe(failure.text, kinds, failure.__cause__), *kinds
         except Exception as error:
-            text = f"{type(error).__name__}: {error}"
-            return "failed", self._describe(text, kinds, error)
+            kinds = self._blamed(kinds, error)
+            return "failed", self._describe(f"{type(error).__name__}: {error}", kinds, error), *kinds
         return "passed", ""
+
+    def _blamed(self, kinds: tuple[str, ...], error: BaseException | None) -> tuple[str, ...]:
+        """The kinds of rules to look at: those of the check, or the one of them that an exception is about."""
+        text = "" if error is None else "\n".join([str(error), *getattr(error, "__notes__", ())])
+        found = re.search(rf"(?:the|no) (\w+) rule (?:of|for primitive) '?{re.escape(self.primitive.name)}\b", text)
+        if not found or found[1] not in rule_tables:
+            return kinds
+        return (found[1], *(kind for kind in kinds if kind != found[1])) if found[1] in kinds else (*kinds, found[1])
 
     def _describe(self, text: str, kinds: Iterable[str], error: BaseException | None) -> str:
         """What is wrong with which primitive, and where its author should look."""
@@ -138,12 +190,15 @@ def _rules(primitive: Primitive, kind: str) -> Iterator[tuple[str, Any]]:
 
 def _place(error: BaseException | None) -> str:
     """The innermost line outside the kernel that an exception went through."""
-    found = ""
+    own = other = ""
     for frame, line in traceback.walk_tb(None if error is None else error.__traceback__):
         module = frame.f_globals.get("__name__") or ""
-        if not module.startswith(_KERNEL):
-            found = f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
-    return found
+        if module.partition(".")[0] in sys.stdlib_module_names or module.startswith(_KERNEL):
+            continue
+        other = f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
+        if not module.startswith("primax."):
+            own = other
+    return own or other
 
 
 _KERNEL = ("primax.core.", "primax.interpreters.", "primax.extend.", "numpy", "jaxlib")
@@ -172,15 +227,21 @@ def _checks(primitive: Primitive) -> Iterator[Check]:
     yield from _checks_of(primitive, samples)
 
 
-def _primitives(target: Any) -> list[Primitive]:
-    """The primitives that a plugin's name, a primitive or a list of either stands for."""
+def _targets(target: Any) -> list[Primitive | str]:
+    """The primitives that a plugin's name, a primitive or a list of either stands for; the name, if it has none.
+
+    A plugin that gives rules to the primitives of others alone stands for these.
+    """
     if isinstance(target, Primitive):
         return [target]
     if isinstance(target, str):
         host.activate()
         host.activate_plugin(target)
-        return [host.primitives[name] for name in host.record(target).primitives]
-    return [primitive for each in target for primitive in _primitives(each)]
+        record = host.record(target)
+        names = record.primitives or list(dict.fromkeys(rule.name for rule in record.rules))
+        known = [host.primitives[name] for name in names if name in host.primitives]
+        return [*known] if known or record.entries else [target]
+    return [primitive for each in target for primitive in _targets(each)]
 
 
 def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Check]:
@@ -195,10 +256,19 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
       ValueError: there is no check of a name.
     """
     wanted = _wanted(only)
-    for primitive in _primitives(targets):
-        for check in _checks(primitive):
+    for target in _targets(targets):
+        if isinstance(target, str):
+            yield Check(None, "samples", None, _NOTHING.format(target), target)
+            continue
+        for check in _checks(target):
             if check.name in wanted:
                 yield check
+
+
+_NOTHING = (
+    "{}: the plugin is active, but has entered nothing; did you forget definitions.enter(registry) in its "
+    "primax_register, or registry=definitions in define_primitive?"
+)
 
 
 def _wanted(only: Iterable[str] | None) -> set[str]:

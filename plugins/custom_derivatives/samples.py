@@ -27,7 +27,7 @@ _NO_FORWARD = dict.fromkeys(
 _NO_VALUE = {
     **_NO_FORWARD,
     **dict.fromkeys(
-        ("effects", "lowering", "determinism", "transpose", "batch", "batch_sizes"),
+        ("effects", "lowering", "determinism", "transpose", "linear_arguments", "own_dtype", "batch", "batch_sizes"),
         "it stands for a derivative in forward mode, which nobody knows, and has no value",
     ),
     **dict.fromkeys(("abstract_eval", "dtypes", "shapes", "bad_input"), "the types of its results are parameters"),

@@ -11,7 +11,7 @@ from primax.extend import core
 from primax.extend.api_util import check_function
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.computations import elementwise, interpreted
+from primax.plugins.computations import elementwise, interpreted, require_pure
 from primax.plugins.indexing.dimensions import (
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -128,6 +128,7 @@ def _abstract_eval(
     operand: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, update_jaxpr: Any, **params: Any
 ) -> ShapedArray:
     gather_p.abstract_eval((operand, indices), _gather_params(dimension_numbers, params))
+    require_pure("scatter_apply", update_jaxpr)
     return ShapedArray(operand.shape, operand.dtype, operand.weak_type)
 
 

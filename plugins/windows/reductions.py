@@ -13,7 +13,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import add, max, min
 from primax.plugins.bitwise import and_p, or_p
 from primax.plugins.comparison import ge_p, le_p
-from primax.plugins.computations import elementwise, interpreted, read_operands, stage
+from primax.plugins.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.plugins.monoids import ADD, MAX, MIN, Monoid
 from primax.plugins.sampling import bound_by, numbers
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, select_n_p, zero_of
@@ -214,6 +214,7 @@ def _extremum_jvp(primitive: core.Primitive, select_prim: Any) -> Any:
 def _general_abstract_eval(*avals: ShapedArray, jaxpr: core.ClosedJaxpr, **params: Any) -> list[ShapedArray]:
     operands = avals[: len(avals) // 2]
     shape = check_window("reduce_window", operands[0], params)
+    require_pure("reduce_window", jaxpr)
     return [ShapedArray(shape, aval.dtype, out.weak_type) for aval, out in zip(operands, jaxpr.out_avals, strict=True)]
 
 

@@ -14,7 +14,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import add_any_p, max_p, min_p
 from primax.plugins.comparison import eq_p, ge_p, le_p
-from primax.plugins.computations import elementwise, interpreted
+from primax.plugins.computations import elementwise, interpreted, require_pure
 from primax.plugins.monoids import ADD, MAX, MIN
 from primax.plugins.structural import broadcast_in_dim_p, select_n_p, zero_of
 from primax.plugins.structural.creation import zeros_of
@@ -280,6 +280,8 @@ def _scatter_abstract_eval(
             f"{name}: init_value must be a scalar of the dtype of operand, got {init_value.str_short()} "
             f"for {operand.str_short()}"
         )
+    for program in (select_jaxpr, scatter_jaxpr):
+        require_pure(name, program)
     return ShapedArray(operand.shape, operand.dtype)
 
 

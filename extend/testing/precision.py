@@ -1,0 +1,130 @@
+"""Checks of derivatives in narrow dtypes, and of which arguments may be transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend.testing.case import Case, Setting, is_array_type, refusal
+from primax.extend.testing.derivatives import dot_products, require_derivatives, where
+from primax.extend.testing.evaluation import tolerance
+from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.values import difference, double, epsilon, is_inexact
+from primax.interpreters.linearize import linear_tape
+from primax.interpreters.tangents import Zero, instantiate_zeros
+
+__all__ = ["check_linear_arguments", "check_own_dtype"]
+
+_NARROW = {"float64": np.float32, "complex128": np.complex64}
+
+
+def check_own_dtype(case: Case) -> None:
+    """Derivatives in the sample's own dtype, or in single precision, are of it, and those of double precision."""
+    require_derivatives(case)
+    if case.sample.invariants is not None:
+        raise NotRun("arguments do not determine the results wholly")
+    wide, narrow = case.double, _narrow(case)
+    if narrow is None:
+        raise NotRun("double precision is all that it takes")
+    if [getattr(x, "dtype", None) for x in wide.args] == [getattr(x, "dtype", None) for x in narrow.args]:
+        raise NotRun("the sample is in the only precision that it takes")
+    _compare(case, "tangent of result", narrow.smooth, *_derivatives(narrow, wide, "forward"))
+    if narrow.smooth and not case.has_unsupported_transpose:
+        _compare(case, "cotangent of argument", narrow.active, *_derivatives(narrow, wide, "backward"))
+
+
+def _narrow(case: Case) -> Setting | None:
+    """The sample in its own dtype, but at most single precision; in 64 bits, where a wide number shows."""
+    if case.programs:
+        return None
+    args = [
+        x.astype(_NARROW.get(x.dtype.name, x.dtype)) if is_array_type(a) and is_inexact(x) else x
+        for x, a in zip(case.native.args, case.native.avals, strict=True)
+    ]
+    setting = Setting(case, args, True)
+    return setting if refusal(setting) is None else None
+
+
+def _derivatives(narrow: Setting, wide: Setting, way: str) -> tuple[list[Any], list[Any]]:
+    """Tangents or cotangents at one point along one direction, in both precisions."""
+    along = "tangents" if way == "forward" else "cotangents"
+    directions = getattr(narrow, along)
+    exact = [double(x) if is_array_type(a) else x for x, a in zip(narrow.args, narrow.avals, strict=True)]
+    got = getattr(narrow, way)(*narrow.args, *directions)
+    widened = [t.astype(like.dtype) for t, like in zip(directions, getattr(wide, along), strict=True)]
+    want = getattr(wide, way)(*exact, *widened)
+    skipped = len(narrow.out_avals) if way == "forward" else 0
+    return got[skipped:], want[skipped:]
+
+
+def _compare(case: Case, what: str, positions: Sequence[int], gots: list[Any], wants: list[Any]) -> None:
+    for i, got, want in zip(positions, gots, wants, strict=True):
+        off = difference(got, want.astype(got.dtype), 30 * tolerance(case, got.dtype))
+        if off:
+            kinds = ("jvp",) if what.startswith("tangent") else ("jvp", "transpose")
+            raise Failed(f"the {what} {i}, in {got.dtype}, is not that in double precision: {off}", *kinds)
+
+
+def check_linear_arguments(case: Case) -> None:
+    """The transpose rule gives cotangents of arguments that the primitive is linear in, and refuses all others."""
+    case.refuse_unsupported("transpose")
+    if not case.has("transpose"):
+        raise NotRun("there is no transpose rule")
+    setting = case.double
+    if not setting.active or not setting.smooth:
+        raise NotRun("no argument, or no result, is of an inexact type")
+    if case.sample.invariants is not None:
+        raise NotRun("arguments do not determine the results wholly")
+    for i in setting.active:
+        pulled = _pulled(setting, i)
+        if pulled is None:
+            continue
+        at = setting.args[i]
+        zero, one, two = (setting.base(*_with(setting.args, i, at * np.asarray(k, at.dtype))) for k in (0, 1, 2))
+        constant, slope = _parts(setting, zero), _parts(setting, one)
+        for a, b, c in zip(constant, slope, _parts(setting, two), strict=True):
+            if difference(c, 2 * b - a, 1e3 * epsilon(b)):
+                raise Failed(
+                    f"the transpose rule gives a cotangent of argument {i}, {where(setting)}, in which the primitive "
+                    "is not linear; it must raise instead",
+                    "transpose",
+                )
+        tangents = [b - a for a, b in zip(constant, slope, strict=True)]
+        forward, backward, size = dot_products(tangents, [pulled], setting.cotangents, [at])
+        if not abs(forward - backward) <= 1e4 * max(map(epsilon, [at, pulled, *setting.cotangents])) * size:
+            raise Failed(
+                f"the cotangent of argument {i} alone, {where(setting)}: expected <f'ct, x> = <ct, f(x)> = "
+                f"{forward:.8g}, got {backward:.8g}",
+                "transpose",
+            )
+
+
+def _with(args: Sequence[Any], i: int, x: Any) -> list[Any]:
+    return [x if j == i else y for j, y in enumerate(args)]
+
+
+def _parts(setting: Setting, outs: Sequence[Any]) -> list[Any]:
+    return [double(outs[i]) for i in setting.smooth]
+
+
+def _pulled(setting: Setting, i: int) -> Any:
+    """The cotangent of an argument by the transpose rule, the others being known; None if it refuses."""
+    case, count = setting.case, len(setting.args)
+
+    def run(*values: Any) -> list[Any]:
+        def pulled(*xs: Any) -> list[Any]:
+            given: list[Any] = [Zero(case.element(aval).to_tangent_aval()) for aval in setting.out_avals]
+            for k, ct in zip(setting.smooth, xs[count:], strict=True):
+                given[k] = ct
+            tape = linear_tape(lambda x: case.bind_element(*_with(xs[:count], i, x)), [case.element(setting.avals[i])])
+            return [instantiate_zeros(ct) for ct in tape.transpose(given)]
+
+        return case.mapped(pulled)(*values)  # type: ignore[no-any-return]
+
+    values = [*setting.args, *setting.cotangents]
+    try:
+        return setting.program(run, *values)(*values)[0]
+    except Exception:  # whatever a rule raises for what it cannot do
+        return None

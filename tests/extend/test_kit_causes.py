@@ -1,0 +1,284 @@
+"""One planted mistake makes one message of the kit; and what only narrow dtypes, singular points or orders show."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from sound_rules import X
+
+import primax as px
+import primax.numpy as pnp
+from primax.core.host import host
+from primax.core.samples import sample_sources
+from primax.extend import core, define_primitive, derive, hookimpl
+from primax.extend.interpreters import ad
+from primax.extend.testing import ConformanceError, Outcome, Report, Sample, check_plugin, check_primitive, iter_checks
+
+FROM_IMPL = derive.from_impl
+FILE = __file__
+
+
+def report_of(p, *args, only=None):
+    samples = [x if isinstance(x, Sample) else Sample([x]) for x in args]
+    sample_sources[p] = samples
+    try:
+        return Report([check.run() for check in iter_checks(p, only=only)])
+    finally:
+        del sample_sources[p]
+
+
+def triple(**rules):
+    usual = {
+        "impl": lambda x: 3 * x,
+        "abstract_eval": FROM_IMPL,
+        "jvp": lambda primals, tangents: (p.bind(*primals), ad_map(lambda t: 3 * t, tangents[0])),
+        "batch": FROM_IMPL,
+        "lowering": FROM_IMPL,
+    }
+    p = define_primitive("triple", **{**usual, **rules})
+    return p
+
+
+def ad_map(f, t):
+    return t if type(t) is ad.Zero else f(t)
+
+
+def _halved_in_float32(primals, tangents):
+    (x,), (t,) = primals, tangents
+    factor = 3 if core.get_aval(x).dtype == np.float64 else 6
+    return x * 3, ad_map(lambda t: t * factor, t)
+
+
+def _wide_factor(primals, tangents):
+    return primals[0] * 3, ad_map(lambda t: t * np.float64(3), tangents[0])
+
+
+def test_sound_rules_have_no_causes():
+    report = report_of(triple(), X)
+    assert report.ok
+    assert report.causes == []
+
+
+@pytest.mark.parametrize("jvp", [_halved_in_float32, _wide_factor])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_derivatives_are_checked_in_narrow_dtypes_too(jvp, dtype):
+    report = report_of(triple(jvp=jvp), X.astype(dtype), only=["own_dtype", "jvp"])
+    ((cause, _),) = report.causes
+    assert cause.check == "own_dtype"
+    assert f"look at its jvp rule, given by {__name__} ({FILE}:{jvp.__code__.co_firstlineno})" in cause.message
+
+
+FAULTS = {
+    "jvp": lambda primals, tangents: (primals[0] * 3, ad_map(lambda t: t * 2, tangents[0])),
+    "batch": lambda args, dims: (args[0] * 2, dims[0]),
+    "abstract_eval": lambda x: core.ShapedArray(x.shape, np.float16),
+    "impl": lambda x: np.asarray(x) * 2,
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_one_mistake_makes_one_message(kind):
+    lowering = {"lowering": derive.by(lambda p: core.rule_tables["lowering"][triple()])} if kind == "impl" else {}
+    batch = {"batch": batching_by_hand} if kind == "impl" else {}
+    report = report_of(triple(**{kind: FAULTS[kind], **lowering, **batch}), X, X[0])
+    ((cause, followers),) = report.causes
+    assert len(report.failed) == 1 + len(followers)
+    assert followers
+    assert f"({FILE}:" in cause.message
+    text = str(report)
+    assert text.count("look at its") == cause.message.count("look at its")
+    assert f"from this follows: {followers[0].label}" in text
+
+
+def batching_by_hand(args, dims):
+    return args[0] * 3, dims[0]
+
+
+def test_failures_of_other_rules_are_causes_of_their_own():
+    outcomes = [
+        Outcome("p", "", "0", "jvp", "failed", "wrong", rules=("jvp",)),
+        Outcome("p", "", "0", "transpose", "failed", "wrong too", rules=("transpose", "jvp")),
+        Outcome("p", "", "0", "batch", "failed", "and wrong", rules=("batch", "axis_batch")),
+        Outcome("p", "", "1", "batch", "failed", "and wrong", rules=("batch", "axis_batch")),
+        Outcome("q", "", "0", "jvp", "failed", "wrong", rules=("jvp",)),
+    ]
+    causes = [(cause.label, [each.label for each in followers]) for cause, followers in Report(outcomes).causes]
+    assert causes == [("p[0]::jvp", ["p[0]::transpose"]), ("p[0]::batch", ["p[1]::batch"]), ("q[0]::jvp", [])]
+
+
+def test_the_error_of_a_failed_check_names_causes_only_once():
+    with pytest.raises(ConformanceError) as error:
+        check_primitive(triple(jvp=FAULTS["jvp"]), X)
+    assert str(error.value).count("look at its jvp rule") == 1
+
+
+def _cone(x):
+    return pnp.sqrt(pnp.sum(x * x))
+
+
+def _cone_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    out = cone_p.bind(x)
+    return out, ad_map(lambda t: pnp.sum(x * t) / pnp.where(out == 0, 1, out), t)
+
+
+cone_p = define_primitive(
+    "cone", impl=_cone, abstract_eval=FROM_IMPL, jvp=_cone_jvp, batch=FROM_IMPL, lowering=FROM_IMPL
+)
+ORIGIN = Sample([np.zeros(3)], singular=True, name="origin")
+ORDERS = ["vmap_of_jvp", "jvp_of_vmap", "vmap_of_grad", "grad_of_vmap", "grad_of_jit"]
+
+
+def test_at_a_singular_point_all_orders_of_transformations_agree():
+    report = report_of(cone_p, ORIGIN, Sample([X[0]]))
+    assert report.ok, report
+    assert {outcome.check for outcome in report.passed if outcome.sample == "origin"} >= set(ORDERS)
+    skipped = {outcome.check for outcome in report.not_run if outcome.message == "the sample is a singular point"}
+    assert {"jvp", "transpose", "second_derivatives"} <= skipped
+
+
+def test_a_batch_rule_that_loses_the_derivative_at_a_singular_point_is_found():
+    def batch(args, dims):
+        return px.vmap(_cone, dims)(*args), 0  # forgets the jvp rule of the primitive
+
+    p = define_primitive("cone", impl=_cone, abstract_eval=FROM_IMPL, jvp=_cone_jvp, batch=batch, lowering=FROM_IMPL)
+    report = report_of(p, ORIGIN, only=ORDERS)
+    ((cause, _),) = report.causes
+    assert cause.check == "jvp_of_vmap"
+    assert "got nan" in cause.message
+
+
+def _scale_transpose(ct, x, k):
+    return [ct * k, None] if ad.is_undefined_primal(x) else [None, pnp.sum(ct * x)]
+
+
+def _powered(refuse):
+    def transpose(ct, x, k):
+        if refuse and ad.is_undefined_primal(k):
+            raise TypeError("powered: it is not linear in k")
+        return _scale_transpose(ct, x, k * k if not ad.is_undefined_primal(k) else k)
+
+    p = define_primitive(
+        "powered",
+        impl=lambda x, k: x * k * k,
+        abstract_eval=FROM_IMPL,
+        jvp=derive.by(ad.standard_jvp, lambda t, x, k: p.bind(t, k), lambda t, x, k: 2 * x * k * t),
+        transpose=transpose,
+        batch=FROM_IMPL,
+        lowering=FROM_IMPL,
+    )
+    return p
+
+
+def test_a_transpose_of_what_is_not_linear_must_refuse():
+    sample = Sample([X[0], np.array(1.7)])
+    assert report_of(_powered(refuse=True), sample).ok
+    report = report_of(_powered(refuse=False), sample)
+    ((cause, _),) = report.causes
+    assert cause.check == "linear_arguments"
+    assert "a cotangent of argument 1" in cause.message
+    assert "in which the primitive is not linear; it must raise instead" in cause.message
+
+
+class Spoken(core.Effect):
+    """Something is said."""
+
+
+core.register_effect(Spoken)
+
+
+def _holder(**rules):
+    return define_primitive(
+        "holder",
+        multiple_results=True,
+        impl=lambda x, *, program: core.eval_jaxpr(program.jaxpr, program.consts, x),
+        lowering=FROM_IMPL,
+        batch=derive.loop,
+        jvp=FROM_IMPL,
+        **rules,
+    )
+
+
+FORGETFUL = {"abstract_eval": lambda x, *, program: program.out_avals}
+MINDFUL = {"effectful_abstract_eval": lambda x, *, program: (program.out_avals, program.effects)}
+
+
+def test_a_primitive_that_forgets_the_effects_of_its_programs_is_found_by_the_kit():
+    program = px.make_jaxpr(lambda x: pnp.sin(x))(X[0])
+    sample = Sample([X[0]], {"program": program})
+    assert report_of(_holder(**MINDFUL), sample, only=["effects"]).ok
+    (outcome,) = report_of(_holder(**FORGETFUL), sample, only=["effects"]).failed
+    assert "it holds a program, and forgets its effects" in outcome.message
+    assert f"look at its abstract_eval rule, given by {__name__} ({FILE}:" in outcome.message
+
+
+def test_it_is_found_by_check_jaxpr():
+    said_p = define_primitive("said", effectful_abstract_eval=lambda x: (x, {Spoken()}), impl=lambda x: x)
+    program = px.make_jaxpr(said_p.bind)(X[0])
+    core.check_jaxpr(px.make_jaxpr(lambda x: _holder(**MINDFUL).bind(x, program=program))(X[0]))
+    closed = px.make_jaxpr(lambda x: _holder(**FORGETFUL).bind(x, program=program))(X[0])
+    with pytest.raises(
+        core.JaxprTypeError, match=r"holder holds a program with the effects .*, and does not have them"
+    ):
+        core.check_jaxpr(closed)
+
+
+def test_a_plugin_that_has_entered_nothing_fails():
+    module = type(core)("idle")
+    module.primax_register = hookimpl(lambda registry: None)
+    host.register_module(module, name="idle")
+    try:
+        report = check_plugin("idle")
+    finally:
+        host.unregister("idle")
+    (outcome,) = report.outcomes
+    assert not report.ok
+    assert outcome.label == "idle::samples"
+    assert outcome.message.startswith(
+        "idle: the plugin is active, but has entered nothing; did you forget definitions.enter(registry)"
+    )
+
+
+def test_a_report_of_nothing_is_not_fine():
+    assert not Report([]).ok
+    with pytest.raises(ConformanceError, match="nothing was checked: 0 passed, 0 failed, 0 not run"):
+        Report([]).require()
+
+
+def _decorated(rule):
+    @functools.wraps(rule)
+    def wrapped(*args, **kwargs):
+        return rule(*args, **kwargs)
+
+    return wrapped
+
+
+class Callable:
+    def __call__(self, primals, tangents):
+        return primals[0] * 3, tangents[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (lambda: functools.partial(FAULTS["jvp"]), FAULTS["jvp"].__code__),
+        (lambda: _decorated(FAULTS["jvp"]), FAULTS["jvp"].__code__),
+        (lambda: functools.lru_cache(FAULTS["jvp"]), FAULTS["jvp"].__code__),
+        (Callable, Callable.__call__.__code__),
+    ],
+)
+def test_reports_name_the_line_that_the_author_wrote(make, code):
+    p = triple(jvp=make())
+    provenance = core.rule_tables["jvp"].provenance[p]
+    assert (provenance.file, provenance.line) == (FILE, code.co_firstlineno)
+
+
+def test_a_rule_that_raises_within_a_helper_of_the_library_is_told_by_the_authors_line():
+    def jvp(primals, tangents):
+        return functools.reduce(lambda a, b: a / 0, [1, 2])  # raised here
+
+    report = report_of(triple(jvp=jvp), X, only=["jvp"])
+    assert f"raised at {FILE}:" in report.failed[0].message
+    assert "functools" not in report.failed[0].message
