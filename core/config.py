@@ -10,21 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from primax.core._jaxlib import QUIET_LOADING, release
-from primax.core.option import (
-    BOOL,
-    BYTES,
-    COUNT,
-    DEVICE,
-    NAME,
-    NAMES,
-    PATH,
-    SECONDS,
-    Guard,
-    Option,
-    choice,
-    options,
-    settle,
-)
+from primax.core.option import Guard, Option, options, settle
+from primax.core.option_kinds import BOOL, BYTES, COUNT, DEVICE, NAME, NAMES, PATH, SECONDS, choice
 
 __all__ = [
     "Config",

@@ -7,135 +7,25 @@ of the keys of caches.
 from __future__ import annotations
 
 import functools
-import numbers
 import os
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numpy as np
-
 from primax.core._jaxlib import Config as _Cell
-from primax.core._jaxlib import Device as _Device
 from primax.core._jaxlib import config_unset, guard_lib
+from primax.core.option_kinds import Kind, choice
 from primax.core.thread import Thread, thread
 
-__all__ = [
-    "BOOL",
-    "BYTES",
-    "COUNT",
-    "DEVICE",
-    "Guard",
-    "Kind",
-    "NAME",
-    "NAMES",
-    "Option",
-    "PATH",
-    "SECONDS",
-    "choice",
-    "options",
-    "options_of_traces",
-    "settle",
-]
+__all__ = ["Guard", "Option", "options", "options_of_traces", "settle"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PREFIX = "primax_"
 _OTHER_PREFIX = "jax_"  # code written for JAX names options so, and the environment of such code
-_TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
-_FALSE = frozenset({"0", "false", "f", "no", "n", "off"})
 _REQUIRED = object()
 
 options: dict[str, Option] = {}
 options_of_traces: list[Option] = []
-
-
-class Kind:
-    """The values an option takes: `check` tests one from Python, `parse` reads one from the environment."""
-
-    def __init__(self, allowed: str, check: Callable[[Any], Any], parse: Callable[[str], Any]):
-        self.allowed = allowed
-        self.check = check
-        self.parse = parse
-
-
-def _check_bool(value: Any) -> bool:
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    raise ValueError
-
-
-def _parse_bool(text: str) -> bool:
-    lowered = text.strip().lower()
-    if lowered in _TRUE:
-        return True
-    if lowered in _FALSE:
-        return False
-    raise ValueError
-
-
-def _check_seconds(value: Any) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not float(value) >= 0:
-        raise ValueError
-    return float(value)
-
-
-def _check_bytes(value: Any) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral) or value < 0:
-        raise ValueError
-    return int(value)
-
-
-def _check_count(value: Any) -> int:
-    if _check_bytes(value) < 1:
-        raise ValueError
-    return int(value)
-
-
-def _check_bound(value: Any) -> int:
-    return -1 if type(value) is int and value == -1 else _check_bytes(value)
-
-
-def _check_names(value: Any) -> Any:
-    if value is None or isinstance(value, str):
-        return value or None
-    raise ValueError
-
-
-def _check_path(value: Any) -> str | None:
-    return None if value is None else os.fsdecode(value)
-
-
-def _check_choice(choices: tuple[str | None, ...], value: Any) -> Any:
-    if (value is None or isinstance(value, str)) and value in choices:
-        return value
-    raise ValueError
-
-
-def _check_name(value: Any) -> str:
-    if isinstance(value, str) and value:
-        return value
-    raise ValueError
-
-
-def choice(*choices: str | None) -> Kind:
-    check = functools.partial(_check_choice, choices)
-    return Kind(f"one of {', '.join(repr(c) for c in choices)}", check, lambda text: check(text or None))
-
-
-def _check_device(value: Any) -> Any:
-    if value is None or isinstance(value, _Device) or (isinstance(value, str) and value):
-        return value
-    raise ValueError
-
-
-DEVICE = Kind("one of primax.devices(), the name of a platform or None", _check_device, lambda text: text or None)
-BOOL = Kind("True or False", _check_bool, _parse_bool)
-SECONDS = Kind("a number of seconds, zero or more", _check_seconds, lambda text: _check_seconds(float(text)))
-BYTES = Kind("a number of bytes, or -1 for any", _check_bound, lambda text: _check_bound(int(text)))
-COUNT = Kind("a positive integer", _check_count, lambda text: _check_count(int(text)))
-NAMES = Kind("names with commas between, or None", _check_names, _check_names)
-NAME = Kind("a name", _check_name, _check_name)
-PATH = Kind("a path or None", _check_path, lambda text: text or None)
 
 
 class Option(_Cell):  # type: ignore[misc]
