@@ -117,13 +117,19 @@ def running_frames() -> Iterator[Frame]:
 def called() -> str:
     """The function of primax that the innermost of the user's lines calls; empty if it cannot be told."""
     frame: FrameType | None = sys._getframe(1)
-    callee = None
+    inside: list[FrameType] = []
     while frame is not None and is_internal(frame.f_code.co_filename):
         if frame.f_code.co_name != "guarded":  # what jaxlib calls, which calls `miss` of a jitted function
-            callee = frame
+            inside.append(frame)
         frame = frame.f_back
-    if callee is None or frame is None:
+    if frame is None:
         return ""
+    # What a decorator makes may have no name; what that calls has.
+    return next(filter(None, map(_name_of_callee, reversed(inside))), "")
+
+
+def _name_of_callee(callee: FrameType) -> str:
+    """What users call the function of a frame; empty if it does not know."""
     code, values = callee.f_code, callee.f_locals
     if "<locals>" in code.co_qualname:  # made by a factory, which knows the name for its messages
         name = values.get("name", values.get("what"))

@@ -557,10 +557,15 @@ def is_tree_node(cls: type) -> bool:
     Returns:
         A bool.
 
+    Raises:
+        TypeError: `cls` is not a class.
+
     >>> from primax import tree_util
     >>> tree_util.is_tree_node(list), tree_util.is_tree_node(int)
     (True, False)
     """
+    if not isinstance(cls, type):
+        raise TypeError(f"is_tree_node: cls must be a class, got {cls!r}")
     return registry.is_node(cls)  # type: ignore[no-any-return]
 
 

@@ -304,6 +304,12 @@ def test_structures_can_be_built_and_taken_apart() -> None:
     assert [tree_util.treedef_is_leaf(tree.structure(x)) for x in (1, None, (), [1])] == [True] + [False] * 3
 
 
+def test_only_classes_may_be_nodes() -> None:
+    for wrong in (None, 3, [1]):
+        with pytest.raises(TypeError, match=r"is_tree_node: cls must be a class, got "):
+            tree_util.is_tree_node(wrong)
+
+
 def test_all_leaves_looks_at_the_items_themselves() -> None:
     assert tree_util.all_leaves([1, "a"])
     assert not tree_util.all_leaves([1, [2]])

@@ -191,6 +191,12 @@ def test_an_exponential_that_needs_too_many_squarings_is_nan():
     np.testing.assert_allclose(linalg.expm(np.triu(A), upper_triangular=True), scipy_linalg.expm(np.triu(A)), rtol=1e-3)
 
 
+@pytest.mark.parametrize("mode", ["left", "right"])
+def test_what_has_no_value_is_not_multiplied_by_q(mode):
+    with pytest.raises(TypeError, match="has no value"):
+        linalg.qr_multiply(np.eye(2), px.ShapeDtypeStruct((2,), "float32"), mode)
+
+
 # A call that is refused, and a part of the message.
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "cho_solve": (lambda: linalg.cho_solve((TALL, False), V), r"\(4, 3\)"),

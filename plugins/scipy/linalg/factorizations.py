@@ -10,13 +10,14 @@ from primax.extend.api_util import among
 from primax.extend.core import get_aval
 from primax.plugins.linalg.general import hessenberg_p, schur_p
 from primax.plugins.linalg.householder import householder_product_p
-from primax.plugins.linalg.matrices import adjoint, as_complex, triu
+from primax.plugins.linalg.matrices import adjoint, as_complex, conj, triu
 from primax.plugins.linalg.orthogonal import qr_p
 from primax.plugins.linalg.symmetric import eigh_p
 from primax.plugins.numpy import linalg as numpy_linalg
 from primax.plugins.numpy.creation import asarray
 from primax.plugins.numpy.linalg.operands import inexact, matrices, square
 from primax.plugins.numpy.padding import pad
+from primax.plugins.numpy.shaping import reshaped
 from primax.plugins.numpy.triangles import diag
 from primax.plugins.scipy.linalg.equations import solve_triangular
 from primax.plugins.structural.arguments import integers
@@ -113,7 +114,7 @@ def eigh_tridiagonal(
             raise ValueError(f"eigh_tridiagonal: select_range must be a pair, got {select_range!r}")
         subset = (subset[0], subset[1] + 1)
     v, w = eigh_p.bind(
-        diag(d) + diag(e.conj(), -1), lower=True, sort_eigenvalues=True, subset_by_index=subset, algorithm=None
+        diag(d) + diag(conj(e), -1), lower=True, sort_eigenvalues=True, subset_by_index=subset, algorithm=None
     )
     return w if eigvals_only else (w, v)
 
@@ -191,7 +192,7 @@ def qr_multiply(
     if not shape:
         raise ValueError(f"qr_multiply: c must be of rank 1 or more, got {get_aval(c).str_short()}")
     vector = len(shape) == 1
-    columns = c.reshape((-1, 1) if mode == "left" else (1, -1)) if vector else c
+    columns = reshaped(c, (*shape, 1) if mode == "left" else (1, *shape)) if vector else c
     inner = get_aval(columns).shape[-2 if mode == "left" else -1]
     if mode == "left" and inner == m != k:
         q = qr(a, pivoting=pivoting)[0]
