@@ -6,9 +6,19 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from primax.core._jaxlib import pytree
-from primax.core.arguments import check_function, naming, sequence
+from primax.core.arguments import check_function, sequence
 from primax.core.tree_flatten import flatten, flatten_with_path
+from primax.core.tree_levels import (
+    all_leaves,
+    build_tree,
+    check_treedef,
+    flatten_one_level,
+    flatten_one_level_with_keys,
+    is_tree_node,
+    treedef_children,
+    treedef_is_leaf,
+    treedef_tuple,
+)
 from primax.core.tree_partial import Partial
 from primax.core.tree_paths import (
     TreeMismatch,
@@ -96,11 +106,6 @@ unflatten = PyTreeDef.unflatten
 _MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<no value>"})()
 
 
-def _check_treedef(who: str, argument: str, treedef: Any) -> None:
-    if not isinstance(treedef, pytree.PyTreeDef):
-        raise TypeError(f"{who}: {argument} must be a PyTreeDef, got {treedef!r}; tree.structure(x) makes one")
-
-
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """Take a tree apart into its leaves and its structure.
 
@@ -184,7 +189,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     >>> tree.unflatten(tree.structure({"a": 0, "b": (0, 0)}), [1, 2, 3])
     {'a': 1, 'b': (2, 3)}
     """
-    _check_treedef("tree.unflatten", "treedef", treedef)
+    check_treedef("tree.unflatten", "treedef", treedef)
     leaves = sequence("tree.unflatten", "leaves", leaves)
     if len(leaves) != treedef.num_leaves:
         raise ValueError(
@@ -326,7 +331,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     ([1, 3, 5], [2, 4, 6])
     """
     who = "tree.transpose"
-    _check_treedef(who, "outer_treedef", outer_treedef)
+    check_treedef(who, "outer_treedef", outer_treedef)
     found = prefix_errors(outer_treedef, tree_structure(pytree_to_transpose), name="pytree_to_transpose")
     if found:
         raise ValueError(f"{who}: outer_treedef must be a prefix of pytree_to_transpose; {found[0]}")
@@ -335,7 +340,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
         if not inner_trees:
             raise ValueError(f"{who}: inner_treedef must be given where outer_treedef has no leaves")
         inner_treedef = tree_structure(inner_trees[0])
-    _check_treedef(who, "inner_treedef", inner_treedef)
+    check_treedef(who, "inner_treedef", inner_treedef)
     rows = []
     for inner in inner_trees:
         found = prefix_errors(inner_treedef, inner, name="inner tree")
@@ -454,159 +459,3 @@ def tree_map_with_path(
     columns = [flatten_up_to(who, treedef, other, f"tree {i}") for i, other in enumerate(rest, 2)]
     paths, leaves = [path for path, _ in pairs], [leaf for _, leaf in pairs]
     return treedef.unflatten([f(*row) for row in zip(paths, leaves, *columns, strict=True)])
-
-
-def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees, from the structure of each.
-
-    Args:
-        treedefs: structures.
-
-    Returns:
-        A structure.
-
-    >>> from primax import tree, tree_util
-    >>> tree_util.treedef_tuple([tree.structure(1), tree.structure([1, 2])])
-    PyTreeDef((*, [*, *]))
-    """
-    treedefs = sequence("treedef_tuple", "treedefs", treedefs)
-    for treedef in treedefs:
-        _check_treedef("treedef_tuple", "treedefs", treedef)
-    return pytree.treedef_tuple(registry, treedefs)
-
-
-def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the children of a tree's root.
-
-    Args:
-        treedef: a structure.
-
-    Returns:
-        A list of structures; empty for a leaf.
-
-    >>> from primax import tree, tree_util
-    >>> tree_util.treedef_children(tree.structure([1, (2,)]))
-    [PyTreeDef(*), PyTreeDef((*,))]
-    """
-    _check_treedef("treedef_children", "treedef", treedef)
-    return treedef.children()  # type: ignore[no-any-return]
-
-
-def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether a structure is that of a single leaf. An empty container, as None or `()`, is not a leaf.
-
-    Args:
-        treedef: a structure.
-
-    Returns:
-        A bool.
-
-    >>> from primax import tree, tree_util
-    >>> tree_util.treedef_is_leaf(tree.structure(1)), tree_util.treedef_is_leaf(tree.structure(None))
-    (True, False)
-    """
-    _check_treedef("treedef_is_leaf", "treedef", treedef)
-    return treedef.node_data() is None
-
-
-def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
-    """Whether no item of an iterable is a node.
-
-    Args:
-        iterable: any objects.
-        is_leaf: what more to take as a leaf.
-
-    Returns:
-        A bool.
-
-    >>> from primax import tree_util
-    >>> tree_util.all_leaves([1, "a"]), tree_util.all_leaves([1, None])
-    (True, False)
-    """
-    if is_leaf is None:
-        return pytree.all_leaves(registry, sequence("all_leaves", "iterable", iterable))  # type: ignore[no-any-return]
-    check_function("all_leaves", "is_leaf", is_leaf)
-    return all(is_leaf(item) or not registry.is_node(type(item)) for item in iterable)
-
-
-def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
-    """Make a tree from its structure and nested iterables of that shape.
-
-    Args:
-        treedef: the structure.
-        xs: an iterable with an item for each child of the root, themselves iterables, down to the leaves.
-
-    Returns:
-        The tree.
-
-    >>> from primax import tree, tree_util
-    >>> tree_util.build_tree(tree.structure({"a": 0, "b": (0, 0)}), [1, [2, 3]])
-    {'a': 1, 'b': (2, 3)}
-    """
-    _check_treedef("build_tree", "treedef", treedef)
-    with naming("build_tree"):
-        return treedef.from_iterable_tree(xs)
-
-
-def is_tree_node(cls: type) -> bool:
-    """Whether instances of a class are nodes rather than leaves.
-
-    Args:
-        cls: a class.
-
-    Returns:
-        A bool.
-
-    Raises:
-        TypeError: `cls` is not a class.
-
-    >>> from primax import tree_util
-    >>> tree_util.is_tree_node(list), tree_util.is_tree_node(int)
-    (True, False)
-    """
-    if not isinstance(cls, type):
-        raise TypeError(f"is_tree_node: cls must be a class, got {cls!r}")
-    return registry.is_node(cls)  # type: ignore[no-any-return]
-
-
-def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
-    """The children and the static data of a tree's root.
-
-    Args:
-        tree: a node.
-
-    Returns:
-        The children and the static data.
-
-    Raises:
-        ValueError: `tree` is a leaf.
-
-    >>> from primax import tree_util
-    >>> tree_util.flatten_one_level([1, (2, 3)])
-    ([1, (2, 3)], None)
-    """
-    level = registry.flatten_one_level(tree)
-    if level is None:
-        raise ValueError(f"flatten_one_level: tree must be a pytree node, got a leaf of type {type(tree).__name__}")
-    return level  # type: ignore[no-any-return]
-
-
-def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
-    """As `flatten_one_level`, with pairs of key and child.
-
-    Args:
-        tree: a node.
-
-    Returns:
-        The pairs and the static data.
-
-    Raises:
-        ValueError: `tree` is a leaf.
-
-    >>> from primax import tree_util
-    >>> tree_util.flatten_one_level_with_keys((5,))
-    (((SequenceKey(idx=0), 5),), None)
-    """
-    _, aux = flatten_one_level(tree)
-    keyed, _ = flatten_with_path(tree, lambda path, node: bool(path))
-    return tuple((path[0], child) for (path, child) in keyed), aux
