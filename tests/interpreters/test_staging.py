@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import sys
+import tracemalloc
 from operator import methodcaller
 
 import numpy as np
@@ -489,3 +492,48 @@ def test_equations_without_parameters_share_one_dict() -> None:
     eqns = px.make_jaxpr(lambda x: px.lax.sin(px.lax.cos(x)))(1.0).eqns
     assert [eqn.params for eqn in eqns] == [{}, {}]
     assert eqns[0].params is eqns[1].params
+
+
+def chain(n):
+    """The function that applies a sine and a product n // 2 times."""
+
+    def f(x):
+        for _ in range(n // 2):
+            x = lax.sin(x)
+            x = lax.mul(x, x)
+        return x
+
+    return f
+
+
+def test_an_equation_takes_at_most_350_bytes():
+    px.make_jaxpr(chain(100))(X)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        closed = px.make_jaxpr(chain(20_000))(X)
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert len(closed.eqns) == 20_000
+    assert taken < 350 * 20_000
+
+
+def test_the_collector_looks_at_each_equation_at_most_once():
+    generations = []
+
+    def note(phase, info):
+        if phase == "start":
+            generations.append(info["generation"])
+
+    def f(x):
+        gc.callbacks.append(note)
+        try:
+            return chain(40_000)(x)
+        finally:
+            gc.callbacks.remove(note)
+
+    px.make_jaxpr(f)(X)
+    assert len(generations) < 10
+    if sys.version_info < (3, 14):  # later ones look at old objects bit by bit
+        assert set(generations) <= {0}
