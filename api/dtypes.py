@@ -9,13 +9,17 @@ from primax.core.dtypes import (
     float0,
     iinfo,
     issubdtype,
+    itemsize_bits,
     promote_types,
     result_type,
+    scalar_type_of,
 )
+from primax.core.promotion import TypePromotionError
 from primax.extend.random import prng_key
 from primax.plugins.numpy.limits import finfo
 
 __all__ = [
+    "TypePromotionError",
     "bfloat16",
     "canonicalize_dtype",
     "extended",
@@ -23,7 +27,9 @@ __all__ = [
     "float0",
     "iinfo",
     "issubdtype",
+    "itemsize_bits",
     "prng_key",
     "promote_types",
     "result_type",
+    "scalar_type_of",
 ]

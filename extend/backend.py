@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.core import _jaxlib
+from primax.interpreters import platforms as _platforms
 from primax.interpreters.backend import (
     as_array,
     asked_transfer,
     choose_device,
+    compile_options,
     device_of,
     from_dlpack,
     is_constant,
@@ -29,6 +37,7 @@ from primax.interpreters.compile import (
     optimized_text,
     wait_for_effect,
 )
+from primax.interpreters.evaluate import clear_caches as clear_in_memory_compilation_cache
 from primax.interpreters.evaluate import fast_function, fast_path, first_call, leaves_tree
 from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.nonfinite import refuses_nonfinite
@@ -42,6 +51,8 @@ from primax.interpreters.platforms import (
     platform_of,
     register_platform,
 )
+from primax.interpreters.platforms import client as get_backend
+from primax.interpreters.platforms import default_device as get_default_device
 from primax.interpreters.portable import artifact_text, artifact_version, newest_version, to_artifact
 
 __all__ = [
@@ -50,7 +61,10 @@ __all__ = [
     "artifact_version",
     "as_array",
     "asked_transfer",
+    "backend_xla_version",
+    "backends",
     "choose_device",
+    "clear_in_memory_compilation_cache",
     "client",
     "compile_lowered",
     "default_device",
@@ -63,6 +77,9 @@ __all__ = [
     "fast_path",
     "first_call",
     "from_dlpack",
+    "get_backend",
+    "get_compile_options",
+    "get_default_device",
     "hlo_computation",
     "hlo_cost_analysis",
     "hlo_text",
@@ -80,6 +97,7 @@ __all__ = [
     "put_value",
     "refuse_buffers",
     "refuses_nonfinite",
+    "register_backend_factory",
     "register_platform",
     "release",
     "sharding_of",
@@ -87,3 +105,64 @@ __all__ = [
     "to_artifact",
     "wait_for_effect",
 ]
+
+
+def backends() -> dict[str, Any]:
+    """The XLA clients of all platforms that can be used, by name; those are made that have not been."""
+    found = {}
+    for name in _platforms.platforms:
+        try:
+            found[name] = _platforms.client(name)
+        except Exception as error:  # a client may fail in any way where its hardware is absent
+            _platforms.warn_of(name, error)
+    return found
+
+
+def backend_xla_version(platform: str | None = None) -> int | None:
+    """The version of XLA that a platform reports; None if it reports none."""
+    return getattr(_platforms.client(platform), "xla_version", None)
+
+
+def register_backend_factory(
+    name: str, factory: Callable[[], Any], *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False
+) -> None:
+    """`register_platform` as JAX spells it.
+
+    Args:
+      name: what the client calls itself.
+      factory: returns it.
+      priority: computations run on the platform of the highest priority.
+      fail_quietly: True; a client that cannot be made is left out with a warning.
+      experimental: not used.
+
+    Raises:
+      TypeError, ValueError: as `register_platform` does.
+    """
+    if not fail_quietly:
+        raise ValueError("register_backend_factory: fail_quietly must be True, got False")
+    register_platform(name, factory, priority=priority)
+
+
+def get_compile_options(
+    num_replicas: int,
+    num_partitions: int,
+    device_assignment: Any = None,
+    env_options_overrides: dict[str, Any] | None = None,
+) -> Any:
+    """The options to compile a program with, for jaxlib's clients.
+
+    Args:
+      num_replicas: how many copies of the program run.
+      num_partitions: how many parts each has.
+      device_assignment: the ids of the devices, one for each part of each copy; by default the first ones.
+      env_options_overrides: options of XLA by name.
+    """
+    options = compile_options(get_default_device(), tuple((env_options_overrides or {}).items()))
+    options.num_replicas, options.num_partitions = num_replicas, num_partitions
+    if device_assignment is None:
+        ids = np.arange(num_replicas * num_partitions)
+    else:
+        ids = np.asarray(device_assignment)
+    grid = ids.reshape(num_replicas, num_partitions).astype(np.int32)
+    options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(grid)
+    return options

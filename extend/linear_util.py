@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from functools import partial, wraps
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from primax.core.arguments import name_of
+from primax.core.cache import Cache
+from primax.core.thread import thread
 
 __all__ = [
     "DebugInfo",
     "StoreException",
     "WrappedFun",
+    "cache",
     "merge_linear_aux",
     "transformation",
     "transformation2",
@@ -235,3 +239,30 @@ def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tup
     if len(found) != 1:
         raise StoreException(f"one of two functions should have been called, but {len(found)} were")
     return found[0]
+
+
+def cache(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a wrapped function and further arguments that remembers its results.
+
+    Args:
+      call: `(fun, *args)`, where `fun` was made by `wrap_init` and the arguments have hashes.
+
+    Returns:
+      The same function. What it remembers lives as long as the function that is wrapped, and goes when a rule changes.
+    """
+    kept: WeakKeyDictionary[Any, Cache] = WeakKeyDictionary()
+
+    @wraps(call)
+    def remembering(fun: WrappedFun, *args: Any) -> Any:
+        found = kept.get(fun.f)
+        if found is None:
+            found = kept[fun.f] = Cache(256)
+        key = (fun.transforms, fun.params, args, thread.config)
+        held = found.find(key)
+        if held is None:
+            held = (call(fun, *args),)
+            found.put(key, held)
+        return held[0]
+
+    remembering.clear_cache = kept.clear  # type: ignore[attr-defined]
+    return remembering

@@ -122,10 +122,15 @@ def _first_that_works() -> str:
         try:
             client(name)
         except Exception as error:  # a client may fail in any way where its hardware is absent
-            warnings.warn(f"platform {name!r} cannot be used: {error}. primax goes on without it", stacklevel=2)
+            warn_of(name, error)
         else:
             return name
     return last
+
+
+def warn_of(name: str, error: Exception) -> None:
+    """Say that the client of a platform cannot be made."""
+    warnings.warn(f"platform {name!r} cannot be used: {error}. primax goes on without it", stacklevel=3)
 
 
 def client(platform: str | None = None) -> Any:

@@ -32,6 +32,7 @@ BUILTIN_FAMILIES = (
     "devices",
     "export",
     "callbacks",
+    "composite",
     "arrays",
     "numpy",
 )
@@ -50,4 +51,5 @@ DEFERRED_FAMILIES = (
     "linalg",
     "random",
     "export",
+    "composite",
 )

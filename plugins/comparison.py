@@ -16,7 +16,26 @@ from primax.plugins.elementwise import ORDERED, Accepts, row
 from primax.plugins.structural.shapes import reshape_p
 from primax.plugins.structural.slicing import slice_p
 
-__all__ = ["eq", "eq_p", "ge", "ge_p", "gt", "gt_p", "le", "le_p", "lt", "lt_p", "ne", "ne_p"]
+__all__ = [
+    "eq",
+    "eq_p",
+    "eq_to",
+    "eq_to_p",
+    "ge",
+    "ge_p",
+    "gt",
+    "gt_p",
+    "le",
+    "le_p",
+    "le_to",
+    "le_to_p",
+    "lt",
+    "lt_p",
+    "lt_to",
+    "lt_to_p",
+    "ne",
+    "ne_p",
+]
 
 eq_p = core.Primitive("eq")
 ne_p = core.Primitive("ne")
@@ -24,6 +43,9 @@ ge_p = core.Primitive("ge")
 gt_p = core.Primitive("gt")
 le_p = core.Primitive("le")
 lt_p = core.Primitive("lt")
+eq_to_p = core.Primitive("eq_to")
+le_to_p = core.Primitive("le_to")
+lt_to_p = core.Primitive("lt_to")
 
 
 def eq(x: Any, y: Any) -> Any:
@@ -56,11 +78,29 @@ def lt(x: Any, y: Any) -> Any:
     return lt_p.bind(x, y)
 
 
-def _compare(direction: str) -> Any:
+def eq_to(x: Any, y: Any) -> Any:
+    """Elementwise x == y in the total order of `lt_to`: NaNs are equal to themselves, -0.0 is not 0.0."""
+    return eq_to_p.bind(x, y)
+
+
+def le_to(x: Any, y: Any) -> Any:
+    """Elementwise x <= y in the total order of `lt_to`."""
+    return le_to_p.bind(x, y)
+
+
+def lt_to(x: Any, y: Any) -> Any:
+    """Elementwise x < y in a total order, for real arrays of one dtype and of shapes as in `add`.
+
+    For floats it is that of IEEE 754: -NaN < -inf < ... < -0.0 < 0.0 < ... < inf < NaN.
+    """
+    return lt_to_p.bind(x, y)
+
+
+def _compare(direction: str, floats: str = "FLOAT") -> Any:
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
         dtype = ctx.avals_in[0].dtype
         if dtypes.is_inexact(dtype):
-            kind = "FLOAT"
+            kind = floats
         elif dtypes.is_bool(dtype) or dtypes.is_unsigned_integer(dtype):
             kind = "UNSIGNED"
         else:
@@ -123,6 +163,9 @@ TABLE = (
     row(gt_p, (ORDERED, ORDERED), _compare("GT"), out=_boolean, at=_TIE),
     row(le_p, (ORDERED, ORDERED), _compare("LE"), out=_boolean, at=_TIE),
     row(lt_p, (ORDERED, ORDERED), _compare("LT"), out=_boolean, at=_TIE),
+    row(eq_to_p, (ORDERED, ORDERED), _compare("EQ", "TOTALORDER"), out=_boolean, at=_TIE),
+    row(le_to_p, (ORDERED, ORDERED), _compare("LE", "TOTALORDER"), out=_boolean, at=_TIE),
+    row(lt_to_p, (ORDERED, ORDERED), _compare("LT", "TOTALORDER"), out=_boolean, at=_TIE),
 )
 
 

@@ -38,9 +38,13 @@ __all__ = [
     "log",
     "log1p",
     "log1p_p",
+    "log2",
+    "log2_p",
     "log_p",
     "logistic",
     "logistic_p",
+    "one_minus_square",
+    "one_minus_square_p",
     "pow",
     "pow_p",
     "rsqrt",
@@ -56,6 +60,8 @@ exp2_p = core.Primitive("exp2")
 exp_p = core.Primitive("exp")
 expm1_p = core.Primitive("expm1")
 log1p_p = core.Primitive("log1p")
+log2_p = core.Primitive("log2")
+one_minus_square_p = core.Primitive("one_minus_square")
 log_p = core.Primitive("log")
 logistic_p = core.Primitive("logistic")
 pow_p = core.Primitive("pow")
@@ -89,6 +95,18 @@ def log(x: Any, *, accuracy: Accuracy = None) -> Any:
     if accuracy is None:
         return log_p.bind(x)
     return log_p.bind(x, accuracy=require_accuracy("log", accuracy))
+
+
+def log2(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """Elementwise logarithm to base 2, for floating or complex arrays."""
+    if accuracy is None:
+        return log2_p.bind(x)
+    return log2_p.bind(x, accuracy=require_accuracy("log2", accuracy))
+
+
+def one_minus_square(x: Any) -> Any:
+    """Elementwise 1 - x**2, accurate near 1 and -1, for floating or complex arrays."""
+    return one_minus_square_p.bind(x)
 
 
 def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -155,6 +173,19 @@ def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Any:
     return _exponential(ctx, scaled, **params)
 
 
+_log = accurate("stablehlo.log")
+
+
+def _log2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Any:
+    (out,) = _log(ctx, x, **params)
+    return [mlir.hlo.divide(out, ir_full(math.log(2), ctx.avals_in[0]))]
+
+
+def _one_minus_square_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+    hlo, one = mlir.hlo, ir_full(1.0, ctx.avals_in[0])
+    return [hlo.multiply(hlo.subtract(one, x), hlo.add(one, x))]
+
+
 _power = mlir.nary("stablehlo.power")
 _same_dtype_abstract_eval = elementwise_abstract_eval("pow", (INEXACT, INEXACT))
 _integer_abstract_eval = elementwise_abstract_eval("pow", (INEXACT, INTEGER), same_dtype=False)
@@ -217,6 +248,19 @@ TABLE = (
         uses_result=True,
     ),
     row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div_p.bind(t, x), at=_POSITIVE),
+    row(
+        log2_p,
+        INEXACT,
+        _log2_lowering,
+        lambda t, x, **_: div_p.bind(t, mul_p.bind(x, like(x, math.log(2)))),
+        at=_POSITIVE,
+    ),
+    row(
+        one_minus_square_p,
+        INEXACT,
+        _one_minus_square_lowering,
+        lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, -2.0))),
+    ),
     row(
         log1p_p,
         INEXACT,

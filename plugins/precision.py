@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,8 +15,10 @@ __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "CPU_ALGORITHMS",
+    "DotAlgorithm",
     "DotAlgorithmPreset",
     "Precision",
+    "PrecisionLike",
     "algorithm_attribute",
     "canonicalize_precision",
     "precision_attribute",
@@ -65,6 +67,28 @@ class DotAlgorithmPreset(enum.Enum):
         return f"DotAlgorithmPreset.{self.name}"
 
 
+class DotAlgorithm(NamedTuple):
+    """How a product is computed, part by part. It must be what a `DotAlgorithmPreset` stands for.
+
+    Attributes:
+      lhs_precision_type: the dtype that elements of the first operand are rounded to.
+      rhs_precision_type: likewise of the second.
+      accumulation_type: the dtype of sums.
+      lhs_component_count: 1, as in all presets.
+      rhs_component_count: likewise.
+      num_primitive_operations: how many products stand for one.
+      allow_imprecise_accumulation: whether sums may be less precise than their dtype.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Algorithm:
     """What a preset stands for.
@@ -89,6 +113,11 @@ class Algorithm:
 _F16, _BF16, _F32, _F64 = map(np.dtype, (np.float16, dtypes.bfloat16, np.float32, np.float64))
 _Preset = DotAlgorithmPreset
 
+# What functions take for a precision.
+PrecisionLike: TypeAlias = (
+    str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None
+)
+
 ALGORITHMS = {
     _Preset.ANY_F8_ANY_F8_F32: Algorithm((), None, _F32, (_F32,)),
     _Preset.ANY_F8_ANY_F8_F32_FAST_ACCUM: Algorithm((), None, _F32, (_F32,), imprecise=True),
@@ -106,6 +135,8 @@ ALGORITHMS = {
     _Preset.F32_F32_F32: Algorithm((_F32,), "F32Type", _F32, (_F32,)),
     _Preset.F64_F64_F64: Algorithm((_F64,), "F64Type", _F64, (_F64,)),
 }
+
+_COMPUTED = {"F16Type": _F16, "BF16Type": _BF16, "F32Type": _F32, "F64Type": _F64}
 
 # The CPU compiler takes any algorithm and ignores it; of these the results are as precise as asked for.
 CPU_ALGORITHMS = frozenset(
@@ -158,6 +189,8 @@ def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any
         precision = _option.value
         if precision is None:
             return None
+    if isinstance(precision, DotAlgorithm):
+        return _preset_of(precision, function)
     try:
         return _KNOWN[precision]
     except (KeyError, TypeError):
@@ -171,6 +204,22 @@ def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any
         f"{function}: precision must be None, one of {names}, a Precision, a pair of these, one for each "
         f"operand, or a DotAlgorithmPreset or its name, got {precision!r}"
     )
+
+
+def _preset_of(wanted: DotAlgorithm, function: str) -> DotAlgorithmPreset:
+    """The preset that an algorithm is.
+
+    Raises:
+      ValueError: none is.
+    """
+    types = [np.dtype(x) for x in wanted[:3]]
+    if types[0] == types[1] and wanted[3:5] == (1, 1):
+        for preset, algorithm in ALGORITHMS.items():
+            operand = algorithm.operands and _COMPUTED.get(algorithm.compute or "")
+            found = operand, algorithm.accumulate, algorithm.products, algorithm.imprecise
+            if found == (types[0], types[2], wanted[5], wanted[6]):
+                return preset
+    raise ValueError(f"{function}: precision must be the algorithm of a DotAlgorithmPreset, got {wanted!r}")
 
 
 def precision_attribute(precision: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from primax.core.dtypes import (
     dtype,
@@ -95,17 +96,24 @@ from primax.plugins.collectives import (
 from primax.plugins.comparison import (
     eq,
     eq_p,
+    eq_to,
+    eq_to_p,
     ge,
     ge_p,
     gt,
     gt_p,
     le,
     le_p,
+    le_to,
+    le_to_p,
     lt,
     lt_p,
+    lt_to,
+    lt_to_p,
     ne,
     ne_p,
 )
+from primax.plugins.composite import composite, composite_p
 from primax.plugins.control_flow import (
     associative_scan,
     cond,
@@ -135,6 +143,7 @@ from primax.plugins.convolution import (
     conv_with_general_padding,
     padtype_to_pads,
 )
+from primax.plugins.convolution.dimension_numbers import ConvGeneralDilatedDimensionNumbers
 from primax.plugins.cumulative import (
     cumlogsumexp,
     cumlogsumexp_p,
@@ -148,6 +157,7 @@ from primax.plugins.cumulative import (
     cumsum_p,
 )
 from primax.plugins.custom_derivatives import custom_linear_solve, custom_root
+from primax.plugins.devices import device_put_p
 from primax.plugins.dot import (
     DotAlgorithmPreset,
     Precision,
@@ -168,9 +178,13 @@ from primax.plugins.exponential import (
     log,
     log1p,
     log1p_p,
+    log2,
+    log2_p,
     log_p,
     logistic,
     logistic_p,
+    one_minus_square,
+    one_minus_square_p,
     pow,
     pow_p,
     rsqrt,
@@ -209,6 +223,9 @@ from primax.plugins.indexing import (
     scatter_sub,
     scatter_sub_p,
 )
+from primax.plugins.numpy.creation import stage
+from primax.plugins.polynomial import polynomial
+from primax.plugins.precision import DotAlgorithm, PrecisionLike
 from primax.plugins.ragged import (
     RaggedDotDimensionNumbers,
     ragged_dot,
@@ -388,14 +405,20 @@ from primax.plugins.windows import (
     select_and_scatter_p,
 )
 
+# The axes of the operands of a product that are summed over, and those that they share.
+DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 __all__ = [
     "AccuracyMode",
     "ConvDimensionNumbers",
+    "ConvGeneralDilatedDimensionNumbers",
+    "DotAlgorithm",
     "DotAlgorithmPreset",
+    "DotDimensionNumbers",
     "FftType",
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "Precision",
+    "PrecisionLike",
     "RaggedDotDimensionNumbers",
     "RandomAlgorithm",
     "RoundingMethod",
@@ -466,6 +489,8 @@ __all__ = [
     "collapse",
     "complex",
     "complex_p",
+    "composite",
+    "composite_p",
     "concatenate",
     "concatenate_p",
     "cond",
@@ -504,6 +529,7 @@ __all__ = [
     "cumsum_p",
     "custom_linear_solve",
     "custom_root",
+    "device_put_p",
     "digamma",
     "digamma_p",
     "div",
@@ -523,6 +549,8 @@ __all__ = [
     "empty",
     "eq",
     "eq_p",
+    "eq_to",
+    "eq_to_p",
     "erf",
     "erf_inv",
     "erf_inv_p",
@@ -567,16 +595,22 @@ __all__ = [
     "is_finite_p",
     "le",
     "le_p",
+    "le_to",
+    "le_to_p",
     "lgamma",
     "lgamma_p",
     "log",
     "log1p",
     "log1p_p",
+    "log2",
+    "log2_p",
     "log_p",
     "logistic",
     "logistic_p",
     "lt",
     "lt_p",
+    "lt_to",
+    "lt_to_p",
     "map",
     "max",
     "max_p",
@@ -593,6 +627,8 @@ __all__ = [
     "nextafter",
     "nextafter_p",
     "not_p",
+    "one_minus_square",
+    "one_minus_square_p",
     "ones_like",
     "optimization_barrier",
     "optimization_barrier_p",
@@ -608,6 +644,7 @@ __all__ = [
     "pmin_p",
     "polygamma",
     "polygamma_p",
+    "polynomial",
     "population_count",
     "population_count_p",
     "pow",
@@ -715,6 +752,7 @@ __all__ = [
     "squeeze_p",
     "stack",
     "stack_p",
+    "stage",
     "stop_gradient",
     "stop_gradient_p",
     "sub",

@@ -61,6 +61,7 @@ from primax.core.trace import Trace, Tracer, current_trace, encloses, escaped, s
 from primax.extend.core import primitives
 from primax.extend.core.names import (
     TraceTag,
+    array_types,
     concrete_or_error,
     eval_context,
     find_top_trace,
@@ -118,6 +119,7 @@ __all__ = [
     "abstract_token",
     "apply_primitive",
     "array_of",
+    "array_types",
     "cached",
     "check_jaxpr",
     "clear_caches",

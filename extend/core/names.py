@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
+
 from primax.core import dtypes
-from primax.core.avals import AbstractValue, get_aval
+from primax.core.avals import AbstractValue, aval_handlers, get_aval
 from primax.core.errors import ConcretizationTypeError, tracer_message
 from primax.core.trace import Tracer, current_trace, escaped, set_current_trace
 from primax.interpreters.evaluate import eval_trace
 
 __all__ = [
     "TraceTag",
+    "array_types",
     "concrete_or_error",
     "eval_context",
     "find_top_trace",
@@ -23,6 +26,10 @@ __all__ = [
     "unmapped_aval",
     "valid_jaxtype",
 ]
+
+
+# Classes whose instances are arrays or scalars of a program without being made by primax.
+array_types = frozenset(kind for kind in aval_handlers if issubclass(kind, np.ndarray | np.generic))
 
 
 class TraceTag:

@@ -22,6 +22,20 @@ from primax.core.registry import nearest
 __all__: list[str] = []
 
 
+# What JAX calls variables that hold primitives of other names.
+_ALIASES = {
+    "add_jaxvals": "add_any",
+    "remat": "checkpoint",
+    "call": "core_call",
+    "closed_call": "core_closed_call",
+    "scatter_add": "scatter-add",
+    "scatter_max": "scatter-max",
+    "scatter_min": "scatter-min",
+    "scatter_mul": "scatter-mul",
+    "scatter_sub": "scatter-sub",
+}
+
+
 class _View(ModuleType):
     """This module, as a read-only mapping that follows the plugin host."""
 
@@ -33,7 +47,8 @@ class _View(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.endswith("_p"):
             host.activate()
-            found = host.primitives.get(name.removesuffix("_p"))
+            short = name.removesuffix("_p")
+            found = host.primitives.get(_ALIASES.get(short, short))
             if found is not None:
                 return found
             hint = nearest(name, [f"{known}_p" for known in host.primitives])

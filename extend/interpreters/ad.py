@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from primax.core.avals import get_aval
+from primax.core.jaxpr import Jaxpr, eval_jaxpr
 from primax.core.rules import jvp_rules as primitive_jvps
 from primax.core.rules import transpose_rules as primitive_transposes
 from primax.interpreters.backward import backward
@@ -31,6 +33,7 @@ __all__ = [
     "add_jaxvals",
     "add_tangents",
     "backward",
+    "backward_pass",
     "bilinear_jvp",
     "bilinear_transpose",
     "defbilinear",
@@ -64,6 +67,34 @@ Rule = Callable[..., Any]
 def add_jaxvals(x: Any, y: Any) -> Any:
     """The sum of two values of one type; `add_tangents` takes symbolic zeros too."""
     return add_tangents(x, y)
+
+
+def backward_pass(
+    jaxpr: Jaxpr, transform_stack: bool, consts: Sequence[Any], primals_in: Sequence[Any], cts_in: Sequence[Any]
+) -> list[Any]:
+    """Pull cotangents back through a program that is linear in some of its arguments.
+
+    Args:
+      jaxpr: the program.
+      transform_stack: not used; names of scopes follow the equations.
+      consts: the values of its constvars.
+      primals_in: for each argument its value, or an `UndefinedPrimal` if the program is linear in it.
+      cts_in: for each result its cotangent, or a `Zero`.
+
+    Returns:
+      For each argument its cotangent, which may be a `Zero`; a `Zero` for those that have values.
+
+    Raises:
+      MissingRuleError: it is not linear in them.
+    """
+    linear = [x.aval for x in primals_in if is_undefined_primal(x)]
+
+    def run(*tangents: Any) -> list[Any]:
+        given = iter(tangents)
+        return eval_jaxpr(jaxpr, consts, *(next(given) if is_undefined_primal(x) else x for x in primals_in))
+
+    found = iter(linear_tape(run, linear).transpose(cts_in))
+    return [next(found) if is_undefined_primal(x) else Zero(get_aval(x).to_tangent_aval()) for x in primals_in]
 
 
 def get_primitive_transpose(primitive: Any) -> Rule:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from primax.plugins.structural.arguments import integers
 
-__all__ = ["ConvDimensionNumbers", "conv_dimension_numbers", "conv_general_permutations"]
+__all__ = [
+    "ConvDimensionNumbers",
+    "ConvGeneralDilatedDimensionNumbers",
+    "conv_dimension_numbers",
+    "conv_general_permutations",
+]
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -25,6 +30,9 @@ class ConvDimensionNumbers(NamedTuple):
 
 
 _ARGUMENTS = (("NC", "lhs"), ("OI", "rhs"), ("NC", "the result"))
+# What functions take for the dimension numbers of a convolution.
+ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
+
 _known: dict[Any, ConvDimensionNumbers] = {}
 
 

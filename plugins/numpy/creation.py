@@ -90,6 +90,20 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False)
     return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
 
 
+def stage(x: Any, /) -> Any:
+    """An array or a number as a value of the program being traced, or else as an array.
+
+    Raises:
+      TypeError: it is neither.
+
+    >>> import primax as px
+    >>> px.lax.stage(1.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    aval_of("stage", x, "x")
+    return asarray(x)
+
+
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Any:
     """Makes an array of a value, which is returned as it is if it is one already.
 

@@ -1,0 +1,35 @@
+"""The dialects of MLIR that jaxlib has, such as `stablehlo` and `func`; each is loaded when it is first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__: list[str] = []
+
+_DIALECTS = frozenset(
+    (
+        "arith",
+        "builtin",
+        "cf",
+        "chlo",
+        "func",
+        "math",
+        "memref",
+        "mpmd",
+        "scf",
+        "sdy",
+        "sparse_tensor",
+        "stablehlo",
+        "vector",
+    )
+)
+
+
+def __getattr__(name: str) -> Any:
+    """A dialect of jaxlib's."""
+    if name in _DIALECTS:
+        return import_module(f"jaxlib.mlir.dialects.{name}")
+    if name == "hlo":
+        return import_module("jaxlib.mlir.dialects.stablehlo")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

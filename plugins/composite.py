@@ -1,0 +1,177 @@
+"""`composite`: an operation that a compiler may know by its name, with what it is made of for those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core, derive, hookimpl
+from primax.extend.api_util import avals_of, check_function, integer, name_of
+from primax.extend.core import tree
+from primax.extend.interpreters import mlir
+
+__all__ = ["call_p", "closed_call_p", "composite", "composite_p"]
+
+composite_p = core.Primitive("composite", multiple_results=True)
+
+# Calls as JAX has them, for code that makes them or looks for them. Those of `jit` are calls of `jit_p`.
+call_p = core.Primitive("core_call", multiple_results=True)
+closed_call_p = core.Primitive("core_closed_call", multiple_results=True)
+
+_NO_RULE = "compilers may replace a composite by anything; put custom_jvp or custom_vmap around it"
+
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """A function as one operation of StableHLO, `stablehlo.composite`, which compilers may replace by their own.
+
+    Args:
+      decomposition: the function of arrays in any containers; keyword arguments are attributes of the operation.
+      name: of the operation, as in `my_library.gelu`.
+      version: of what the name means.
+
+    Returns:
+      A function of the same arguments. It is compiled and evaluated, but neither differentiated nor mapped.
+
+    Raises:
+      TypeError: `decomposition` is not callable, `name` no string or `version` no integer.
+      UnexpectedTracerError: when called, if the decomposition closes over values that are traced.
+
+    >>> import primax as px
+    >>> scaled = px.lax.composite(lambda x, *, by: x * by, name="example.scaled")
+    >>> float(scaled(2.0, by=3.0))
+    6.0
+    """
+    check_function("composite", "decomposition", decomposition)
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"composite: name must be a string that is not empty, got {name!r}")
+    version = integer("composite", "version", version)
+
+    def call(*args: Any, **attributes: Any) -> Any:
+        leaves, in_tree = tree.flatten(args)
+        out_trees: list[Any] = []
+
+        def run(*xs: Any) -> Any:
+            outs, out_tree = tree.flatten(decomposition(*tree.unflatten(in_tree, xs), **attributes))
+            out_trees.append(out_tree)
+            return outs
+
+        closed = core.trace_to_jaxpr(run, avals_of(leaves, args, "composite"), name, "composite")
+        if any(isinstance(x, core.Tracer) for x in closed.consts):
+            raise core.UnexpectedTracerError(
+                f"composite: decomposition {name_of(decomposition)} must not close over values that are traced; pass "
+                "them as arguments"
+            )
+        outs = composite_p.bind(
+            *leaves,
+            jaxpr=closed,
+            name=name,
+            version=version,
+            attributes=tuple(sorted((key, _attribute(key, x)) for key, x in attributes.items())),
+        )
+        return tree.unflatten(out_trees[0], outs)
+
+    return call
+
+
+def _attribute(key: str, value: Any) -> Any:
+    """An attribute as a parameter: something with a hash.
+
+    Raises:
+      TypeError: it is neither a number, a string, a sequence of such, nor an array that is known.
+    """
+    if isinstance(value, core.Tracer):
+        raise core.UnexpectedTracerError(f"composite: attribute {key} must be known, got a value that is traced")
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, np.ndarray | np.generic | core.Array):
+        array = np.asarray(value)
+        return (str(array.dtype), array.shape, tuple(array.ravel().tolist()))
+    if isinstance(value, bool | int | float | str | tuple):
+        return value
+    raise TypeError(f"composite: attribute {key} must be a number, a string, an array or a sequence, got {value!r}")
+
+
+def _abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+    return jaxpr.out_avals, jaxpr.effects
+
+
+def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+    return core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+
+
+def _lowering(
+    ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, version: int, attributes: Any
+) -> Any:
+    ir = mlir.ir
+    function = mlir.lower_jaxpr_to_fun(ctx.module_context, name, jaxpr)
+    made = ir.Operation.create(
+        "stablehlo.composite",
+        results=[mlir.aval_to_ir_type(aval) for aval in ctx.avals_out],
+        operands=list(args),
+        attributes={
+            "name": ir.StringAttr.get(name),
+            "decomposition": ir.FlatSymbolRefAttr.get(function.name.value),
+            "version": mlir.i32_attr(version),
+            "composite_attributes": ir.DictAttr.get({key: _ir(value) for key, value in attributes}),
+        },
+    )
+    return list(made.results)
+
+
+def _ir(value: Any) -> Any:
+    """An attribute in MLIR."""
+    ir = mlir.ir
+    if isinstance(value, bool):
+        return ir.BoolAttr.get(value)
+    if isinstance(value, int):
+        return mlir.i64_attr(value)
+    if isinstance(value, float):
+        return ir.FloatAttr.get_f32(value)
+    if isinstance(value, str):
+        return ir.StringAttr.get(value)
+    return ir.ArrayAttr.get([_ir(x) for x in value])
+
+
+def _call(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
+    """The results of the program that a call holds, with or without constants."""
+    consts = getattr(call_jaxpr, "consts", ())
+    return core.eval_jaxpr(getattr(call_jaxpr, "jaxpr", call_jaxpr), consts, *args)
+
+
+def _call_samples() -> list[core.Sample]:
+    x = np.array([0.3, -1.2, 2.6], np.float32)
+    closed = core.trace_to_jaxpr(lambda x: [core.primitives.mul_p.bind(x, x)], [core.get_aval(x)], "square")
+    return [core.Sample([x], {"call_jaxpr": closed}, reference=lambda x, **_: [x * x])]
+
+
+def _samples() -> list[core.Sample]:
+    x = np.array([0.3, -1.2, 2.6], np.float32)
+    closed = core.trace_to_jaxpr(lambda x: [core.primitives.mul_p.bind(x, x)], [core.get_aval(x)], "square")
+    params = {"jaxpr": closed, "name": "primax.square", "version": 1, "attributes": (("axis", 0),)}
+    return [core.Sample([x], params, reference=lambda x, **_: [x * x])]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.define(
+        composite_p,
+        impl=_impl,
+        effectful_abstract_eval=_abstract_eval,
+        lowering=_lowering,
+        unsupported={"jvp": _NO_RULE, "batch": _NO_RULE, "transpose": _NO_RULE},
+        samples=[_samples],
+    )
+    for primitive in (call_p, closed_call_p):
+        registry.define(
+            primitive,
+            impl=_call,
+            abstract_eval=derive.from_impl,
+            jvp=derive.from_impl,
+            transpose=derive.from_impl,
+            batch=derive.from_impl,
+            lowering=derive.from_impl,
+            interpret=derive.from_impl,
+            samples=[_call_samples],
+        )

@@ -1,0 +1,36 @@
+"""Polynomials of arrays of one dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.plugins.arithmetic import add_p, mul_p
+from primax.plugins.elementwise import like
+from primax.plugins.structural import full_like
+
+__all__ = ["polynomial"]
+
+
+def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> Any:
+    """The values of a polynomial, by Horner's rule.
+
+    Args:
+      x: a floating or complex array.
+      coeffs: its coefficients, that of the highest power first: numbers, or arrays of the dtype of `x`.
+      unroll: not used; the rule is written out.
+
+    Raises:
+      TypeError: a coefficient is of another dtype, or there are none.
+
+    >>> import primax as px
+    >>> float(px.lax.polynomial(2.0, [1.0, 0.0, 3.0]))
+    7.0
+    """
+    if not len(coeffs):
+        raise TypeError("polynomial: coeffs must hold a number, got none")
+    first, *rest = [like(x, c) if isinstance(c, int | float | complex) else c for c in coeffs]
+    out = full_like(x, first)
+    for c in rest:
+        out = add_p.bind(mul_p.bind(out, x), c)
+    return out

@@ -1,0 +1,73 @@
+"""Names of jax.extend and jax.interpreters that primax.extend has too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax.extend import backend, core, linear_util, mlir
+from primax.extend.interpreters import ad
+
+
+def test_a_linear_program_is_pulled_back():
+    closed = px.make_jaxpr(lambda x, y: (pnp.sin(x) * y, y * 2.0))(1.0, 2.0)
+    aval = closed.in_avals[1]
+    zero, ct = ad.backward_pass(closed.jaxpr, False, closed.consts, [1.0, ad.UndefinedPrimal(aval)], [1.0, 3.0])
+    assert type(zero) is ad.Zero
+    assert float(ct) == pytest.approx(np.sin(1.0) + 6.0)
+    with pytest.raises(core.MissingRuleError):
+        ad.backward_pass(closed.jaxpr, False, closed.consts, [ad.UndefinedPrimal(aval), 1.0], [1.0, 3.0])
+
+
+def test_results_for_wrapped_functions_are_remembered():
+    made = []
+
+    @linear_util.cache
+    def program(fun, aval):
+        made.append(fun)
+        return px.make_jaxpr(fun.call_wrapped)(aval)
+
+    def f(x):
+        return x * 2.0
+
+    info = linear_util.DebugInfo("test", "f")
+    aval = px.ShapeDtypeStruct((3,), "float32")
+    first = program(linear_util.wrap_init(f, debug_info=info), aval)
+    assert program(linear_util.wrap_init(f, debug_info=info), aval) is first
+    assert program(linear_util.wrap_init(f, debug_info=info), px.ShapeDtypeStruct((4,), "float32")) is not first
+    assert program(linear_util.wrap_init(lambda x: x, debug_info=info), aval) is not first
+    assert len(made) == 3
+
+
+def test_the_backend_is_found_under_the_names_of_jax():
+    assert backend.get_backend() is backend.client()
+    assert backend.backends()["cpu"] is backend.get_backend("cpu")
+    assert backend.get_default_device() == px.devices()[0]
+    options = backend.get_compile_options(1, 1, env_options_overrides={"xla_embed_ir_in_executable": True})
+    assert (options.num_replicas, options.num_partitions) == (1, 1)
+    assert backend.get_compile_options(1, 1, device_assignment=[0]).num_replicas == 1
+    backend.backend_xla_version()
+    with pytest.raises(ValueError, match="fail_quietly must be True"):
+        backend.register_backend_factory("moon", lambda: None, fail_quietly=False)
+
+
+def test_modules_are_parsed_and_written_as_portable_artifacts():
+    lowered = px.jit(lambda x: x + 1.0).lower(1.0)
+    with mlir.ir.Context():
+        data = mlir.serialize_portable_artifact(lowered.compiler_ir(), "1.0.0")
+    assert b"StableHLO" in data
+    assert "stablehlo" in str(mlir.deserialize_portable_artifact(data))
+
+
+@pytest.mark.parametrize("dialect", ["stablehlo", "func", "arith", "chlo", "builtin"])
+def test_dialects_are_those_of_jaxlib(dialect):
+    assert getattr(mlir.dialects, dialect).__name__ == f"jaxlib.mlir.dialects.{dialect}"
+    with pytest.raises(AttributeError, match="has no attribute 'moon'"):
+        _ = mlir.dialects.moon
+
+
+def test_numpy_types_are_array_types():
+    assert {np.ndarray, np.float32} <= core.array_types
+    assert float not in core.array_types
