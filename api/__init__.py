@@ -40,6 +40,7 @@ from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.host import host
+from primax.core.mesh import PartitionSpec as P
 from primax.core.scopes import named_call, named_scope
 from primax.interpreters.compile import effects_barrier
 from primax.interpreters.differentiate import (
@@ -62,15 +63,27 @@ from primax.plugins.devices import block_until_ready, copy_to_host_async, device
 if TYPE_CHECKING:
     from primax.extend.drawing import visualize
     from primax.interpreters.compile_time import ensure_compile_time_eval
+    from primax.interpreters.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh, use_abstract_mesh
+    from primax.interpreters.shardings import NamedSharding
     from primax.plugins.callbacks import io_callback, pure_callback
     from primax.plugins.calls.passes import fwd_and_bwd
     from primax.plugins.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
     from primax.plugins.remat import checkpoint, remat
+    from primax.plugins.sharding import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+        pmap,
+        shard_map,
+        smap,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Array",
+    "NamedSharding",
+    "P",
     "ShapeDtypeStruct",
     "XlaError",
     "block_until_ready",
@@ -104,6 +117,8 @@ __all__ = [
     "explain_cache_misses",
     "float0",
     "fwd_and_bwd",
+    "get_abstract_mesh",
+    "get_mesh",
     "grad",
     "hessian",
     "io_callback",
@@ -116,20 +131,29 @@ __all__ = [
     "linearize",
     "local_devices",
     "log_compiles",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
     "make_jaxpr",
+    "make_mesh",
     "named_call",
     "named_scope",
     "no_execution",
     "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
+    "pmap",
     "pure_callback",
     "remat",
+    "set_mesh",
+    "shard_map",
+    "smap",
     "transfer_guard",
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",
     "transfer_guard_host_to_device",
     "typeof",
+    "use_abstract_mesh",
     "value_and_grad",
     "visualize",
     "vjp",
@@ -158,6 +182,7 @@ _SUBMODULES = frozenset(
         "ops",
         "random",
         "scipy",
+        "sharding",
         "stages",
         "test_util",
         "tree",
@@ -176,6 +201,16 @@ _FUNCTIONS = {
         "plugins.callbacks": ("io_callback", "pure_callback"),
         "plugins.custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
         "plugins.remat": ("checkpoint", "remat"),
+        "interpreters.meshes": ("get_abstract_mesh", "get_mesh", "make_mesh", "set_mesh", "use_abstract_mesh"),
+        "interpreters.shardings": ("NamedSharding",),
+        "plugins.sharding": (
+            "make_array_from_callback",
+            "make_array_from_process_local_data",
+            "make_array_from_single_device_arrays",
+            "pmap",
+            "shard_map",
+            "smap",
+        ),
     }.items()
     for name in names
 }

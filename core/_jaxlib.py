@@ -90,6 +90,7 @@ CompileOptions = _jax.CompileOptions
 Device = _jax.Device
 DeviceList = _jax.DeviceList
 GSPMDSharding = _jax.GSPMDSharding
+Sharding = _jax.Sharding
 HostBufferSemantics = _jax.HostBufferSemantics
 PjitFunctionCache = _jax.PjitFunctionCache
 Traceback = _jax.Traceback

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +18,7 @@ from primax.core.errors import DeletedArrayError, XlaError
 from primax.core.operand import Operand
 from primax.core.trace import Tracer
 
-__all__ = ["Array"]
+__all__ = ["Array", "Shard"]
 
 
 class _ArrayType(type):
@@ -131,7 +132,31 @@ class Array(Operand, metaclass=_ArrayType):
         index = integer("addressable_data", "index", index)
         if len(self._b._sharding._internal_device_list) == 1 and index in (0, -1):
             return self
-        raise IndexError(f"addressable_data: the array is on one device, got index {index}")
+        parts = constructor.parts(self._b)
+        if not -len(parts) <= index < len(parts):
+            raise IndexError(
+                f"addressable_data: index must be below {len(parts)}, the parts of the array, got index {index}"
+            )
+        return Array(parts[index])
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts of the array on the devices of this process."""
+        return [shard for shard in self.global_shards if shard.data is not None]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The parts of the array on all devices; those on devices of other processes without their data."""
+        sharding = self._b._sharding
+        own = sharding.addressable_devices
+        data = iter(constructor.parts(self._b))
+        copies: dict[Any, int] = {}
+        shards = []
+        for device, index in sharding.devices_indices_map(self.shape).items():
+            key = tuple([(part.start, part.stop) for part in index])
+            copies[key] = copies.get(key, -1) + 1
+            shards.append(Shard(device, index, copies[key], Array(next(data)) if device in own else None))
+        return shards
 
     def on_device_size_in_bytes(self) -> int:
         """The bytes that the value occupies on its devices."""
@@ -216,6 +241,8 @@ class Array(Operand, metaclass=_ArrayType):
         return _capsule(constructor.copy(self)._b if copy else self._b)
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        if len(self.devices()) > 1:
+            raise BufferError("dlpack is for arrays on one device; take the addressable_shards of this one")
         device = self.device
         kinds = {"cpu": 1, "cuda": 2, "gpu": 2, "rocm": 10}
         kind = kinds.get(device.platform)
@@ -282,7 +309,9 @@ class Array(Operand, metaclass=_ArrayType):
             return f"<deleted Array {self.aval.str_short()}>"
         weak = ", weak_type=True" if self.weak_type else ""
         tail = f"dtype={self.dtype.name}{weak})"
-        if self.size == 0:
+        if not self.is_fully_addressable and not self.is_fully_replicated:
+            text = f"shape={self.shape}, over devices of several processes"
+        elif self.size == 0:
             text = f"[], shape={self.shape}"
         else:
             text = np.array2string(self._host(), separator=", ", prefix="Array(", suffix=",")
@@ -298,6 +327,23 @@ class Array(Operand, metaclass=_ArrayType):
 
     def __reduce__(self) -> Any:
         return rebuild, (self._host().copy(), self.weak_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The part of an array on one device.
+
+    Attributes:
+      device: the device.
+      index: the part, as slices of the whole.
+      replica_id: the number of this copy among those of the same part.
+      data: the part as an array on the device; None if that belongs to another process.
+    """
+
+    device: Any
+    index: tuple[slice, ...]
+    replica_id: int
+    data: Array | None
 
 
 class Gone:
@@ -342,6 +388,10 @@ def _capsule(b: Any) -> Any:
     """A buffer on the host for DLPack: of the ways to its memory the one that never makes jaxlib import jax."""
     if b.is_deleted():
         raise deleted(b)
+    if len(b._sharding._internal_device_list) > 1:
+        raise BufferError(
+            f"an array of type {b.aval.str_short()} on several devices has no one address; take its addressable_shards"
+        )
     try:
         fork.await_buffer(b)  # jaxlib aborts the process when memory is asked for that was never computed
         # jaxlib aborts when the only handle of a lent buffer is deleted; the capsule keeps this other one.
@@ -360,6 +410,8 @@ _SUB_BYTE = frozenset(("int2", "uint2", "int4", "uint4", "float4_e2m1fn"))
 def _host_view(b: Any) -> np.ndarray[Any, Any]:
     """The value of a buffer that the buffer protocol has no format for."""
     dtype = b.aval.dtype
+    if len(b._sharding._internal_device_list) > 1:
+        return constructor.gather(b)
     if platform_of(b) != "cpu":
         value: np.ndarray[Any, Any] = b._single_device_array_to_np_array_did_copy()[0]
     elif dtype.name in _SUB_BYTE:
@@ -377,12 +429,16 @@ class _Constructor:
 
     Attributes:
       put: an array of a host value, its dtype and whether it is weakly typed.
-      copy: a copy of an array on the same device.
+      copy: a copy of an array on the same devices.
+      parts: the buffers of the parts of one on the devices of this process.
+      gather: the value in host memory of a buffer over several devices.
       widen: a buffer of elements that occupy whole bytes, for one of elements that do not.
     """
 
     put: Callable[[np.ndarray[Any, Any], bool], Array]
     copy: Callable[[Array], Array]
+    gather: Callable[[Any], np.ndarray[Any, Any]]
+    parts: Callable[[Any], list[Any]]
     widen: Callable[[Any], Any]
 
 

@@ -142,7 +142,7 @@ class ShapedArray(AbstractValue):
         return ShapedArray(shape, self.dtype, self.weak_type, vma=self.vma)
 
     def str_short(self) -> str:
-        varying = "{" + ",".join(sorted(self.vma)) + "}" if self.vma else ""
+        varying = "{V:" + ",".join(sorted(map(str, self.vma))) + "}" if self.vma else ""
         sizes = ",".join(map(str, self.shape))
         return f"{dtypes.short_dtype_name(self.dtype)}[{sizes}]{varying}"
 

@@ -39,6 +39,7 @@ class Option(_Cell):  # type: ignore[misc]
         jit_key: True if a compiled program depends on the value.
         tracing: True if a trace, and so any compiled program, depends on the value.
         shorthand: the value of `option()` with no argument; an option without one requires the argument.
+        listed: False for what is no option of users, and only kept as one.
     """
 
     def __init__(
@@ -51,23 +52,25 @@ class Option(_Cell):  # type: ignore[misc]
         jit_key: bool = False,
         tracing: bool = False,
         shorthand: Any = _REQUIRED,
+        listed: bool = True,
     ):
         self.short_name = name
         self.default = default
         self.kind = kind
-        self.env = f"{_PREFIX}{name}".upper()
+        self.env = f"{_PREFIX}{name}".upper() if listed else ""
         self.frozen = ""
         self.doc = doc
         self.__doc__ = doc
         self.__name__ = name
         self.__module__ = "primax.core.config"  # where the options are
         self._shorthand = shorthand
-        options[name] = self
+        if listed:
+            options[name] = self
         if tracing:
             options_of_traces.append(self)
         super().__init__(
             f"{_PREFIX}{name}",
-            self._from_environment(),
+            self._from_environment() if listed else default,
             include_in_jit_key=jit_key or tracing,
             include_in_trace_context=tracing,
         )
@@ -108,6 +111,12 @@ class Option(_Cell):  # type: ignore[misc]
         self.set_global(value)
         if self in options_of_traces:
             settle()
+
+    def set_here(self, value: Any) -> None:
+        """Set the value for this thread."""
+        self.set_local(value)
+        if self in options_of_traces:
+            _settle_for_thread()
 
     def _from_environment(self) -> Any:
         for variable in (self.env, f"{_OTHER_PREFIX}{self.short_name}".upper()):

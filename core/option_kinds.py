@@ -11,7 +11,7 @@ import numpy as np
 
 from primax.core._jaxlib import Device
 
-__all__ = ["BOOL", "BYTES", "COUNT", "DEVICE", "Kind", "NAME", "NAMES", "PATH", "SECONDS", "choice"]
+__all__ = ["ANY", "BOOL", "BYTES", "COUNT", "DEVICE", "Kind", "NAME", "NAMES", "PATH", "SECONDS", "choice"]
 
 _WORDS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
@@ -90,6 +90,7 @@ BOOL = Kind("True or False", _bool, _bool_of_text)
 SECONDS = _number("a number of seconds, zero or more", numbers.Real, 0, float)
 BYTES = _number("a number of bytes, or -1 for any", numbers.Integral, -1, int)
 COUNT = _number("a positive integer", numbers.Integral, 1, int)
+ANY = Kind("anything", lambda value: value, lambda text: text)
 NAME = Kind("a name", _name)
 NAMES = Kind("names with commas between, or None", _names)
 PATH = Kind("a path or None", _path)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import rules
-from primax.core.avals import AbstractValue, ShapedArray
+from primax.core.avals import AbstractValue
 from primax.core.cache import Cache
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import Effect, Effects, kind_of, no_effects
@@ -19,6 +19,7 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.operand import Operand
 from primax.core.thread import Thread, thread
 from primax.core.trace import set_current_trace
+from primax.core.variance import join_operands, settle_results
 
 __all__ = ["Primitive"]
 
@@ -82,7 +83,8 @@ class Primitive:
         Returns:
           One value, or a list if `multiple_results`.
         """
-        return thread.trace.process(self, args, params)
+        trace = thread.trace
+        return trace.process(self, join_operands(self, args, params) if trace.joins else args, params)
 
     def bind_with_trace(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
         """Apply the primitive under a given trace."""
@@ -179,7 +181,7 @@ class Primitive:
                 must = "avals" if self.multiple_results else "an aval"
                 raise wrong(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}")
         self.used = True
-        return _with_variance(outs, avals), effects
+        return settle_results(self, avals, outs, params), effects
 
 
 def refuse_unhashable(primitive: Primitive, params: dict[str, Any]) -> None:
@@ -222,14 +224,6 @@ def _effects(table: rules.RuleTable, primitive: Primitive, returned: Any) -> Eff
         except TypeError as error:
             raise wrong(table, primitive, f"returned an effect of a class that is not registered; {error}") from None
     return effects
-
-
-def _with_variance(outs: list[Any], avals: tuple[Any, ...]) -> list[Any]:
-    """Outputs vary along the mesh axes along which any input does, unless the rule has said so itself."""
-    varying = frozenset().union(*(aval.vma for aval in avals if type(aval) is ShapedArray))
-    if not varying or any(out.vma for out in outs if type(out) is ShapedArray):
-        return outs
-    return [out.update(vma=varying) if type(out) is ShapedArray else out for out in outs]
 
 
 def _holds_program(value: Any) -> bool:

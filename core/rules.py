@@ -361,6 +361,9 @@ staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers",
 check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)")
 print_rules = RuleTable("print", "(params) -> the params to print, in order, or a PrintedCall")
 named_axes_rules = RuleTable("named_axes", "(**params) -> names of axes", optional=True)
+variance_rules = RuleTable(
+    "variance", "(*avals, **params) -> for each operand the mesh axes that it must vary along", optional=True
+)
 interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
 
 rule_tables: dict[str, RuleTable] = {
@@ -381,6 +384,7 @@ rule_tables: dict[str, RuleTable] = {
         check_rules,
         print_rules,
         named_axes_rules,
+        variance_rules,
         interpret_rules,
     )
 }

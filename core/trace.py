@@ -13,7 +13,7 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core.avals import register_aval
 from primax.core.cache import Cache
-from primax.core.config import check_tracer_leaks
+from primax.core.config import check_tracer_leaks, mesh_scope
 from primax.core.errors import (
     TracerArrayConversionError,
     TracerBoolConversionError,
@@ -48,8 +48,10 @@ class Trace:
       parent: the trace that this is on top of; by default the current one.
     """
 
-    __slots__ = ("__weakref__", "alive", "begun", "borrowed", "parent")
+    __slots__ = ("__weakref__", "alive", "begun", "borrowed", "joins", "parent", "varied")
 
+    joins: bool
+    varied: dict[Any, Any] | None
     tracing: ClassVar[bool] = True
     stages: ClassVar[bool] = False  # whether it makes a program
     short_name: ClassVar[str] = ""  # what the names of scopes are put into, as in `vmap(name)`
@@ -65,6 +67,13 @@ class Trace:
         self.parent = parent
         self.alive = True
         self.borrowed: list[tuple[Cache, Any]] | None = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        self = super().__new__(cls)  # here, since subclasses need not call `__init__`
+        scope = mesh_scope.value
+        self.joins = scope is not None and scope.joins  # whether operands are made to vary along the same axes
+        self.varied = None  # what was made to
+        return self
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         """Apply `primitive`, whose arguments may be tracers of this trace or any other values."""

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from primax.core import _jaxlib
+from primax.core._jaxlib import Device
 from primax.interpreters import platforms as _platforms
 from primax.interpreters.backend import (
     as_array,
     asked_transfer,
-    choose_device,
     compile_options,
-    device_of,
     from_dlpack,
     is_constant,
+    of_parts,
     on_host,
+    parts_of,
     put_value,
     refuse_buffers,
     release,
-    sharding_of,
     spare,
 )
 from primax.interpreters.compile import (
@@ -54,9 +54,13 @@ from primax.interpreters.platforms import (
 from primax.interpreters.platforms import client as get_backend
 from primax.interpreters.platforms import default_device as get_default_device
 from primax.interpreters.portable import artifact_text, artifact_version, newest_version, to_artifact
+from primax.interpreters.shardings import sharding_of
+from primax.interpreters.sites import Site, choose_device, choose_site, one_device
 
 __all__ = [
+    "Device",
     "Executable",
+    "Site",
     "artifact_text",
     "artifact_version",
     "as_array",
@@ -65,11 +69,11 @@ __all__ = [
     "backends",
     "choose_device",
     "clear_in_memory_compilation_cache",
+    "choose_site",
     "client",
     "compile_lowered",
     "default_device",
     "device_count",
-    "device_of",
     "devices",
     "effects_barrier",
     "executable_for",
@@ -91,8 +95,11 @@ __all__ = [
     "module_text",
     "names_of",
     "newest_version",
+    "of_parts",
     "on_host",
+    "one_device",
     "optimized_text",
+    "parts_of",
     "platform_of",
     "put_value",
     "refuse_buffers",
@@ -157,7 +164,7 @@ def get_compile_options(
       device_assignment: the ids of the devices, one for each part of each copy; by default the first ones.
       env_options_overrides: options of XLA by name.
     """
-    options = compile_options(get_default_device(), tuple((env_options_overrides or {}).items()))
+    options = compile_options([get_default_device()], tuple((env_options_overrides or {}).items()))
     options.num_replicas, options.num_partitions = num_replicas, num_partitions
     if device_assignment is None:
         ids = np.arange(num_replicas * num_partitions)

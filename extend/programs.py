@@ -30,12 +30,18 @@ class Program:
       closed: the program; its constants are what the function closed over.
       out_tree: the structure of its results.
       in_tree: the structure of its dynamic arguments.
+      ins: for each input its sharding, or None; None if none is told.
+      outs: the same for its results.
     """
 
-    __slots__ = ("_fast_tree", "_open", "closed", "in_tree", "out_tree", "tracers")
+    __slots__ = ("_fast_tree", "_open", "closed", "in_tree", "ins", "out_tree", "outs", "tracers")
 
-    def __init__(self, closed: core.ClosedJaxpr, in_tree: Any, out_tree: Any) -> None:
+    def __init__(
+        self, closed: core.ClosedJaxpr, in_tree: Any, out_tree: Any, ins: Any = None, outs: Any = None
+    ) -> None:
         self.closed = closed
+        self.ins = ins
+        self.outs = outs
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.tracers = [x for x in closed.consts if isinstance(x, core.Tracer)]

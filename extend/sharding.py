@@ -1,4 +1,4 @@
-"""Shardings as jaxlib has them, and their serialized form."""
+"""Meshes and shardings, and the serialized form of XLA's."""
 
 from __future__ import annotations
 
@@ -6,15 +6,56 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.core._jaxlib import GSPMDSharding
-from primax.interpreters.backend import SingleDeviceSharding, sharding_of
+from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, PartitionSpec, current_scope
+from primax.core.variance import axes_of, hooks, vary, vary_like
+from primax.interpreters.meshes import (
+    get_abstract_mesh,
+    get_mesh,
+    make_mesh,
+    manual_axes,
+    manual_scope,
+    set_mesh,
+    use_abstract_mesh,
+)
+from primax.interpreters.shardings import (
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+    canonical_sharding,
+    check_spec,
+    devices_of,
+    sharding_of,
+)
 
 __all__ = [
+    "AbstractMesh",
+    "AxisType",
     "GSPMDSharding",
+    "Mesh",
+    "MeshScope",
+    "NamedSharding",
+    "PartitionSpec",
+    "Sharding",
     "SingleDeviceSharding",
+    "axes_of",
+    "canonical_sharding",
+    "check_spec",
+    "current_scope",
+    "devices_of",
+    "get_abstract_mesh",
     "get_hlo_sharding_from_serialized_proto",
+    "get_mesh",
     "get_op_sharding_from_serialized_proto",
     "get_serialized_proto_from_hlo_sharding",
+    "hooks",
+    "make_mesh",
+    "manual_axes",
+    "manual_scope",
+    "set_mesh",
     "sharding_of",
+    "use_abstract_mesh",
+    "vary",
+    "vary_like",
 ]
 
 

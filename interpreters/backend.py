@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gc
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from primax.core import _jaxlib, fork
-from primax.core._jaxlib import ArrayImpl, DeviceList, GSPMDSharding
+from primax.core._jaxlib import ArrayImpl, DeviceList
 from primax.core.arguments import integer, naming
 from primax.core.array import Array, Gone, constructor, deleted
 from primax.core.avals import ShapedArray, ShapeDtypeStruct, get_aval, unwrap
@@ -22,9 +21,10 @@ from primax.core.errors import XlaError
 from primax.core.extended import ExtendedArray, physical
 from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
-from primax.interpreters.platforms import client, default_device, devices, local_devices, platform_of, platforms
+from primax.interpreters.platforms import client, default_device, local_devices, platforms
+from primax.interpreters.shardings import canonical_sharding, devices_of, on_one_device, sharding_of
 
-__all__ = ["choose_device", "compile_options", "device_of", "put_value", "sharding_of"]
+__all__ = ["compile_options", "move", "of_parts", "parts_of", "put_value", "to_buffer"]
 
 _HostBuffer = _jaxlib.HostBufferSemantics
 _ALIGNMENT = 64  # of host memory that XLA can use as it is
@@ -38,17 +38,18 @@ def _collect_garbage(phase: str, info: Any) -> None:
 gc.callbacks.append(_collect_garbage)
 
 
-def compile_options(device: Any, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
-    """The options to compile for one device with.
+def compile_options(devices: Sequence[Any], overrides: Sequence[tuple[str, Any]] = ()) -> Any:
+    """The options to compile with.
 
     Args:
-      device: the device.
+      devices: one device, or several, each of which runs a part.
       overrides: options of XLA by name, such as `("xla_backend_optimization_level", 0)`.
     """
-    number = integer("compile_options", "the id of device", device.id)
+    numbers = [integer("compile_options", "the id of device", device.id) for device in devices]
     options = _jaxlib.CompileOptions()
-    options.num_replicas = options.num_partitions = 1
-    options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(np.array([[number]], np.int32))
+    options.num_replicas = 1
+    options.num_partitions = len(numbers)
+    options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(np.array([numbers], np.int32))
     build = options.executable_build_options
     build.use_spmd_partitioning = True
     build.use_shardy_partitioner = True
@@ -69,8 +70,8 @@ _widening: dict[Any, Any] = {}
 
 
 def _widen(b: Any) -> Any:
-    """A buffer of whole bytes per element with the value of one that packs its elements."""
-    (device,) = b._sharding._internal_device_list
+    """A buffer of whole bytes per element with the value of one, on one device, that packs its elements."""
+    (device,) = devices_of(b._sharding)
     aval = b.aval
     found = _widening.get((device, aval.shape, aval.dtype))
     if found is None:
@@ -85,89 +86,10 @@ def _widen(b: Any) -> Any:
             sharding_of(device),
             committed=False,
         )
-        program = device.client.compile_and_load(text, DeviceList((device,)), compile_options(device))
+        program = device.client.compile_and_load(text, DeviceList((device,)), compile_options([device]))
         found = _widening[device, aval.shape, aval.dtype] = program, handler
     program, handler = found
     return program.execute_sharded([b]).consume_with_handlers([handler])[0]
-
-
-class SingleDeviceSharding(GSPMDSharding):  # type: ignore[misc]
-    """Everything on one device. There is one object per device, so that comparing them costs nothing."""
-
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
-
-    def __init__(self, device: Any) -> None:
-        self._replicated = _jaxlib.xla_client.HloSharding.replicate()
-        super().__init__(DeviceList((device,)), self._replicated)
-        self.device_set = frozenset((device,))
-        self.platform = platform_of(device)
-
-    def _to_xla_hlo_sharding(self, ndim: int) -> Any:
-        return self._replicated
-
-    @property
-    def memory_kind(self) -> Any:
-        """The memory of the device; None for its default."""
-        return self._memory_kind
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return True
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        return bool(self._internal_device_list.is_fully_addressable)
-
-    @property
-    def addressable_devices(self) -> frozenset[Any]:
-        return self.device_set if self.is_fully_addressable else frozenset()
-
-    def __repr__(self) -> str:
-        (device,) = self.device_set
-        return f"SingleDeviceSharding(device={device!r})"
-
-    def __reduce__(self) -> Any:
-        (device,) = self.device_set
-        return _sharding_of_id, (platform_of(device), device.id)
-
-
-def _sharding_of_id(platform: str, number: int) -> Any:
-    return sharding_of(next(device for device in devices(platform) if device.id == number))
-
-
-_lock = threading.RLock()
-_shardings: dict[Any, SingleDeviceSharding] = {}
-
-
-def sharding_of(device: Any) -> SingleDeviceSharding:
-    """The sharding that places everything on one device; one object per device."""
-    try:
-        found = _shardings.get(device)
-    except TypeError:
-        found = None
-    if found is None:
-        if not isinstance(device, _jaxlib.Device):
-            raise TypeError(f"device must be one of primax.devices(), got {device!r}{of_call()}")
-        with _lock:
-            found = _shardings.get(device)
-            if found is None:
-                found = _shardings[device] = SingleDeviceSharding(device)
-    return found
-
-
-def device_of(x: Any, function: str) -> Any:
-    """The device that is meant by a device, a sharding over one device, or None.
-
-    Raises:
-      TypeError: it is none of these; the message names `function`.
-    """
-    if x is None or isinstance(x, _jaxlib.Device):
-        return x
-    if isinstance(x, SingleDeviceSharding):
-        (device,) = x.device_set
-        return device
-    raise TypeError(f"{function}: device must be one of primax.devices(), the sharding of an array, or None, got {x!r}")
 
 
 def on_host(x: Any) -> np.ndarray[Any, Any]:
@@ -201,23 +123,92 @@ def _asked_transfer(attribute: str) -> Iterator[None]:
 
 
 def put_host(
-    x: np.ndarray[Any, Any], aval: Any, device: Any = None, committed: bool = False, lent: bool = False
+    x: np.ndarray[Any, Any], aval: Any, sharding: Any = None, committed: bool = False, lent: bool = False
 ) -> Any:
     """A device buffer with the value of a host array, which is copied unless it is lent for good."""
     fork.require_own_process()
-    if device is None:
-        device = default_device()
+    if sharding is None:
+        sharding = sharding_of(default_device())
     if aval.dtype == float0:
         x, aval = np.zeros(x.shape, np.bool_), aval.update(dtype=np.dtype(np.bool_))
     if x.dtype != aval.dtype:
         with np.errstate(over="ignore"):
             x = x.astype(aval.dtype)
     semantics = _HostBuffer.ZERO_COPY if lent else _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
+    if on_one_device(sharding):
+        pieces, targets = [x], list(devices_of(sharding))
+    else:
+        pieces, targets = _pieces(x, sharding)
+        semantics = _HostBuffer.ZERO_COPY
+        committed = True
     b = _jaxlib.batched_device_put(
-        aval, sharding_of(device), [x], [device], committed, host_buffer_semantics=semantics, enable_x64=True
+        aval, sharding, pieces, targets, committed, host_buffer_semantics=semantics, enable_x64=True
     )
     b.is_computed = True
     return b
+
+
+def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any]]:
+    """The parts of a host array for the devices of this process, and these devices.
+
+    The parts are lent to the devices, hence copied before: jaxlib cannot copy one part to several devices.
+    """
+    parts = sharding.addressable_devices_indices_map(x.shape)
+    made: dict[Any, np.ndarray[Any, Any]] = {}
+    pieces = []
+    for part in parts.values():
+        key = tuple([(each.start, each.stop) for each in part])
+        found = made.get(key)
+        if found is None:
+            found = made[key] = np.array(x[part], order="C")
+        pieces.append(found)
+    return pieces, list(parts)
+
+
+def parts_of(b: Any) -> list[Any]:
+    """The buffers of an array's parts on the devices of this process, in order of the devices."""
+    if b.is_deleted():
+        raise deleted(b)
+    fork.require_own_process()
+    if on_one_device(b._sharding):
+        return [b]
+    aval = b.aval
+    local = aval.update(shape=b._sharding.shard_shape(aval.shape)) if aval.shape else aval
+    own = b._sharding.addressable_devices
+    targets = [device for device in devices_of(b._sharding) if device in own]
+    return [
+        ArrayImpl(local, sharding_of(device), [part], committed=True, _skip_checks=True)
+        for device, part in zip(targets, b._arrays, strict=True)
+    ]
+
+
+def of_parts(aval: Any, sharding: Any, parts: Sequence[Array]) -> Array:
+    """An array from its parts on the devices of this process, in order of the devices."""
+    for x in parts:
+        x._alive()
+    return Array(ArrayImpl(aval, sharding, [x._b for x in parts], committed=True, _skip_checks=True))
+
+
+def _gather(b: Any) -> np.ndarray[Any, Any]:
+    """The value of an array on several devices, in host memory.
+
+    Raises:
+      XlaError: parts of it are on devices of other processes.
+    """
+    sharding = b._sharding
+    if not sharding.is_fully_addressable and not sharding.is_fully_replicated:
+        raise XlaError(
+            f"an array of type {b.aval.str_short()} over devices of other processes cannot be read here; read its "
+            "addressable_shards, or gather it with primax.multihost.process_allgather"
+        )
+    hosts = [Array(part)._host() for part in (parts_of(b)[:1] if sharding.is_fully_replicated else parts_of(b))]
+    if sharding.is_fully_replicated:
+        return hosts[0]
+    value = np.empty(b.aval.shape, b.aval.dtype)
+    for index, host in zip(sharding.addressable_devices_indices_map(value.shape).values(), hosts, strict=True):
+        value[index] = host
+    value.flags.writeable = False
+    return value
 
 
 def as_array(x: Any) -> Any:
@@ -225,8 +216,8 @@ def as_array(x: Any) -> Any:
     return Array(x) if type(x) is ArrayImpl or type(x) is Gone else x
 
 
-def to_buffer(x: Any, device: Any) -> Any:
-    """The value of any argument of a program, as a buffer on `device`.
+def to_buffer(x: Any, sharding: Any) -> Any:
+    """The value of any argument of a program, as a buffer that lies as a sharding says.
 
     Raises:
       DeletedArrayError: it has none any more.
@@ -236,69 +227,90 @@ def to_buffer(x: Any, device: Any) -> Any:
         b = x._b
         if b.is_deleted():
             raise deleted(b)
-        if b._sharding is sharding_of(device):
+        if b._sharding is sharding:
             return b
-        return move(b, device, b._committed)
+        return move(b, sharding, b._committed)
     if isinstance(x, Tracer):
         raise escaped(x)
     if type(x) is ExtendedArray:
-        return to_buffer(x.base, device)
+        return to_buffer(x.base, sharding)
     array = unwrap(x)
-    return put_host(on_host(x), get_aval(x), device) if array is x else to_buffer(array, device)
+    return put_host(on_host(x), get_aval(x), sharding) if array is x else to_buffer(array, sharding)
 
 
-def move(b: Any, device: Any, committed: bool, copy: bool = False) -> Any:
-    """A buffer's value on another device (or the same, committed, or another buffer there).
+def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
+    """A buffer's value on other devices or in another division (or the same, committed, or another buffer there).
 
     Raises:
       DeletedArrayError: it has no value any more.
+      ValueError: its shape cannot be divided so.
     """
     if b.is_deleted():
         raise deleted(b)  # jaxlib would crash
     fork.require_own_process()
+    source, aval = b._sharding, b.aval
+    alone = on_one_device(target)
+    if not (alone and on_one_device(source)):
+        target.check_shape(aval.shape, "device_put")
+        if not _divided_alike(source, target, len(aval.shape)):
+            return _redivided(b, source, target)
     semantics = _jaxlib.ArrayCopySemantics.ALWAYS_COPY if copy else _jaxlib.ArrayCopySemantics.REUSE_INPUT
-    target = sharding_of(device)
     (moved,) = _jaxlib.batched_copy_array_to_devices_with_sharding(
         [b], [target._internal_device_list], [target], [semantics]
     )
-    return ArrayImpl(b.aval, target, [moved], committed=committed, _skip_checks=True)
+    return ArrayImpl(aval, target, [moved], committed=committed or not alone, _skip_checks=True)
 
 
-def choose_device(args: Sequence[Any]) -> Any:
-    """The device that a computation on these arguments runs on.
+def _divided_alike(one: Any, other: Any, ndim: int) -> bool:
+    """Whether the parts of two shardings are the same, one by one, though on different devices."""
+    return (
+        len(devices_of(one)) == len(devices_of(other))
+        and one.tiles(ndim) == other.tiles(ndim)
+        and bool((one.places(ndim) == other.places(ndim)).all())
+    )
 
-    Raises:
-      ValueError: arguments are committed to different devices.
+
+def _redivided(b: Any, source: Any, target: Any) -> Any:
+    """A buffer's value in another division: by a program where the devices are the same, or else over the host."""
+    if devices_of(source) == devices_of(target):
+        return resharding.program(b.aval, source, target, b)
+    if on_one_device(source) and target.is_fully_replicated and target.is_fully_addressable:
+        copies = [Array(move(b, sharding_of(device), True)) for device in devices_of(target)]
+        return of_parts(b.aval, target, copies)._b
+    return put_host(Array(b)._host(), b.aval, target, True)
+
+
+class _Resharding:
+    """Set by the module that compiles.
+
+    Attributes:
+      program: `(aval, source, target, buffer)` to the buffer in another division over the same devices.
     """
-    chosen = None
-    for x in map(physical, args):
-        if type(x) is Array and x._b._committed:
-            (device, *_) = x._b._sharding._internal_device_list
-            if chosen is None:
-                chosen = device
-            elif chosen is not device and chosen != device:
-                raise ValueError(
-                    f"arguments are committed to different devices, {chosen} and {device}; "
-                    "bring them together with device_put"
-                )
-    return default_device() if chosen is None else chosen
+
+    program: Callable[[Any, Any, Any, Any], Any]
+
+
+resharding = _Resharding()
 
 
 def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
-    """A host value as an array; committed if a device is named."""
+    """A host value as an array; committed if a device or a sharding is named."""
+    sharding = device if device is None or isinstance(device, _jaxlib.Sharding) else sharding_of(device)
     if type(x) is Array:
-        if device is None:
+        if sharding is None:
             return x
-        return Array(move(x._b, device, True))
+        return Array(move(x._b, sharding, True))
     if type(x) is ExtendedArray:
-        return ExtendedArray(put_value(x.base, device=device), x.dtype)
+        return ExtendedArray(put_value(x.base, device=sharding), x.dtype)
     array = unwrap(x)
     if array is not x:
         return put_value(array, weak_type, device)
     aval = get_aval(x)
     if aval.weak_type is not weak_type:
         aval = ShapedArray(aval.shape, aval.dtype, bool(weak_type))
-    return Array(put_host(on_host(x), aval, device, device is not None))
+    if sharding is not None:
+        sharding.check_shape(aval.shape, "device_put")
+    return Array(put_host(on_host(x), aval, sharding, sharding is not None))
 
 
 def _put_as_is(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
@@ -307,13 +319,14 @@ def _put_as_is(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
 
 
 def _copy(x: Array) -> Array:
-    (device,) = x.devices()
-    return Array(move(x._b, device, x._b._committed, copy=True))
+    return Array(move(x._b, x._b._sharding, x._b._committed, copy=True))
 
 
 constructor.put = _put_as_is
 constructor.copy = _copy
 constructor.widen = _widen
+constructor.gather = _gather
+constructor.parts = parts_of
 
 
 def release(x: Any, name: str, passed: Any = None) -> None:
@@ -390,11 +403,12 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Array:
             raise TypeError(f"from_dlpack: x.__dlpack_device__() must give a pair of integers: {error}") from None
         with naming("from_dlpack"):
             made = _from_host(x, copy) if int(kind) == _DLPACK_HOST else _from_accelerator(x, int(kind), number)
-    if device is None or device_of(device, "from_dlpack") in made.devices():
+    sharding = canonical_sharding("from_dlpack", "device", device)
+    if sharding is None or sharding is made.sharding:
         return made
     if copy is False:
         raise ValueError(f"from_dlpack: copy is False, but the array must be copied to {device}")
-    return Array(move(made._b, device, True))
+    return Array(move(made._b, sharding, True))
 
 
 def _host_view(x: Any) -> Any:
@@ -422,7 +436,7 @@ def _from_host(x: Any, copy: bool | None) -> Array:
             "from_dlpack: copy is False, but memory can be shared only if it is contiguous, aligned to "
             f"{_ALIGNMENT} bytes and of an enabled dtype, got {host.dtype} with strides {host.strides}"
         )
-    return Array(put_host(host, aval, client("cpu").local_devices()[0], lent=shared and not copy))
+    return Array(put_host(host, aval, sharding_of(client("cpu").local_devices()[0]), lent=shared and not copy))
 
 
 def _from_accelerator(x: Any, kind: int, number: int) -> Array:

@@ -10,10 +10,12 @@ import numpy as np
 from primax.core import config
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, AbstractToken, get_aval, same_type
 from primax.core.extended import ExtendedArray, has_extended_dtype, logical, physical, physical_aval
+from primax.core.mesh import PartitionSpec
 from primax.interpreters import backend
 from primax.interpreters.custom_calls import TYPED, custom_call
 from primax.interpreters.ir_types import aval_to_ir_type
 from primax.interpreters.lowering import LoweringRuleContext
+from primax.interpreters.partitioning import constrained, on_first_device
 
 __all__ = ["emit_python_callback", "host_results"]
 
@@ -71,6 +73,11 @@ def emit_python_callback(
             results = host_results(found, result_avals, label)
         return (None, *results) if ordered else results
 
+    alone = module.partitions > 1 and module.manual is None
+    if alone:  # the first device calls it, with whole values
+        whole = PartitionSpec()
+        ranks = [len(physical_aval(aval).shape) for aval in operand_avals]
+        operands = [constrained(module, x, module.mesh, whole, n) for x, n in zip(operands, ranks, strict=True)]
     types = [aval_to_ir_type(aval) for aval in result_avals]
     avals = list(operand_avals)
     if ordered:
@@ -87,6 +94,8 @@ def emit_python_callback(
         operand_layouts=[None] * len(avals),
         result_layouts=[None] * len(types),
     )
+    if alone:
+        operation.attributes["sdy.sharding"] = on_first_device(module, max(len(types), 1))
     results = list(operation.results)
     return (results[1:], results[0], call) if ordered else (results, None, call)
 

@@ -17,14 +17,19 @@ import numpy as np
 from primax.core import _jaxlib, config, fork
 from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.array import Array, deleted
+from primax.core.cache import Cache
 from primax.core.dce import dce_jaxpr
 from primax.core.dtypes import float0
+from primax.core.effects import no_effects
 from primax.core.errors import XlaError
 from primax.core.extended import has_extended_dtype, logical, physical, physical_aval
-from primax.core.jaxpr import ClosedJaxpr, Literal, cached
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.interpreters import backend
 from primax.interpreters.lowering import Lowered, lower_to_module
-from primax.interpreters.platforms import client, platform_of
+from primax.interpreters.partitioning import Spread
+from primax.interpreters.platforms import client
+from primax.interpreters.shardings import devices_of, named_from_hlo, sharding_of
+from primax.interpreters.sites import Site
 
 __all__ = ["Executable", "executable_for"]
 
@@ -32,10 +37,13 @@ _log = logging.getLogger("primax")
 
 
 class Executable:
-    """A compiled program on one device.
+    """A compiled program.
 
     Attributes:
       xla: the loaded XLA executable.
+      site: the devices that it runs on.
+      in_shardings: for each buffer that it takes, those of constants first, how that lies.
+      out_shardings: for each result how it lies.
       keepalives: what the program refers to besides.
       consts: buffers of the program's constants, passed before its inputs.
       kept: for each input whether the program takes it.
@@ -47,40 +55,47 @@ class Executable:
     __slots__ = (
         "__weakref__",
         "consts",
-        "device",
         "extended",
         "handlers",
         "has_tokens",
         "in_avals",
+        "in_shardings",
         "keepalives",
         "kept",
         "ordered",
         "out_avals",
+        "out_shardings",
         "plain",
-        "sharding",
+        "site",
         "unordered",
         "void",
         "xla",
     )
 
-    def __init__(self, closed: ClosedJaxpr, lowered: Lowered, device: Any, xla: Any) -> None:
+    def __init__(self, closed: ClosedJaxpr, lowered: Lowered, site: Site, xla: Any) -> None:
         self.xla = xla
         self.keepalives = (lowered.host_callbacks, lowered.keepalives)
-        self.device = device
-        self.sharding = backend.sharding_of(device)
+        self.site = site
         self.kept = lowered.kept
         self.in_avals = closed.in_avals
         self.out_avals = [physical_aval(aval) for aval in closed.out_avals]
         self.extended = None
         if any(map(has_extended_dtype, closed.out_avals)):
             self.extended = closed.out_avals
-        self.consts = [backend.to_buffer(x, device) for x in closed.consts]
+        of_consts = const_shardings(closed, site)
+        self.consts = [backend.to_buffer(x, s) for x, s in zip(closed.consts, of_consts, strict=True)]
         for b in self.consts:
             b.is_constant = True
+        ins = site.ins or (site.replicated,) * len(self.kept)
+        self.in_shardings = [*of_consts, *(s for s, kept in zip(ins, self.kept, strict=True) if kept)]
+        self.out_shardings = _out_shardings(self.out_avals, site, xla, len(lowered.ordered_effects))
         self.void = any(map(_is_void, self.out_avals))
         on_device = [aval.update(dtype=np.dtype(np.bool_)) if _is_void(aval) else aval for aval in self.out_avals]
         self.handlers = {
-            committed: [array_result_handler(aval, self.sharding, committed=committed) for aval in on_device]
+            committed: [
+                array_result_handler(aval, sharding, committed=committed)
+                for aval, sharding in zip(on_device, self.out_shardings, strict=True)
+            ]
             for committed in (False, True)
         }
         self.ordered = lowered.ordered_effects
@@ -100,15 +115,16 @@ class Executable:
         fork.require_own_process()
         if config.no_execution.value:
             raise RuntimeError("a compiled program would be run, and no_execution is on")
-        device = self.device
-        committed = is_committed(args)
+        several = len(self.site.devices) > 1
+        committed = several or is_committed(args)
         buffers = [*self.consts]
         for b in buffers:
             if b.is_deleted():
                 raise deleted(b)
+        shardings = iter(self.in_shardings[len(buffers) :])
         for x, kept in zip(args, self.kept, strict=True):
             if kept:
-                buffers.append(backend.to_buffer(x, device))
+                buffers.append(backend.to_buffer(x, next(shardings)))
         handlers = self.handlers[committed]
         if self.has_tokens:
             outs = run_with_effects(self, buffers, handlers)
@@ -120,6 +136,47 @@ class Executable:
             return outs
         pairs = zip(self.out_avals, outs, strict=True)
         return [np.zeros(aval.shape, float0) if _is_void(aval) else x for aval, x in pairs]
+
+
+def const_shardings(closed: ClosedJaxpr, site: Site) -> list[Any]:
+    """For each constant of a program how it lies: as it does if it is on the devices of the program, or else whole."""
+    found = []
+    for x in map(physical, closed.consts):
+        sharding = x._b._sharding if type(x) is Array else None
+        found.append(sharding if sharding and devices_of(sharding) == site.devices else site.replicated)
+    return found
+
+
+def _out_shardings(avals: Sequence[Any], site: Site, xla: Any, tokens: int) -> list[Any]:
+    """For each result how it lies.
+
+    Raises:
+      Unnamed: XLA has chosen a division that the mesh has no names for.
+    """
+    if site.mesh is None:
+        return [site.replicated] * len(avals)
+    wanted = site.outs or (None,) * len(avals)
+    if None not in wanted:
+        return list(wanted)
+    chosen = (xla.get_output_shardings() or [])[tokens:]
+    found = []
+    for i, (aval, sharding) in enumerate(zip(avals, wanted, strict=True)):
+        if sharding is None:
+            hlo = _jaxlib.xla_client.HloSharding.from_proto(chosen[i])
+            sharding = named_from_hlo(hlo, site.mesh, len(aval.shape))
+        found.append(sharding)
+    unnamed = [i for i, sharding in enumerate(found) if sharding is None]
+    if unnamed:
+        raise Unnamed(unnamed)
+    return found
+
+
+class Unnamed(Exception):
+    """XLA has divided results in a way that the axes of the mesh have no names for."""
+
+    def __init__(self, results: list[int]) -> None:
+        super().__init__(results)
+        self.results = results
 
 
 def is_committed(args: Sequence[Any]) -> bool:
@@ -148,7 +205,7 @@ runtime_tokens = RuntimeTokens()
 
 def run_with_effects(executable: Executable, buffers: list[Any], handlers: list[Any]) -> list[Array]:
     """Run a program after the earlier effects it must follow, and remember its own."""
-    device = executable.device
+    device = executable.site.devices[0]
     tokens = [_token(effect, device) for effect in executable.ordered]
     all_handlers = [*(_token_handler(device) for _ in tokens), *handlers]
     results = executable.xla.execute_sharded([*tokens, *buffers], with_tokens=executable.unordered)
@@ -172,7 +229,7 @@ def _token(effect: Any, device: Any) -> Any:
 
 def _token_handler(device: Any) -> Any:
     aval = backend.put_value(np.zeros(0, np.bool_), device=device).aval
-    return array_result_handler(aval, backend.sharding_of(device), committed=True)
+    return array_result_handler(aval, sharding_of(device), committed=True)
 
 
 def wait_for_effect(effect: Any) -> None:
@@ -225,29 +282,39 @@ def used_inputs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[bool]]:
 def lower(
     closed: ClosedJaxpr,
     name: str,
-    platform: str,
+    site: Site | str,
     donated: Sequence[bool] = (),
     keep_unused: bool = False,
     embed: bool = False,
 ) -> tuple[ClosedJaxpr, Lowered]:
-    """The trimmed program and its module; with `embed`, the constants are part of it."""
+    """The trimmed program and its module for a site, or for one device of a platform.
+
+    With `embed`, the constants are part of the module.
+    """
     trimmed, kept = used_inputs(closed)
     if keep_unused:
         kept = [True] * len(kept)
-    return trimmed, lower_to_module(trimmed, name, platform, donated, kept, embed)
+    if isinstance(site, str):
+        return trimmed, lower_to_module(trimmed, name, site, donated, kept, embed)
+    spread = None
+    if site.mesh is not None:
+        ins = site.ins or (site.replicated,) * len(kept)
+        outs = site.outs or (None,) * len(trimmed.out_avals)
+        spread = Spread(site.mesh, const_shardings(trimmed, site), ins, outs)
+    return trimmed, lower_to_module(trimmed, name, site.platform, donated, kept, embed, spread=spread)
 
 
 def compile_lowered(
-    closed: ClosedJaxpr, lowered: Lowered, device: Any, name: str, overrides: Sequence[tuple[str, Any]] = ()
+    closed: ClosedJaxpr, lowered: Lowered, site: Site, name: str, overrides: Sequence[tuple[str, Any]] = ()
 ) -> Executable:
-    """Compile a module for a device, with options of XLA if some are given."""
-    return Executable(closed, lowered, device, compile_module(lowered, device, name, overrides))
+    """Compile a module for the site that it was lowered for, with options of XLA if some are given."""
+    return Executable(closed, lowered, site, compile_module(lowered, site, name, overrides))
 
 
 def executable_for(
     closed: ClosedJaxpr,
     name: str,
-    device: Any,
+    site: Site,
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
     overrides: tuple[tuple[str, Any], ...] = (),
@@ -255,51 +322,80 @@ def executable_for(
     """The compiled form of a program, kept with it."""
 
     def make() -> Executable:
-        trimmed, lowered = lower(closed, name, platform_of(device), donated, keep_unused)
-        return compile_lowered(trimmed, lowered, device, name, overrides)
+        where = site
+        while True:
+            trimmed, lowered = lower(closed, name, where, donated, keep_unused)
+            try:
+                return compile_lowered(trimmed, lowered, where, name, overrides)
+            except Unnamed as unnamed:
+                outs = list(where.outs or (None,) * len(closed.out_avals))
+                for i in unnamed.results:
+                    outs[i] = where.replicated
+                where = where._replace(outs=tuple(outs))
 
-    return cached(closed, ("executable", device, donated, keep_unused, overrides), make)  # type: ignore[no-any-return]
+    return cached(closed, ("executable", site, donated, keep_unused, overrides), make)  # type: ignore[no-any-return]
 
 
-def compile_module(lowered: Lowered, device: Any, name: str, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
+def _reshard(aval: Any, source: Any, target: Any, b: Any) -> Any:
+    """A buffer's value in another division over the same devices."""
+    var = Var(aval)
+    identity = _identities.get_or_make(
+        aval, lambda: ClosedJaxpr(Jaxpr([], [var], [var], [], no_effects, "reshard", config.enable_x64.value), [])
+    )
+    mesh = next(s.mesh for s in (source, target) if hasattr(s, "mesh"))
+    site = Site(devices_of(source), mesh, (source,), (target,))
+    return executable_for(identity, "reshard", site)([Array(b)])[0]._b
+
+
+_identities = Cache(1024)
+backend.resharding.program = _reshard
+
+
+def compile_module(lowered: Lowered, site: Site, name: str, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
     """The XLA executable of a module: from the directory `compilation_cache_dir`, or compiled.
 
     Raises:
       XlaError: XLA refuses the program.
     """
-    options = backend.compile_options(device, overrides)
+    devices = site.devices
+    options = backend.compile_options(devices, overrides)
+    if site.mesh is not None:
+        options.executable_build_options.allow_spmd_sharding_propagation_to_output = [
+            *[False] * len(lowered.ordered_effects),
+            *(s is None for s in site.outs or (None,) * lowered.result_count),
+        ]
     folder = config.compilation_cache_dir.value
     if not folder or lowered.host_callbacks:
-        return _compile(lowered, options, device, name)
+        return _compile(lowered, options, site, name)
     disk_cache = import_module("primax.interpreters.disk_cache")  # 8 ms that `import primax` does not spend
-    key = disk_cache.key_of(lowered, options, device)
+    key = disk_cache.key_of(lowered, options, devices[0])
     stored = disk_cache.read(folder, key)
     if stored is not None:
         try:
-            xla = device.client.deserialize_executable(stored, DeviceList((device,)), options)
+            xla = devices[0].client.deserialize_executable(stored, DeviceList(devices), options)
         except (XlaError, TypeError, ValueError, RuntimeError) as error:
             disk_cache.discard(folder, key, f"XLA cannot load it: {error}")
         else:
-            _report("loaded %s for %s from the compilation cache", name, device)
+            _report("loaded %s for %s from the compilation cache", name, site)
             return xla
     start = time.perf_counter()
-    xla = _compile(lowered, options, device, name)
+    xla = _compile(lowered, options, site, name)
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs.value:
-        disk_cache.write(folder, key, device.client.serialize_executable(xla))
+        disk_cache.write(folder, key, devices[0].client.serialize_executable(xla))
     return xla
 
 
-def _compile(lowered: Lowered, options: Any, device: Any, name: str) -> Any:
+def _compile(lowered: Lowered, options: Any, site: Site, name: str) -> Any:
     start = time.perf_counter()
     try:
         with lowered.shared:
-            xla = device.client.compile_and_load(
-                lowered.module, DeviceList((device,)), options, host_callbacks=lowered.host_callbacks
+            xla = site.devices[0].client.compile_and_load(
+                lowered.module, DeviceList(site.devices), options, host_callbacks=lowered.host_callbacks
             )
     except XlaError as error:
         line = _suspect(lowered, str(error))
-        raise XlaError(f"XLA could not compile {name} for {device}: {error}{line}") from None
-    _report("compiled %s for %s in %.3f s", name, device, time.perf_counter() - start)
+        raise XlaError(f"XLA could not compile {name} for {site}: {error}{line}") from None
+    _report("compiled %s for %s in %.3f s", name, site, time.perf_counter() - start)
     return xla
 
 

@@ -30,6 +30,7 @@ from primax.interpreters.compile import Executable, executable_for, is_committed
 from primax.interpreters.nonfinite import refuse, refuses_nonfinite
 from primax.interpreters.promise import promised
 from primax.interpreters.returned import ExternalRules, require_list, type_of
+from primax.interpreters.sites import Site, choose_site
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
@@ -144,8 +145,7 @@ def _has_weak_references(x: Any) -> bool:
 
 
 def _to_shard(x: Any, sharding: Any, layout: Any) -> Any:
-    (device, *_) = sharding._internal_device_list
-    return backend.to_buffer(Array(x) if isinstance(x, _jaxlib.ArrayImpl) else x, device)
+    return backend.to_buffer(Array(x) if isinstance(x, _jaxlib.ArrayImpl) else x, sharding)
 
 
 class _HostArray(np.ndarray):
@@ -208,17 +208,15 @@ def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any
         return None
     if "jax" in sys.modules and not _reads_alike(args):
         return None
-    sharding = executable.sharding
-    committed = is_committed(args)
-    count = len(executable.consts) + sum(executable.kept)
-    outs = len(executable.out_avals)
+    committed = is_committed(args) or len(executable.site.devices) > 1
+    count = len(executable.in_shardings)
     return _FastPath(
         executable.xla,
         out_tree,
-        [sharding] * count,
-        [sharding] * outs,
+        executable.in_shardings,
+        executable.out_shardings,
         executable.out_avals,
-        [committed] * outs,
+        [committed] * len(executable.out_avals),
         [True] * len(executable.consts) + executable.kept,
         [None] * count,
         executable.consts,
@@ -231,7 +229,7 @@ def first_call(
     args: Sequence[Any],
     look: Callable[[Sequence[Any]], None],
     out_tree: Callable[[Sequence[Any]], Any],
-    device: Any = None,
+    site: Site | None = None,
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
     overrides: tuple[tuple[str, Any], ...] = (),
@@ -244,7 +242,7 @@ def first_call(
       args: its arguments, flat.
       look: looks at the results if `debug_nans` or `debug_infs` asks for it.
       out_tree: of the results, the structure of what the dispatched function returns.
-      device: where to run, if that does not follow from the arguments; then the call is not left to jaxlib.
+      site: where to run, if that does not follow from the program and its arguments.
       donated: for each argument whether the program may reuse its buffer.
       keep_unused: whether it takes arguments it does not use.
       overrides: options of XLA to compile it with.
@@ -258,14 +256,16 @@ def first_call(
     for x in args:
         if isinstance(x, Tracer):
             raise escaped(x)
-    where = device or backend.choose_device(args)
+    where = site or choose_site(closed, args)
     watched = refuses_nonfinite()
     # What is watched may be run again, for which its arguments must be there.
     executable = executable_for(closed, name, where, () if watched else donated, keep_unused, overrides)
     outs = executable(args)
     if watched:
         look(outs)
-    return outs, None if device or watched else fast_path(executable, out_tree(outs), args)
+    # Whoever names one device may pass arrays of others, which jaxlib would not move.
+    left = watched or (site is not None and site.mesh is None)
+    return outs, None if left else fast_path(executable, out_tree(outs), args)
 
 
 def leaves_tree(outs: Sequence[Any]) -> Any:

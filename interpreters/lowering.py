@@ -15,7 +15,7 @@ from primax.core.diagnostics import blame, encodable, of_call, shorten, wrong
 from primax.core.dtypes import canonicalize_dtype
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, MissingRuleError, RuleError, XlaError
-from primax.core.extended import has_extended_dtype
+from primax.core.extended import has_extended_dtype, physical_aval
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, subjaxprs
 from primax.core.recursion import deeper
 from primax.core.scopes import scope_of
@@ -23,6 +23,7 @@ from primax.core.source_info import is_internal, summarize
 from primax.interpreters.contexts import SharedContext, shared_context
 from primax.interpreters.elements import holds_extended, over_elements
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
+from primax.interpreters.partitioning import Spread, sharding_attributes
 from primax.interpreters.platforms import names_of
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tokens import TokenSet, no_tokens
@@ -71,10 +72,14 @@ class ModuleContext:
       host_callbacks: Python functions that the program calls; rules append, the executable keeps them alive.
       keepalives: whatever else must live as long as the executable.
       calls_foreign: whether the program calls foreign functions, which may fail; rules say so.
+      partitions: on how many devices the program runs.
+      mesh: a mesh of these devices; None for one device.
+      mesh_symbols: the names of its meshes.
+      manual: the mesh, and those of its axes along which what is being built is the program of one device; else None.
       source: where the equation that is being lowered was made.
     """
 
-    def __init__(self, shared: SharedContext, module: Any, platform: str, root: Jaxpr) -> None:
+    def __init__(self, shared: SharedContext, module: Any, platform: str, root: Jaxpr, partitions: int = 1) -> None:
         self.shared = shared
         self.root = root
         self.depth = 0
@@ -82,6 +87,12 @@ class ModuleContext:
         self.platform = platform
         self.symbols = _jaxlib.ir.SymbolTable(module.operation)
         self.body = _jaxlib.ir.InsertionPoint(module.body)
+        self.top = _jaxlib.ir.InsertionPoint.at_block_begin(module.body)
+        self.partitions = partitions
+        self.mesh_symbols: dict[Any, str] = {}
+        self.channels = 0
+        self.mesh: Any = None
+        self.manual: tuple[Any, frozenset[Any]] | None = None
         self.host_callbacks: list[Any] = []
         self.keepalives: list[Any] = []
         self.calls_foreign = False
@@ -102,6 +113,11 @@ class ModuleContext:
                         pending.append(held)
             self._uses = counts
         return self._uses.get(jaxpr, 0)
+
+    def new_channel(self) -> int:
+        """A number for one more communication between devices."""
+        self.channels += 1
+        return self.channels
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -442,6 +458,7 @@ class Lowered:
         self.calls_foreign = module.calls_foreign
         self.ordered_effects = ordered
         self.kept = kept
+        self.result_count = len(module.root.outvars)
 
 
 def lower_to_module(
@@ -452,6 +469,7 @@ def lower_to_module(
     kept: Sequence[bool] = (),
     embed: bool = False,
     checked: bool = False,
+    spread: Spread | None = None,
 ) -> Lowered:
     """The StableHLO module of a program, whose `main` takes the constants, then the kept inputs.
 
@@ -463,6 +481,10 @@ def lower_to_module(
       kept: for each input whether `main` takes it; all if empty.
       embed: whether the constants are written into the module, rather than passed.
       checked: whether to compare what every rule returns with the types of its equation.
+      spread: how it is spread over several devices; None for one device.
+
+    Raises:
+      ValueError: a program for several devices has ordered effects.
     """
     ir = _jaxlib.ir
     jaxpr = closed.jaxpr
@@ -476,10 +498,17 @@ def lower_to_module(
         if not isinstance(name, str):
             raise TypeError(f"lower: name must be a str, got {name!r}")
         attributes["sym_name"] = ir.StringAttr.get(encodable(name))
-        one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
-        attributes["mhlo.num_partitions"] = one
-        attributes["mhlo.num_replicas"] = one
-        module = ModuleContext(shared, op, platform, jaxpr)
+        partitions = 1 if spread is None else spread.mesh.size
+        if partitions > 1 and ordered:
+            raise ValueError(
+                f"{name}: ordered effects ({', '.join(sorted(map(str, ordered)))}) have no order among "
+                f"{partitions} devices; make them unordered, or run the program on one device"
+            )
+        i32 = ir.IntegerType.get_signless(32)
+        attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(i32, partitions)
+        attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)
+        module = ModuleContext(shared, op, platform, jaxpr, partitions)
+        module.mesh = None if spread is None else spread.mesh
         module.checked = checked or check_rules.value
         invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
         constvars = [] if embed else jaxpr.constvars
@@ -490,9 +519,10 @@ def lower_to_module(
         out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in out_avals)]
         main = _jaxlib.func.FuncOp("main", (in_types, out_types), visibility="public", ip=module.body)
         module.symbols.insert(main)
-        if any(donated):
-            flags = [False] * len(constvars) + [d for d, k in zip(donated, kept, strict=True) if k]
-            main.arg_attrs = _donation_attributes(in_avals, out_avals, flags, len(ordered), name)
+        gives = [d for d, k in zip(donated, kept, strict=True) if k]
+        _mark_arguments(module, main, [*[False] * len(constvars), *gives], in_avals, out_avals, len(ordered), name)
+        if spread is not None:
+            _lay_out(module, main, spread, kept, in_avals, out_avals, len(ordered))
         with ir.InsertionPoint(main.add_entry_block()):
             arguments = list(main.arguments)
             tokens = dict(zip(ordered, arguments, strict=False))
@@ -507,32 +537,77 @@ def lower_to_module(
             op.operation.verify()
         except ir.MLIRError as error:
             if not checked:  # build it once more, now looking at what every rule returns
-                lower_to_module(closed, name, platform, donated, kept, embed, checked=True)
+                lower_to_module(closed, name, platform, donated, kept, embed, checked=True, spread=spread)
             raise XlaError(
                 f"the module of {name} is not valid StableHLO; a lowering rule is wrong:\n{error}"
             ) from error
     return Lowered(module, ordered, kept)
 
 
-def _donation_attributes(
-    in_avals: Sequence[Any], out_avals: Sequence[Any], donated: Sequence[bool], tokens: int, name: str
-) -> Any:
+def _lay_out(
+    module: ModuleContext,
+    main: Any,
+    spread: Spread,
+    kept: Sequence[bool],
+    in_avals: Sequence[Any],
+    out_avals: Sequence[Any],
+    tokens: int,
+) -> None:
+    """Tell how the arguments and results of `main` lie on the devices."""
+    ir = _jaxlib.ir
+    ins = [*spread.consts, *(s for s, k in zip(spread.ins, kept, strict=True) if k)]
+    for given, avals, which in ((ins, in_avals, "arg_attrs"), (spread.outs, out_avals, "res_attrs")):
+        ranks = [len(physical_aval(aval).shape) for aval in avals]
+        told = [dict[str, Any]()] * tokens + sharding_attributes(module, given, ranks)
+        before = main.attributes[which] if which in main.attributes else [{}] * len(told)
+        both = [{**{a.name: a.attr for a in old}, **new} for old, new in zip(before, told, strict=True)]
+        main.attributes[which] = ir.ArrayAttr.get([ir.DictAttr.get(found) for found in both])
+
+
+def _mark_arguments(
+    module: ModuleContext,
+    main: Any,
+    donated: Sequence[bool],
+    in_avals: Sequence[Any],
+    out_avals: Sequence[Any],
+    tokens: int,
+    name: str,
+) -> None:
+    """Tell which arguments of `main` are donated."""
+    if not any(donated):
+        return
+    ir = _jaxlib.ir
+    attributes: list[dict[str, Any]] = [{} for _ in donated]
+    if module.partitions == 1:
+        _mark_donated(attributes, in_avals, out_avals, donated, tokens, name)
+    else:  # XLA finds out what fits what, since it may choose how results lie
+        for found, gives in zip(attributes, donated, strict=True):
+            if gives:
+                found["jax.buffer_donor"] = ir.BoolAttr.get(True)
+    main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(found) for found in [*[{}] * tokens, *attributes]])
+
+
+def _mark_donated(
+    attributes: Sequence[dict[str, Any]],
+    in_avals: Sequence[Any],
+    out_avals: Sequence[Any],
+    donated: Sequence[bool],
+    tokens: int,
+    name: str,
+) -> None:
+    """Tell for each donated input which output reuses its buffer; warn of those that fit none."""
     ir = _jaxlib.ir
     free: dict[Any, list[int]] = {}
     for i, aval in enumerate(out_avals):
         free.setdefault((aval.shape, aval.dtype), []).append(i)
-    attributes = [ir.DictAttr.get({})] * tokens
     useless = []
-    for aval, donate in zip(in_avals, donated, strict=True):
+    for found, aval, donate in zip(attributes, in_avals, donated, strict=True):
         if not donate:
-            attributes.append(ir.DictAttr.get({}))
             continue
         targets = free.get((aval.shape, aval.dtype))
         if targets:
-            index = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), tokens + targets.pop(0))
-            attributes.append(ir.DictAttr.get({"tf.aliasing_output": index}))
+            found["tf.aliasing_output"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), tokens + targets.pop(0))
         else:
-            attributes.append(ir.DictAttr.get({}))
             useless.append(aval.str_short())
     if useless:
         warnings.warn(
@@ -540,7 +615,6 @@ def _donation_attributes(
             UserWarning,
             stacklevel=2,
         )
-    return ir.ArrayAttr.get(attributes)
 
 
 def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from primax.core import _jaxlib, config, fork, journal
+from primax.core import _jaxlib, config, fork, journal, mesh
 from primax.core.arguments import check_function, integer
 from primax.core.errors import XlaError
 
@@ -175,6 +175,8 @@ def device_count(platform: str | None = None) -> int:
     """How many devices a platform has."""
     return len(devices(platform))
 
+
+mesh.platforms.devices = devices
 
 _first: dict[str, Any] = {}
 

@@ -9,6 +9,7 @@ import numpy as np
 from primax.core import dtypes, tree
 from primax.core.avals import get_aval
 from primax.core.protocol import protocol_of
+from primax.core.variance import vary_like
 
 __all__ = [
     "UndefinedPrimal",
@@ -132,7 +133,7 @@ def zeros_like_aval(aval: Any) -> Any:
     """An array of zeros of a given type."""
     if getattr(aval, "dtype", None) == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    return protocol_of(aval).zeros(aval)
+    return vary_like(protocol_of(aval).zeros(aval), aval)
 
 
 def instantiate_zeros(tangent: Any) -> Any:

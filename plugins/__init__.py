@@ -29,6 +29,7 @@ BUILTIN_FAMILIES = (
     "custom_batching",
     "remat",
     "collectives",
+    "sharding",
     "devices",
     "export",
     "callbacks",

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend import backend, hookimpl
 from primax.extend.core import Array, ShapedArray, get_aval, thread
+from primax.extend.sharding import vary_like
 from primax.plugins.arithmetic import add_any
 from primax.plugins.control_flow.scan import scan
 from primax.plugins.structural.conversion import convert
@@ -32,7 +33,7 @@ def _moveaxis(x: Any, source: int, destination: int) -> Any:
 
 
 def _convert(x: Any, aval: ShapedArray) -> Any:
-    return convert(x, aval.dtype, aval.weak_type)
+    return vary_like(convert(x, aval.dtype, aval.weak_type), aval)
 
 
 def _at_hand(xs: Sequence[Any]) -> bool:

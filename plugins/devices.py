@@ -2,46 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primax.extend import backend, core, hookimpl
 from primax.extend.core import tree
-from primax.extend.interpreters import ad, batching
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, canonical_sharding, sharding_of
 
-__all__ = ["block_until_ready", "copy_to_host_async", "device_get", "device_put", "device_put_p"]
+__all__ = [
+    "block_until_ready",
+    "constrain_all",
+    "copy_to_host_async",
+    "device_get",
+    "device_put",
+    "device_put_p",
+    "sharding_constraint_p",
+    "with_sharding_constraint",
+]
 
 device_put_p = core.Primitive("device_put")
+sharding_constraint_p = core.Primitive("sharding_constraint")
 
 
 def device_put(x: Any, device: Any = None) -> Any:
-    """Place the arrays of a tree on a device.
+    """Place the arrays of a tree on devices.
 
     Args:
       x: arrays, NumPy arrays and numbers in any containers.
-      device: where to, a device or a sharding; None leaves arrays where they are, and puts the rest uncommitted
-        on the default device.
+      device: where to: a device, a sharding, a `PartitionSpec` over the mesh in scope, or a tree of these that is a
+        prefix of `x`. None leaves arrays where they are, and puts the rest uncommitted on the default device.
 
     Returns:
       The same structure, with an `Array` for each leaf.
 
     Raises:
-      TypeError: `device` is neither, or a leaf is not an array.
+      TypeError: `device` is none of these, or a leaf of `x` is not an array.
+      ValueError: an array cannot be divided so.
 
     >>> import primax as px
     >>> px.device_put([1.0, 2])
     [Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True)]
     """
-    device = backend.device_of(device, "device_put")
+    leaves, structure = tree.flatten(x)
+    if device is None or isinstance(device, Sharding | backend.Device | PartitionSpec):
+        targets = [canonical_sharding("device_put", "device", device)] * len(leaves)
+    else:
+        given = tree.flatten_axes("device_put device", structure, device)
+        targets = [canonical_sharding("device_put", "device", each) for each in given]
 
-    def put(leaf: Any) -> Any:
+    def put(leaf: Any, target: Any) -> Any:
         aval = core.get_aval(leaf)
         if aval.dtype == core.dtypes.float0:
             return leaf
-        return device_put_p.bind(leaf, device=device)
+        return device_put_p.bind(leaf, device=target)
 
-    return tree.tree_map(put, x)
+    return tree.unflatten(structure, map(put, leaves, targets))
 
 
 def _device_put_impl(x: Any, *, device: Any) -> Any:
@@ -49,6 +67,61 @@ def _device_put_impl(x: Any, *, device: Any) -> Any:
         raise core.escaped(x)
     with backend.asked_transfer("put"):
         return backend.put_value(x, core.get_aval(x).weak_type, device)
+
+
+def _put_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, device: Any) -> Any:
+    if not isinstance(device, NamedSharding) or ctx.module_context.partitions == 1:
+        return [x]
+    return [mlir.constrained(ctx.module_context, x, device.mesh, device.spec, len(ctx.avals_in[0].shape))]
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Tell XLA how the arrays of a tree lie on the devices of a mesh.
+
+    Args:
+      x: arrays in any containers.
+      shardings: a `NamedSharding`, or a `PartitionSpec` over the mesh in scope, or a tree of these that is a prefix of
+        `x`. `PartitionSpec.UNCONSTRAINED` leaves an axis to XLA, None leaves an array to it.
+
+    Returns:
+      The same values. Outside of jit they are moved there.
+
+    Raises:
+      TypeError: `shardings` is none of these.
+      ValueError: an array cannot be divided so, or no mesh is in scope.
+    """
+    leaves, structure = tree.flatten(x)
+    given = tree.flatten_axes("with_sharding_constraint shardings", structure, shardings)
+    found = [canonical_sharding("with_sharding_constraint", "shardings", each) for each in given]
+    for leaf, sharding in zip(leaves, found, strict=True):
+        if sharding is not None:
+            sharding.check_shape(core.get_aval(leaf).shape, "with_sharding_constraint")
+    return tree.unflatten(structure, constrain_all(leaves, found))
+
+
+def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
+    """Flat values that lie as told; those for which None is told, as they are."""
+    return [
+        x if sharding is None else sharding_constraint_p.bind(x, sharding=sharding)
+        for x, sharding in zip(leaves, shardings, strict=True)
+    ]
+
+
+def _constraint_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, sharding: Any) -> Any:
+    if not isinstance(sharding, NamedSharding) or ctx.module_context.partitions == 1:
+        return [x]
+    return [mlir.constrained(ctx.module_context, x, sharding.mesh, sharding.spec, len(ctx.avals_in[0].shape))]
+
+
+def _constraint_batch(axis: batching.AxisData, args: Any, dims: Any, *, sharding: Any) -> Any:
+    (x,), (dim,) = args, dims
+    if dim is None:
+        return sharding_constraint_p.bind(x, sharding=sharding), None
+    if isinstance(sharding, NamedSharding):
+        parts = [*sharding.spec, *[None] * (dim - len(sharding.spec))]
+        parts.insert(dim, PartitionSpec.UNCONSTRAINED)
+        sharding = sharding.update(spec=PartitionSpec(*parts))
+    return sharding_constraint_p.bind(x, sharding=sharding), dim
 
 
 def device_get(x: Any) -> Any:
@@ -92,11 +165,20 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
-def _device_put_samples() -> list[core.Sample]:
+def _samples() -> list[core.Sample]:
+    def same(x: Any, **params: Any) -> Any:
+        return x
+
     return [
-        core.Sample([np.float32([[0.3, -1.2], [2.6, 1.7]])], {"device": None}, reference=lambda x, device: x),
-        core.Sample([np.int32([7, -3, 4])], {"device": backend.default_device()}, reference=lambda x, device: x),
+        core.Sample([np.float32([[0.3, -1.2], [2.6, 1.7]])], {"device": None}, reference=same),
+        core.Sample([np.int32([7, -3, 4])], {"device": sharding_of(backend.default_device())}, reference=same),
     ]
+
+
+def _constraint_samples() -> list[core.Sample]:
+    here = NamedSharding(Mesh([backend.default_device()], "x"), PartitionSpec("x"))
+    x = np.float32([[0.3, -1.2], [2.6, 1.7]])
+    return [core.Sample([x], {"sharding": here}, reference=lambda x, sharding: x)]
 
 
 @hookimpl
@@ -108,6 +190,18 @@ def primax_register(registry: Any) -> None:
         jvp=ad.linear_jvp(device_put_p),
         transpose=ad.linear_transpose(device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]),
         batch=batching.vectorized(device_put_p),
-        lowering=lambda ctx, x, *, device: [x],
-        samples=[_device_put_samples],
+        lowering=_put_lowering,
+        samples=[_samples],
+    )
+    registry.define(
+        sharding_constraint_p,
+        impl=lambda x, *, sharding: backend.put_value(x, core.get_aval(x).weak_type, sharding),
+        abstract_eval=lambda x, *, sharding: x,
+        jvp=ad.linear_jvp(sharding_constraint_p),
+        transpose=ad.linear_transpose(
+            sharding_constraint_p, lambda ct, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)]
+        ),
+        axis_batch=_constraint_batch,
+        lowering=_constraint_lowering,
+        samples=[_constraint_samples],
     )

@@ -73,12 +73,14 @@ from primax.plugins.bitwise import (
 )
 from primax.plugins.collectives import (
     all_gather,
+    all_gather_invariant_p,
     all_gather_p,
     all_to_all,
     all_to_all_p,
     axis_index,
     axis_index_p,
     axis_size,
+    pcast,
     pmax,
     pmax_p,
     pmean,
@@ -88,9 +90,12 @@ from primax.plugins.collectives import (
     ppermute_p,
     pshuffle,
     psum,
+    psum_invariant_p,
     psum_p,
     psum_scatter,
     pswapaxes,
+    pvary,
+    pvary_p,
     reduce_scatter_p,
 )
 from primax.plugins.comparison import (
@@ -157,7 +162,7 @@ from primax.plugins.cumulative import (
     cumsum_p,
 )
 from primax.plugins.custom_derivatives import custom_linear_solve, custom_root
-from primax.plugins.devices import device_put_p
+from primax.plugins.devices import device_put_p, sharding_constraint_p, with_sharding_constraint
 from primax.plugins.dot import (
     DotAlgorithmPreset,
     Precision,
@@ -435,6 +440,7 @@ __all__ = [
     "add_any_p",
     "add_p",
     "all_gather",
+    "all_gather_invariant_p",
     "all_gather_p",
     "all_to_all",
     "all_to_all_p",
@@ -636,6 +642,7 @@ __all__ = [
     "pad",
     "pad_p",
     "padtype_to_pads",
+    "pcast",
     "platform_dependent",
     "pmax",
     "pmax_p",
@@ -653,9 +660,12 @@ __all__ = [
     "ppermute_p",
     "pshuffle",
     "psum",
+    "psum_invariant_p",
     "psum_p",
     "psum_scatter",
     "pswapaxes",
+    "pvary",
+    "pvary_p",
     "ragged_dot",
     "ragged_dot_general",
     "random_gamma_grad",
@@ -724,6 +734,7 @@ __all__ = [
     "select_n",
     "select_n_p",
     "shape_as_value",
+    "sharding_constraint_p",
     "shift_left",
     "shift_left_p",
     "shift_right_arithmetic",
@@ -772,6 +783,7 @@ __all__ = [
     "unstack_p",
     "while_loop",
     "while_p",
+    "with_sharding_constraint",
     "xor_p",
     "zero_of",
     "zeros_like",

@@ -27,6 +27,7 @@ from primax.interpreters.lowering import (
     physical_lowering,
     register_lowering,
 )
+from primax.interpreters.partitioning import constrained, mesh_symbol, sharding_attribute
 from primax.interpreters.portable import call_artifact
 from primax.interpreters.tokens import TokenSet
 
@@ -44,6 +45,7 @@ __all__ = [
     "cached_ir_type",
     "call_artifact",
     "call_jaxpr",
+    "constrained",
     "core_call_lowering",
     "custom_call",
     "dense_int_array",
@@ -62,12 +64,14 @@ __all__ = [
     "lower_fun",
     "lower_jaxpr_to_fun",
     "lowering_rules",
+    "mesh_symbol",
     "module_to_bytecode",
     "module_to_string",
     "nary",
     "physical_lowering",
     "register_lowering",
     "shape_tensor",
+    "sharding_attribute",
     "token_type",
 ]
 

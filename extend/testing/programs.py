@@ -16,7 +16,8 @@ from primax.core.trace import set_current_trace
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, compile_lowered, lower
 from primax.interpreters.evaluate import eval_trace
-from primax.interpreters.platforms import client, platform_of
+from primax.interpreters.platforms import client
+from primax.interpreters.sites import Site, choose_site
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import instantiate_zeros
 
@@ -41,25 +42,25 @@ def quick_flags() -> str:
     return " ".join(f"--{name}={str(value).lower()}" for name, value in QUICK_OPTIONS.items())
 
 
-def quickly_compiled(closed: ClosedJaxpr, device: Any) -> Executable:
+def quickly_compiled(closed: ClosedJaxpr, site: Site) -> Executable:
     """A compiled program that was made in little time and may take its time to run."""
-    trimmed, lowered = lower(closed, "conformance", platform_of(device))
-    if platform_of(device) != "cpu":
-        return compile_lowered(trimmed, lowered, device, "conformance")
+    trimmed, lowered = lower(closed, "conformance", site)
+    if site.platform != "cpu" or site.mesh is not None:
+        return compile_lowered(trimmed, lowered, site, "conformance")
     try:
-        xla = _compiled(lowered, device, QUICK_OPTIONS)
+        xla = _compiled(lowered, site, QUICK_OPTIONS)
     except XlaError:  # perhaps an operation that only the emitters know, such as clamp of complex numbers
         emitters = _jaxlib.known_options({"xla_cpu_use_fusion_emitters": True})
         if not emitters:
             raise
-        xla = _compiled(lowered, device, {**QUICK_OPTIONS, **emitters})
-    return Executable(trimmed, lowered, device, xla)
+        xla = _compiled(lowered, site, {**QUICK_OPTIONS, **emitters})
+    return Executable(trimmed, lowered, site, xla)
 
 
-def _compiled(lowered: Any, device: Any, overrides: Mapping[str, Any]) -> Any:
-    options = backend.compile_options(device)
+def _compiled(lowered: Any, site: Site, overrides: Mapping[str, Any]) -> Any:
+    options = backend.compile_options(site.devices)
     options.env_option_overrides = list(overrides.items())
-    devices = _jaxlib.DeviceList((device,))
+    devices = _jaxlib.DeviceList(site.devices)
     with lowered.shared:
         return client("cpu").compile_and_load(lowered.module, devices, options, host_callbacks=lowered.host_callbacks)
 
@@ -81,7 +82,7 @@ class Program:
         with config.enable_x64(x64), set_current_trace(eval_trace):
             if compiled:
                 self.closed = trace_to_jaxpr(self._values, [get_aval(x) for x in args], "conformance")
-                self.executable = quickly_compiled(self.closed, backend.choose_device(args))
+                self.executable = quickly_compiled(self.closed, choose_site(self.closed, args))
 
     def _values(self, *args: Any) -> list[Any]:
         return [instantiate_zeros(x) for x in self.fun(*args)]

@@ -12,9 +12,8 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, jaxprs_in_params
 from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case
 from primax.extend.testing.report import Failed
-from primax.interpreters import backend
 from primax.interpreters.compile import lower
-from primax.interpreters.platforms import platform_of
+from primax.interpreters.sites import choose_site
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["check_effects", "check_program", "check_registration"]
@@ -134,7 +133,7 @@ def _operation_with_side_effects(case: Case) -> str:
         return ""
     native = case.native
     closed = trace_to_jaxpr(native.bind, native.avals)
-    _, lowered = lower(closed, "conformance", platform_of(backend.choose_device(native.args)))
+    _, lowered = lower(closed, "conformance", choose_site(closed, native.args))
     found = ""
 
     def visit(operation: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend import backend
 from primax.extend.ffi import vmap_methods
 from primax.extend.interpreters import batching
+from primax.extend.sharding import SingleDeviceSharding
 from primax.plugins.callbacks.flat import mapped_in_front
 
 __all__ = ["check_sharding", "check_vmap_method", "vmap_at_once"]
@@ -29,7 +30,8 @@ def check_sharding(user: str, sharding: Any) -> None:
     Raises:
       TypeError: `sharding` is not that of one device.
     """
-    backend.device_of(sharding, user)
+    if not (sharding is None or isinstance(sharding, SingleDeviceSharding | backend.Device)):
+        raise TypeError(f"{user}: sharding must be that of one device, or None, got {sharding!r}")
 
 
 def vmap_at_once(

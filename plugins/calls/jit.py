@@ -13,6 +13,7 @@ from primax.extend.api_util import (
     avals_of,
     check_function,
     name_of,
+    naming,
     positions_and_names,
     shaped_abstractify,
     wraps,
@@ -27,8 +28,11 @@ from primax.extend.programs import (
     remember,
     surroundings,
 )
+from primax.extend.sharding import canonical_sharding, devices_of
 from primax.plugins.calls.primitive import check_results, jit_p
+from primax.plugins.calls.spread import Spread
 from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, struct_of
+from primax.plugins.devices import constrain_all
 
 __all__ = ["clear_caches", "eval_shape", "jit"]
 
@@ -41,7 +45,18 @@ def clear_caches() -> None:
 class Jitted:
     """The Python side of one jitted function: everything but the fast path."""
 
-    __slots__ = ("device", "donate", "fun", "inline", "keep_unused", "name", "overrides", "own_programs", "static")
+    __slots__ = (
+        "device",
+        "donate",
+        "fun",
+        "inline",
+        "keep_unused",
+        "name",
+        "overrides",
+        "own_programs",
+        "spread",
+        "static",
+    )
 
     def __init__(
         self,
@@ -50,8 +65,9 @@ class Jitted:
         donate: StaticArguments,
         keep_unused: bool,
         inline: bool,
-        device: Any,
+        device: Any = None,
         overrides: tuple[tuple[str, Any], ...] = (),
+        spread: Spread | None = None,
     ) -> None:
         self.fun = fun
         self.name = name_of(fun)
@@ -61,6 +77,7 @@ class Jitted:
         self.inline = inline
         self.device = device
         self.overrides = overrides
+        self.spread = spread
         self.own_programs: core.Cache | None = None
 
     def programs(self) -> core.Cache:
@@ -79,7 +96,7 @@ class Jitted:
         dynamic, keywords, record = self.static.split(args, kwargs, self.name)
         leaves, in_tree = tree.flatten((dynamic, keywords))
         avals = avals_of(leaves, (dynamic, keywords), self.name, call=True, type_of=type_of)
-        key = (in_tree, tuple(avals), record, self.static.positions, surroundings())
+        key = (in_tree, tuple(avals), record, (self.static.positions, self.spread and self.spread.key), surroundings())
         programs = self.programs()
 
         def make() -> Program:
@@ -93,17 +110,27 @@ class Jitted:
         """Stage the function for one signature."""
         out_trees: list[Any] = []
         fun = self.fun
+        ins: list[Any] | None = None
+        outs: list[Any] | None = None
+        if self.spread is not None:
+            ins = self.spread.of_inputs(in_tree, avals, self.name)
 
         def run(*flat: Any) -> Any:
+            nonlocal outs
+            if ins is not None:
+                flat = constrain_all(flat, ins)
             dynamic, keywords = tree.unflatten(in_tree, flat)
             args, keywords = StaticArguments.merge(dynamic, keywords, record)
             leaves, out_tree = tree.flatten(fun(*args, **keywords))
             out_trees.append(out_tree)
             check_outputs(leaves, out_tree, self.name)
+            if self.spread is not None:
+                outs = self.spread.of_outputs(out_tree, leaves, self.name)
+                leaves = constrain_all(leaves, outs)
             return leaves
 
         closed = core.trace_to_jaxpr(run, avals, self.name, "jit")
-        return Program(closed, in_tree, out_trees[0])
+        return Program(closed, in_tree, out_trees[0], ins, outs)
 
     def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
         """For each flat argument whether its buffer may be reused."""
@@ -162,11 +189,18 @@ class Jitted:
             leaves,
             look,
             lambda _: program.fast_tree,
-            self.device,
+            self.site(program, leaves) if self.device or self.spread else None,
             donated,
             self.keep_unused,
             self.overrides,
         )
+
+    def site(self, program: Program, leaves: list[Any]) -> runtime.Site:
+        """Where the program runs on these arguments."""
+        if self.device is not None:
+            return runtime.one_device(self.device)
+        with naming(self.name):
+            return runtime.choose_site(program.closed, leaves, program.ins, program.outs)
 
     def donating(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> Any:
         """`first_call` that leaves constants to the programs that hold them, this one among them."""
@@ -182,7 +216,12 @@ class Jitted:
     def special(self) -> bool:
         """Whether some arguments are static or donated, or the device is given."""
         return bool(
-            self.static.positions or self.static.names or self.donate.positions or self.donate.names or self.device
+            self.static.positions
+            or self.static.names
+            or self.donate.positions
+            or self.donate.names
+            or self.device
+            or self.spread
         )
 
     def miss_of_buffers(self, *args: Any, **kwargs: Any) -> Any:
@@ -196,8 +235,8 @@ class Jitted:
             raise core.UnexpectedTracerError(
                 f"{self.name} closes over values of an enclosing transformation; pass them as arguments to inspect it"
             )
-        device = self.device or runtime.choose_device(leaves)
-        return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, device, self.overrides)
+        site = self.site(program, leaves)
+        return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, site, self.overrides)
 
     def given_away(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The leaves of the arguments that are donated."""
@@ -219,6 +258,8 @@ def _takes_many(fun: Callable[..., Any]) -> bool:
 def jit(
     fun: Callable[..., Any] | None = None,
     *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     static_argnums: Any = None,
     static_argnames: Any = None,
     donate_argnums: Any = None,
@@ -233,6 +274,10 @@ def jit(
 
     Args:
       fun: a function of arrays in any containers; usable as a decorator, with or without options.
+      in_shardings: how arguments lie on devices: a sharding, a `PartitionSpec` over the mesh in scope, or None for as
+        they are; or a tuple of these in the structure of the positional arguments that are not static, or a prefix.
+        Arguments that are committed otherwise are refused.
+      out_shardings: the same for results; None leaves it to XLA.
       static_argnums: positions of arguments that are part of the program; hashable, compared by value.
       static_argnames: names of such arguments.
       donate_argnums: positions of arguments whose buffers results may reuse; reading them afterwards raises.
@@ -248,8 +293,8 @@ def jit(
 
     Raises:
       TypeError: `fun` is not callable, an argument is neither static nor an array, or `device` is no device.
-      ValueError: a static position or name is not an argument of `fun`, both `device` and `backend` are given, or, when
-        called inside of another program, there are `compiler_options`.
+      ValueError: a static position or name is not an argument of `fun`, both `device` and `backend` are given, a
+        sharding does not fit an argument, or, when called inside of another program, there are `compiler_options`.
       XlaError: there is no such platform, or, when called, XLA does not know an option.
 
     >>> import primax as px
@@ -260,6 +305,8 @@ def jit(
     if fun is None:
         return functools.partial(
             jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
@@ -284,11 +331,16 @@ def jit(
         if device is not None:
             raise ValueError(f"jit: device must be None where backend is given, got {device!r} and {backend!r}")
         device = runtime.local_devices(backend)[0]
-    device = runtime.device_of(device, "jit")
+    spread = Spread(in_shardings, out_shardings) if in_shardings is not None or out_shardings is not None else None
+    if device is not None:
+        if spread:
+            raise ValueError("jit: device and backend must be None where in_shardings or out_shardings are given")
+        device = devices_of(canonical_sharding("jit", "device", device))[0]
     overrides = read_options("jit", compiler_options)
-    jitted = Jitted(fun, static, donate, keep_unused, bool(inline), device, overrides)
+    jitted = Jitted(fun, static, donate, keep_unused, bool(inline), device, overrides, spread)
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
-    key = (static.positions, static_names, donate.positions, donate_names, keep_unused, bool(inline), device, overrides)
+    how = (keep_unused, bool(inline), device, overrides, spread and spread.key)
+    key = (static.positions, static_names, donate.positions, donate_names, *how)
     wide = not jitted.special and _takes_many(fun)
     if wide:
         fast = runtime.fast_function(jitted.name, None, jitted.miss_of_buffers, key=key)
@@ -368,5 +420,5 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     check_function("eval_shape", "fun", fun)
     nothing = StaticArguments((), ())
-    program, _ = Jitted(fun, nothing, nothing, False, False, None).program(args, kwargs, shaped_abstractify)
+    program, _ = Jitted(fun, nothing, nothing, False, False).program(args, kwargs, shaped_abstractify)
     return tree.unflatten(program.out_tree, map(struct_of, program.closed.out_avals))

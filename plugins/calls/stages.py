@@ -108,7 +108,7 @@ def flat_arguments(
 class Stage:
     """What all stages know of the function."""
 
-    __slots__ = ("device", "donated", "keep_unused", "name", "overrides", "program")
+    __slots__ = ("donated", "keep_unused", "name", "overrides", "program", "site")
 
     def __init__(
         self,
@@ -116,14 +116,14 @@ class Stage:
         name: str,
         donated: tuple[bool, ...],
         keep_unused: bool,
-        device: Any,
+        site: Any,
         overrides: tuple[tuple[str, Any], ...],
     ) -> None:
         self.program = program
         self.name = name
         self.donated = donated
         self.keep_unused = keep_unused
-        self.device = device
+        self.site = site
         self.overrides = overrides
 
     @property
@@ -176,7 +176,7 @@ class Traced(Stage):
     def lower(self) -> Lowered:
         """The StableHLO module."""
         trimmed, lowered = backend.lower(
-            self.program.closed, f"jit_{self.name}", backend.platform_of(self.device), self.donated, self.keep_unused
+            self.program.closed, f"jit_{self.name}", self.site, self.donated, self.keep_unused
         )
         return Lowered(self, trimmed, lowered)
 
@@ -190,7 +190,7 @@ class Lowered(Stage):
     __slots__ = ("_lowered", "_trimmed")
 
     def __init__(self, stage: Stage, trimmed: core.ClosedJaxpr, lowered: Any) -> None:
-        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.device, stage.overrides)
+        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.site, stage.overrides)
         self._trimmed = trimmed
         self._lowered = lowered
 
@@ -241,7 +241,7 @@ class Lowered(Stage):
         """
         overrides = {**dict(self.overrides), **dict(read_options("compile", compiler_options))}
         executable = backend.compile_lowered(
-            self._trimmed, self._lowered, self.device, f"jit_{self.name}", tuple(overrides.items())
+            self._trimmed, self._lowered, self.site, f"jit_{self.name}", tuple(overrides.items())
         )
         return Compiled(self, executable)
 
@@ -255,7 +255,7 @@ class Compiled(Stage):
     __slots__ = ("_executable",)
 
     def __init__(self, stage: Stage, executable: backend.Executable) -> None:
-        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.device, stage.overrides)
+        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.site, stage.overrides)
         self._executable = executable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -282,9 +282,21 @@ class Compiled(Stage):
         """The bytes of code, arguments, results and temporaries."""
         return self._executable.xla.get_compiled_memory_stats()
 
+    @property
+    def input_shardings(self) -> Any:
+        """How the arguments lie on the devices, in the structure of `(args, kwargs)`; None for those not used."""
+        executable = self._executable
+        lying = iter(executable.in_shardings[len(executable.consts) :])
+        return tree.unflatten(self.in_tree, [next(lying) if kept else None for kept in executable.kept])
+
+    @property
+    def output_shardings(self) -> Any:
+        """How the results lie on the devices, in their structure."""
+        return tree.unflatten(self.out_tree, self._executable.out_shardings)
+
     def runtime_executable(self) -> Any:
         """XLA's own handle."""
         return self._executable.xla
 
     def __repr__(self) -> str:
-        return f"<Compiled {self.name} for {self.device}>"
+        return f"<Compiled {self.name} for {self.site}>"

@@ -8,6 +8,7 @@ from primax.extend import hookimpl
 from primax.plugins.collectives import exchange as _exchange
 from primax.plugins.collectives import position as _position
 from primax.plugins.collectives import reductions as _reductions
+from primax.plugins.collectives import variance as _variance
 from primax.plugins.collectives.exchange import (
     all_gather,
     all_gather_p,
@@ -23,15 +24,25 @@ from primax.plugins.collectives.exchange import (
 from primax.plugins.collectives.position import axis_index, axis_index_p, axis_size
 from primax.plugins.collectives.reductions import pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p
 from primax.plugins.collectives.samples import SAMPLES
+from primax.plugins.collectives.variance import (
+    all_gather_invariant_p,
+    pcast,
+    pscatter_p,
+    psum_invariant_p,
+    pvary,
+    pvary_p,
+)
 
 __all__ = [
     "all_gather",
+    "all_gather_invariant_p",
     "all_gather_p",
     "all_to_all",
     "all_to_all_p",
     "axis_index",
     "axis_index_p",
     "axis_size",
+    "pcast",
     "pmax",
     "pmax_p",
     "pmean",
@@ -39,20 +50,21 @@ __all__ = [
     "pmin_p",
     "ppermute",
     "ppermute_p",
+    "pscatter_p",
     "pshuffle",
     "psum",
+    "psum_invariant_p",
     "psum_p",
     "psum_scatter",
     "pswapaxes",
+    "pvary",
+    "pvary_p",
     "reduce_scatter_p",
 ]
-
-_NOWHERE = "it is one of many that are mapped along an axis, and there is no such axis where programs begin"
 
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for part in (_reductions, _exchange, _position):
+    for part in (_reductions, _exchange, _position, _variance):
         for primitive, rules in part.RULES.items():
-            samples = [SAMPLES[primitive.name]]
-            registry.define(primitive, unsupported={"lowering": _NOWHERE}, samples=samples, **rules)
+            registry.define(primitive, samples=[SAMPLES[primitive.name]], **rules)

@@ -8,8 +8,15 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import ad, batching
+from primax.plugins.collectives.lowerings import (
+    lower_all_gather,
+    lower_all_to_all,
+    lower_permutation,
+    lower_reduce_scatter,
+)
 from primax.plugins.collectives.mapped import all_gather_p, bind_checked, collective_batch, rows
 from primax.plugins.collectives.names import canonical_groups, group_size, names_in_scope, require_numbers
+from primax.plugins.collectives.variance import all_gather_invariant_p, split_names, varying_by_name
 from primax.plugins.reductions import reduce_sum
 from primax.plugins.structural import reshape, transpose
 from primax.plugins.structural.arguments import canonical_axis, integers
@@ -32,7 +39,15 @@ ppermute_p = core.Primitive("ppermute")
 reduce_scatter_p = core.Primitive("reduce_scatter")
 
 
-def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
+def all_gather(
+    x: Any,
+    axis_name: Any,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
+) -> Any:
     """What all have along an axis that is being mapped over, stacked.
 
     Args:
@@ -41,6 +56,7 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
       axis_index_groups: groups of indices along the axis, to gather within; of one size, each index in one of them.
       axis: where the new axis is.
       tiled: whether to concatenate along `axis` instead.
+      to: `varying`, or `invarying` where the type of the result is to say that it is the same for all.
 
     Returns:
       The structure of `x`, its arrays with one more axis, or with a longer one.
@@ -58,9 +74,23 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
         return x
     groups = canonical_groups(axis_index_groups, names, "all_gather")
     size = group_size(names, groups)
+    if to not in ("varying", "invarying"):
+        raise ValueError(f"all_gather: to must be 'varying' or 'invarying', got {to!r}")
+    told, others = split_names(names)
+    invariant = to == "invarying" and bool(told)
+    if invariant and (others or groups is not None):
+        raise ValueError("all_gather: to='invarying' is for axes of one mesh, without axis_index_groups")
 
     def gather(leaf: Any) -> Any:
         rank = len(get_aval(leaf).shape) + (not tiled)
+        if invariant:
+            return all_gather_invariant_p.bind(
+                leaf,
+                all_gather_dimension=canonical_axis(axis, rank, "all_gather"),
+                axis_name=names,
+                axis_size=size,
+                tiled=tiled,
+            )
         return bind_checked(
             all_gather_p,
             leaf,
@@ -317,8 +347,12 @@ def _named(*, axis_name: Any, **params: Any) -> Any:
     return axis_name
 
 
-def _linear(primitive: core.Primitive, abstract_eval: Any, transpose: Any, across: Any, *positions: str) -> Any:
+def _linear(
+    primitive: core.Primitive, abstract_eval: Any, transpose: Any, across: Any, lowering: Any, *positions: str
+) -> Any:
     return {
+        "lowering": lowering,
+        "variance": varying_by_name,
         "abstract_eval": abstract_eval,
         "jvp": ad.linear_jvp(primitive),
         "transpose": ad.linear_transpose(primitive, transpose),
@@ -329,13 +363,24 @@ def _linear(primitive: core.Primitive, abstract_eval: Any, transpose: Any, acros
 
 RULES = {
     all_gather_p: _linear(
-        all_gather_p, _gather_abstract_eval, _gather_transpose, _gather_across, "all_gather_dimension"
+        all_gather_p, _gather_abstract_eval, _gather_transpose, _gather_across, lower_all_gather, "all_gather_dimension"
     ),
     reduce_scatter_p: _linear(
-        reduce_scatter_p, _scatter_abstract_eval, _scatter_transpose, _scatter_across, "scatter_dimension"
+        reduce_scatter_p,
+        _scatter_abstract_eval,
+        _scatter_transpose,
+        _scatter_across,
+        lower_reduce_scatter,
+        "scatter_dimension",
     ),
     all_to_all_p: _linear(
-        all_to_all_p, _exchange_abstract_eval, _exchange_transpose, _exchange_across, "split_axis", "concat_axis"
+        all_to_all_p,
+        _exchange_abstract_eval,
+        _exchange_transpose,
+        _exchange_across,
+        lower_all_to_all,
+        "split_axis",
+        "concat_axis",
     ),
-    ppermute_p: _linear(ppermute_p, _permute_abstract_eval, _permute_transpose, _permute_across),
+    ppermute_p: _linear(ppermute_p, _permute_abstract_eval, _permute_transpose, _permute_across, lower_permutation),
 }

@@ -9,8 +9,10 @@ import numpy as np
 
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import ad
+from primax.plugins.collectives.lowerings import lower_axis_index
 from primax.plugins.collectives.mapped import axis_index_batch, axis_index_p, index_along
 from primax.plugins.collectives.names import axis_sizes, names_in_scope
+from primax.plugins.collectives.variance import split_names
 
 __all__ = ["axis_index", "axis_index_p", "axis_size"]
 
@@ -50,7 +52,7 @@ def axis_size(axis_name: Any) -> int:
 
 
 def _abstract_eval(*, axis_name: Any) -> Any:
-    return ShapedArray((), np.int32)
+    return ShapedArray((), np.int32, vma=frozenset(split_names((axis_name,))[0]))
 
 
 def _named(*, axis_name: Any) -> Any:
@@ -63,5 +65,7 @@ RULES = {
         "jvp": ad.zero_jvp(axis_index_p),
         "axis_batch": axis_index_batch,
         "named_axes": _named,
+        "lowering": lower_axis_index,
+        "variance": lambda *, axis_name: [],
     }
 }

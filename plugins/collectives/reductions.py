@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.plugins.arithmetic import div, mul
+from primax.plugins.collectives.lowerings import lower_reduction
 from primax.plugins.collectives.mapped import collective_batch, index_along
 from primax.plugins.collectives.names import (
     Groups,
@@ -20,6 +21,7 @@ from primax.plugins.collectives.names import (
     names_of,
     require_numbers,
 )
+from primax.plugins.collectives.variance import psum_invariant_p, split_names, varying_along
 from primax.plugins.comparison import eq
 from primax.plugins.reductions import reduce_max, reduce_min, reduce_sum
 from primax.plugins.structural import convert_element_type, full_like, select, zeros_like
@@ -143,16 +145,24 @@ def _times(x: Any, n: Any) -> Any:
 
 
 def _bound(primitive: core.Primitive, x: Any, names: tuple[Any, ...], groups: Groups) -> Any:
+    """A reduction; sums over axes that types tell of are of their own kind, whose transpose is no sum."""
+    if primitive is psum_p and groups is None:
+        told, names = split_names(names)
+        if told:
+            require_numbers("psum", get_aval(x))
+            x = psum_invariant_p.bind(x, axes=told)
     return primitive.bind(x, axes=names, axis_index_groups=groups) if names else x
 
 
 def _abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
-    return x
+    if axis_index_groups is not None:
+        return x  # groups differ
+    return x.update(vma=x.vma - frozenset(axes)) if x.vma else x
 
 
 def _sum_abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
     require_numbers("psum", x)
-    return x
+    return _abstract_eval(x, axes=axes, axis_index_groups=axis_index_groups)
 
 
 def _batch(primitive: core.Primitive, reduce: Callable[..., Any], repeated: Callable[[Any, int], Any]) -> Any:
@@ -175,9 +185,7 @@ def _extremum_jvp(primitive: core.Primitive) -> Any:
 
     def jvp(t: Any, out: Any, x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
         share = convert_element_type(eq(x, out), get_aval(t).dtype)
-        total, count = (
-            psum_p.bind(each, axes=axes, axis_index_groups=axis_index_groups) for each in (mul(t, share), share)
-        )
+        total, count = (_bound(psum_p, each, axes, axis_index_groups) for each in (mul(t, share), share))
         return div(total, count)
 
     return ad.standard_jvp2(primitive, jvp)
@@ -198,17 +206,23 @@ RULES = {
         "transpose": ad.linear_transpose(psum_p, _psum_transpose),
         "axis_batch": _batch(psum_p, reduce_sum, _times),
         "named_axes": _named,
+        "lowering": lower_reduction("stablehlo.add"),
+        "variance": varying_along,
     },
     pmax_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _extremum_jvp(pmax_p),
         "axis_batch": _batch(pmax_p, reduce_max, lambda x, size: x),
         "named_axes": _named,
+        "lowering": lower_reduction("stablehlo.maximum"),
+        "variance": varying_along,
     },
     pmin_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _extremum_jvp(pmin_p),
         "axis_batch": _batch(pmin_p, reduce_min, lambda x, size: x),
         "named_axes": _named,
+        "lowering": lower_reduction("stablehlo.minimum"),
+        "variance": varying_along,
     },
 }

@@ -9,6 +9,7 @@ from primax.extend import core
 from primax.extend.api_util import name_of
 from primax.extend.core import dtypes, tree
 from primax.plugins.control_flow.staging import Staged, converted_outputs, require_same_types, stage_function
+from primax.plugins.control_flow.variance import require_steady_variance
 
 __all__ = ["stage_carrying"]
 
@@ -54,6 +55,7 @@ def stage_carrying(
         staged = stage_function(what, body, in_tree, [*avals, *others])
     out_avals = staged.program.out_avals
     require_same_types(rule, names, (carry_tree, out_tree), (avals, out_avals[:count]))
+    require_steady_variance(rule, names, carry_tree, avals, out_avals[:count])
     program = converted_outputs(staged.program, [*avals, *out_avals[count:]])
     return staged._replace(program=program), list(leaves), list(avals)
 

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import aval_of, sequence
 from primax.extend.core import ShapedArray, dtypes, get_aval, tree
+from primax.extend.sharding import axes_of
 from primax.plugins.arithmetic import clamp
 from primax.plugins.comparison import ne
 from primax.plugins.control_flow.cond_rules import cond_p
@@ -22,6 +23,7 @@ from primax.plugins.control_flow.staging import (
     require_same_types,
     stage_function,
 )
+from primax.plugins.control_flow.variance import joined_types, varying_with
 from primax.plugins.structural import convert_element_type
 
 __all__ = ["choose", "cond", "switch"]
@@ -149,12 +151,13 @@ def choose(what: str, index: Any, functions: Sequence[Callable[..., Any]], names
             (first.out_tree, other.out_tree),
             (first.program.out_avals, other.program.out_avals),
         )
-    consts, programs = _joined(staged)
+    leaves, staged = varying_with(index, leaves, staged)
+    consts, programs = _joined(staged, axes_of(index))
     outs = cond_p.bind(index, *consts, *leaves, branches=programs)
     return tree.unflatten(first.out_tree, outs)
 
 
-def _joined(staged: Sequence[Staged]) -> tuple[list[Any], tuple[core.ClosedJaxpr, ...]]:
+def _joined(staged: Sequence[Staged], axes: frozenset[Any]) -> tuple[list[Any], tuple[core.ClosedJaxpr, ...]]:
     """The constants of all branches, each once, and programs that take them all and return one type."""
     consts = list({id(x): x for one in staged for x in one.consts}.values())
     places = {id(x): i for i, x in enumerate(consts)}
@@ -162,10 +165,8 @@ def _joined(staged: Sequence[Staged]) -> tuple[list[Any], tuple[core.ClosedJaxpr
     programs = tuple(one.program for one in staged)
 
     def make() -> tuple[core.ClosedJaxpr, ...]:
-        out_avals = [
-            avals[0] if all(aval == avals[0] for aval in avals) else avals[0].strip_weak_type()
-            for avals in zip(*(program.out_avals for program in programs), strict=True)
-        ]
+        types = zip(*(program.out_avals for program in programs), strict=True)
+        out_avals = [joined_types(avals, axes) for avals in types]
         joined = []
         for program, own in zip(programs, owned, strict=True):
             invars = program.jaxpr.invars
@@ -176,4 +177,4 @@ def _joined(staged: Sequence[Staged]) -> tuple[list[Any], tuple[core.ClosedJaxpr
         return tuple(joined)
 
     types = tuple(get_aval(x) for x in consts)
-    return consts, core.cached(programs[0], ("joined", programs[1:], owned, types), make)
+    return consts, core.cached(programs[0], ("joined", programs[1:], owned, types, axes), make)

@@ -11,6 +11,7 @@ from primax.extend.core import tree
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.staging import flatten_operands, require_function
+from primax.plugins.control_flow.variance import hoisted
 
 __all__ = ["scan"]
 
@@ -61,12 +62,13 @@ def scan(
     body, leaves, avals = stage_carrying(
         "scan", f, tree.treedef_tuple((in_tree, xs_tree)), leaves, avals, ("init", "the carry that f returns"), elements
     )
+    program, consts, x_leaves = hoisted(body.program, body.consts, len(leaves), x_leaves)
     outs = scan_p.bind(
-        *body.consts,
+        *consts,
         *leaves,
         *x_leaves,
-        jaxpr=body.program,
-        num_consts=len(body.consts),
+        jaxpr=program,
+        num_consts=len(consts),
         num_carry=len(leaves),
         length=count,
         reverse=bool(reverse),

@@ -98,7 +98,7 @@ def converted_outputs(closed: core.ClosedJaxpr, avals: Sequence[Any]) -> core.Cl
 def require_same_types(
     what: str, names: tuple[str, str], trees: tuple[Any, Any], avals: tuple[Sequence[Any], Sequence[Any]]
 ) -> None:
-    """Refuse two results that must be of one structure and, leaf by leaf, of one type up to weakness.
+    """Refuse two results that must be of one structure and, leaf by leaf, of one shape and dtype.
 
     Args:
       what: who refuses, and why they must agree.
@@ -111,7 +111,7 @@ def require_same_types(
     """
     tree.require_same_structure(what, trees[0], trees[1], *names)
     for i, (one, other) in enumerate(zip(*avals, strict=True)):
-        if not core.same_type(one, other, core.WEAKNESS):
+        if not core.same_type(one, other, core.ALL_BUT_SHAPE_AND_DTYPE):
             shown = [tree.unflatten(t, [aval.str_short() for aval in a]) for t, a in zip(trees, avals, strict=True)]
             marked = tree.unflatten(trees[0], range(len(avals[0])))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)

@@ -10,8 +10,10 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import name_of
 from primax.extend.core import ShapedArray, tree
+from primax.extend.sharding import vary
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.staging import flatten_operands, require_function, stage_function
+from primax.plugins.control_flow.variance import hoisted
 from primax.plugins.control_flow.while_rules import while_p
 
 __all__ = ["while_loop"]
@@ -54,17 +56,23 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     out_avals = cond.program.out_avals
     if not tree.treedef_is_leaf(cond.out_tree) or len(out_avals) != 1:
         raise TypeError(f"while_loop: cond_fun must return one boolean, but {name} returns {cond.out_tree}")
-    if out_avals[0].strip_weak_type() != ShapedArray((), np.bool_):
+    if not core.same_type(out_avals[0], ShapedArray((), np.bool_), core.ALL_BUT_SHAPE_AND_DTYPE):
         raise TypeError(
             f"while_loop: cond_fun must return a boolean of rank 0, but {name} returns {out_avals[0].str_short()}"
         )
+    axes = out_avals[0].vma
+    if any(axes - getattr(aval, "vma", axes) for aval in avals):
+        # Who takes more steps than others has other values.
+        leaves = [vary(x, axes) for x in leaves]
+        return while_loop(cond_fun, body_fun, tree.unflatten(in_tree.children()[0], leaves))
+    program, consts, _ = hoisted(body.program, body.consts, len(leaves), [])
     outs = while_p.bind(
         *cond.consts,
-        *body.consts,
+        *consts,
         *leaves,
         cond_nconsts=len(cond.consts),
         cond_jaxpr=cond.program,
-        body_nconsts=len(body.consts),
-        body_jaxpr=body.program,
+        body_nconsts=len(consts),
+        body_jaxpr=program,
     )
     return tree.unflatten(body.out_tree, outs)

@@ -173,7 +173,7 @@ def export(fun: Any, *, platforms: Sequence[str] | None = None) -> Callable[...,
 
     def make(*args: Any, **kwargs: Any) -> Exported:
         traced = fun.trace(*args, **kwargs)
-        where = tuple(platforms) if platforms is not None else (backend.platform_of(traced.device),)
+        where = tuple(platforms) if platforms is not None else (traced.site.platform,)
         if not where or isinstance(platforms, str):
             raise ValueError(f"export: platforms must be a sequence of names, got {platforms!r}")
         return Exported(make_artifact(traced.jaxpr, traced.fun_name, where), traced.in_tree, traced.out_tree)

@@ -184,10 +184,10 @@ def _raises(kind, function, *args):
 
 
 def _compiles_with(jaxlib, backend, option):
-    options = backend.compile_options(backend.devices()[0])
+    options = backend.compile_options(backend.client("cpu").devices()[:1])
     options.env_option_overrides = [(option, False)]
     text = "func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
-    devices = jaxlib.DeviceList((backend.devices()[0],))
+    devices = jaxlib.DeviceList((backend.client("cpu").devices()[0],))
     return not _raises(jaxlib.XlaRuntimeError, backend.client("cpu").compile_and_load, text, devices, options)
 
 

@@ -35,7 +35,7 @@ def section(heading: str) -> str:
 
 def variables() -> set[str]:
     """The names of all variables of the environment that primax reads."""
-    options = {option.env for option in vars(config).values() if isinstance(option, config.Option)}
+    options = {option.env for option in vars(config).values() if isinstance(option, config.Option) and option.env}
     sources = "\n".join(path.read_text(encoding="utf-8") for path in python_files())
     return options | set(re.findall(r'"(PRIMAX_[A-Z0-9_]+)"', sources))
 

@@ -76,10 +76,10 @@ def test_the_key_depends_on_options_and_flags_but_not_on_lines(monkeypatch: pyte
         return px.jit(lambda x: add(x, x)).lower(ONES)._lowered
 
     device = px.devices()[0]
-    options = backend.compile_options(device)
+    options = backend.compile_options([device])
     key = disk_cache.key_of(lowered(), options, device)
     assert disk_cache.key_of(moved(), options, device) == key
-    other = backend.compile_options(device)
+    other = backend.compile_options([device])
     other.num_replicas = 2
     assert disk_cache.key_of(lowered(), other, device) != key
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")

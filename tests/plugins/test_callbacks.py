@@ -433,7 +433,7 @@ def test_the_elements_of_a_batch_are_checked_one_by_one() -> None:
         ),
         (lambda: px.pure_callback(abs, np.float32, 1.0), "result_shape_dtypes must have a shape"),
         (lambda: px.pure_callback(abs, F32, "text"), r"argument\[0\] must be an array"),
-        (lambda: px.pure_callback(abs, F32, 1.0, sharding="cpu"), "pure_callback: device must be"),
+        (lambda: px.pure_callback(abs, F32, 1.0, sharding="cpu"), "pure_callback: sharding must be"),
     ],
 )
 def test_what_is_no_callback_type_or_argument_is_refused(call: Any, message: str) -> None:

@@ -11,6 +11,7 @@ from rulecheck import assert_close, check_against_jax, check_grad, equations
 
 import primax as px
 from primax.interpreters.compile import compile_lowered, lower
+from primax.interpreters.sites import one_device
 from primax.plugins import cumulative as C
 from primax.plugins.recurrence import linear_recurrence, linear_recurrence_p
 from primax.plugins.trees import scan
@@ -147,7 +148,7 @@ def test_accelerators_have_programs_without_loops(name: str, reverse: bool) -> N
     trimmed, lowered = lower(program, name, "cuda")
     assert "stablehlo.while" not in str(lowered.module)
     assert "stablehlo.reduce_window" in str(lowered.module)
-    (got,) = compile_lowered(trimmed, lowered, px.devices()[0], name)([x])
+    (got,) = compile_lowered(trimmed, lowered, one_device(px.devices()[0]), name)([x])
     assert_close(got, getattr(C, name)(x, 1, reverse), 1e-5)
 
 

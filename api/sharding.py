@@ -1,0 +1,19 @@
+"""Meshes of devices, and how arrays lie on them."""
+
+from primax.core.mesh import AbstractMesh, AxisType, Mesh, PartitionSpec
+from primax.interpreters.meshes import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
+from primax.interpreters.shardings import NamedSharding, Sharding, SingleDeviceSharding
+
+__all__ = [
+    "AbstractMesh",
+    "AxisType",
+    "Mesh",
+    "NamedSharding",
+    "PartitionSpec",
+    "Sharding",
+    "SingleDeviceSharding",
+    "get_abstract_mesh",
+    "get_mesh",
+    "set_mesh",
+    "use_abstract_mesh",
+]

@@ -1,0 +1,494 @@
+"""Meshes: devices in a grid whose axes have names, and how the axes of arrays are laid along them."""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from math import prod
+from types import TracebackType
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from primax.core import _jaxlib
+from primax.core.arguments import integer, sequence
+from primax.core.config import mesh_scope
+
+__all__ = ["AbstractMesh", "AxisType", "Mesh", "MeshScope", "PartitionSpec", "current_scope"]
+
+
+class AxisType(enum.Enum):
+    """Who decides how arrays are laid along an axis of a mesh.
+
+    `Auto`: XLA's partitioner. `Explicit`: the types of arrays. `Manual`: the program, which is one device's.
+    """
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class _Unconstrained:
+    """Leaves it to XLA how an axis is laid out."""
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> str:
+        return "_UNCONSTRAINED"
+
+
+_UNCONSTRAINED = _Unconstrained()
+
+
+class PartitionSpec:
+    """For each axis of an array the mesh axes along which it is divided.
+
+    Args:
+      partitions: for each axis the name of a mesh axis, a tuple of names of which the first divides most coarsely, None
+        where the axis is not divided, or `PartitionSpec.UNCONSTRAINED`. Axes that are not named are not divided.
+      unreduced: mesh axes along which the array is still to be summed.
+      reduced: mesh axes along which the array is the same, and its cotangent still to be summed.
+
+    >>> import primax as px
+    >>> px.P("data", None)
+    P('data', None)
+    """
+
+    __slots__ = ("__weakref__", "_hash", "partitions", "reduced", "unreduced")
+
+    UNCONSTRAINED = _UNCONSTRAINED
+
+    partitions: tuple[Any, ...]
+
+    def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()) -> None:
+        self.partitions = tuple(map(_partition, partitions))
+        for name, axes in (("unreduced", unreduced), ("reduced", reduced)):
+            if not isinstance(axes, set | frozenset):
+                raise TypeError(f"PartitionSpec: {name} must be a set of names of mesh axes, got {axes!r}")
+        self.unreduced = frozenset(unreduced)
+        self.reduced = frozenset(reduced)
+        self._hash = hash((self.partitions, self.unreduced, self.reduced))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PartitionSpec):
+            return NotImplemented
+        return (self.partitions, self.unreduced, self.reduced) == (other.partitions, other.unreduced, other.reduced)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.partitions)
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.partitions[index]
+
+    def __add__(self, other: Any) -> PartitionSpec:
+        if not isinstance(other, PartitionSpec | tuple):
+            return NotImplemented
+        return self.update(partitions=(*self.partitions, *other))
+
+    def __radd__(self, other: Any) -> PartitionSpec:
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return self.update(partitions=(*other, *self.partitions))
+
+    def index(self, value: Any) -> int:
+        """The first axis that is divided so."""
+        return self.partitions.index(_partition(value))
+
+    def count(self, value: Any) -> int:
+        """How many axes are divided so."""
+        return self.partitions.count(_partition(value))
+
+    def update(self, **changes: Any) -> PartitionSpec:
+        """A copy with other `partitions`, `unreduced` or `reduced`."""
+        unknown = changes.keys() - {"partitions", "unreduced", "reduced"}
+        if unknown:
+            raise TypeError(f"PartitionSpec.update: no field named {sorted(unknown)}")
+        partitions = changes.get("partitions", self.partitions)
+        return PartitionSpec(
+            *partitions,
+            unreduced=changes.get("unreduced", self.unreduced),
+            reduced=changes.get("reduced", self.reduced),
+        )
+
+    def along(self, axis: int) -> tuple[Any, ...]:
+        """The mesh axes that divide an axis; none if it is unconstrained."""
+        if axis >= len(self.partitions):
+            return ()
+        part = self.partitions[axis]
+        if part is None or part is _UNCONSTRAINED:
+            return ()
+        return part if isinstance(part, tuple) else (part,)
+
+    @property
+    def axes(self) -> tuple[Any, ...]:
+        """All mesh axes that divide an axis, in order."""
+        return tuple(name for i in range(len(self.partitions)) for name in self.along(i))
+
+    def __repr__(self) -> str:
+        parts = [*map(repr, self.partitions)]
+        for name, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+            if axes:
+                parts.append(f"{name}={{{', '.join(sorted(map(repr, axes)))}}}")
+        return f"P({', '.join(parts)}{',' if len(self.partitions) == 1 and len(parts) == 1 else ''})"
+
+    def __reduce__(self) -> Any:
+        return _rebuild_spec, (self.partitions, self.unreduced, self.reduced)
+
+
+def _rebuild_spec(partitions: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+
+
+def _partition(part: Any) -> Any:
+    """One name for a tuple of one, None for a tuple of none."""
+    if isinstance(part, list | tuple):
+        names = tuple(part)
+        return None if not names else _name(names[0]) if len(names) == 1 else tuple(map(_name, names))
+    return part if part is None or part is _UNCONSTRAINED else _name(part)
+
+
+def _name(name: Any) -> Any:
+    if isinstance(name, _Unconstrained) or name is None:
+        raise TypeError(f"PartitionSpec: a tuple must hold names of mesh axes, got {name!r}")
+    if not isinstance(name, Hashable):
+        raise TypeError(f"PartitionSpec: partitions must be names of mesh axes, got {name!r}, which has no hash")
+    return name
+
+
+class _Axes:
+    """What meshes and abstract meshes share: axes with names, sizes and types."""
+
+    __slots__ = ("_hash", "axis_names", "axis_sizes", "axis_types")
+
+    _hash: int
+    axis_names: tuple[Any, ...]
+    axis_sizes: tuple[int, ...]
+    axis_types: tuple[AxisType, ...]
+
+    def _set_axes(self, sizes: Any, names: Any, types: Any, default: AxisType) -> None:
+        kind = type(self).__name__
+        names = (names,) if isinstance(names, str) else tuple(sequence(kind, "axis_names", names))
+        sizes = tuple(integer(kind, "each of axis_sizes", size) for size in sizes)
+        if len(sizes) != len(names):
+            raise ValueError(f"{kind}: there must be one name per axis, got {len(sizes)} axes and names {names}")
+        for name in names:
+            if name is None or not isinstance(name, Hashable):
+                raise TypeError(f"{kind}: axis_names must be hashable and not None, got {name!r}")
+        if len(set(names)) < len(names):
+            raise ValueError(f"{kind}: axis_names must differ, got {names}")
+        if any(size < 1 for size in sizes):
+            raise ValueError(f"{kind}: axes must have at least one device, got sizes {sizes}")
+        if types is None:
+            types = (default,) * len(names)
+        elif isinstance(types, AxisType):
+            types = (types,) * len(names)
+        types = tuple(types)
+        if len(types) != len(names) or not all(isinstance(kind_, AxisType) for kind_ in types):
+            raise ValueError(f"{kind}: axis_types must be one AxisType per axis, got {types} for the axes {names}")
+        self.axis_names = names
+        self.axis_sizes = sizes
+        self.axis_types = types
+
+    @property
+    def shape(self) -> OrderedDict[Any, int]:
+        """The sizes of the axes by name."""
+        return OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        """Pairs of name and size."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return prod(self.axis_sizes) if self.axis_names else 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no axes."""
+        return not self.axis_names
+
+    def _axes_of(self, kind: AxisType) -> tuple[Any, ...]:
+        return tuple(name for name, its in zip(self.axis_names, self.axis_types, strict=True) if its is kind)
+
+    @property
+    def auto_axes(self) -> tuple[Any, ...]:
+        """The axes that XLA's partitioner decides on."""
+        return self._axes_of(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Any, ...]:
+        """The axes that types decide on."""
+        return self._axes_of(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Any, ...]:
+        """The axes that the program decides on."""
+        return self._axes_of(AxisType.Manual)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        return all(kind is AxisType.Auto for kind in self.axis_types)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        return all(kind is AxisType.Explicit for kind in self.axis_types)
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        return all(kind is AxisType.Manual for kind in self.axis_types)
+
+    def size_along(self, names: Sequence[Any]) -> int:
+        """The product of the sizes of axes."""
+        sizes = self.shape
+        return prod(sizes[name] for name in names)
+
+    def _described(self) -> str:
+        axes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+        kinds = ", ".join(kind.name for kind in self.axis_types) + ("," if len(self.axis_types) == 1 else "")
+        return f"{axes}, axis_types=({kinds})" if axes else "()"
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+class AbstractMesh(_Axes):
+    """The axes of a mesh without its devices.
+
+    Args:
+      axis_sizes: the sizes of the axes.
+      axis_names: their names.
+      axis_types: an `AxisType` for each, or one for all; `Auto` if None.
+
+    Raises:
+      ValueError: names, sizes and types do not go together, or a name occurs twice.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self, axis_sizes: Any, axis_names: Any, axis_types: Any = None) -> None:
+        self._set_axes(sequence("AbstractMesh", "axis_sizes", axis_sizes), axis_names, axis_types, AxisType.Auto)
+        self._hash = hash((self.axis_names, self.axis_sizes, self.axis_types))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            type(other) is AbstractMesh
+            and self.axis_names == other.axis_names
+            and self.axis_sizes == other.axis_sizes
+            and self.axis_types == other.axis_types
+        )
+
+    __hash__ = _Axes.__hash__
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        return self
+
+    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None) -> AbstractMesh:
+        """A copy with other sizes, names or types."""
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def update_axis_types(self, types: dict[Any, AxisType]) -> AbstractMesh:
+        """A copy in which the axes of those names have other types."""
+        return self.update(
+            axis_types=tuple(types.get(name, kind) for name, kind in zip(self.axis_names, self.axis_types, strict=True))
+        )
+
+    def __repr__(self) -> str:
+        return f"AbstractMesh({self._described()})"
+
+    def __reduce__(self) -> Any:
+        return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)
+
+
+_meshes: WeakValueDictionary[Any, Mesh] = WeakValueDictionary()
+
+
+class Mesh(_Axes):
+    """Devices in a grid whose axes have names. There is one object for equal devices, names and types.
+
+    `with mesh:` makes it the mesh in scope, as `primax.set_mesh` does.
+
+    Args:
+      devices: an array of devices, one axis for each name.
+      axis_names: the names.
+      axis_types: an `AxisType` for each axis, or one for all; `Auto` if None.
+
+    Raises:
+      TypeError: `devices` does not hold devices.
+      ValueError: there is not one name per axis, or a name or a device occurs twice.
+
+    >>> import primax as px
+    >>> px.sharding.Mesh(px.devices(), "data").shape["data"] == len(px.devices())
+    True
+    """
+
+    __slots__ = ("__weakref__", "_entered", "abstract_mesh", "device_list", "devices")
+
+    _entered: list[Any]
+    abstract_mesh: AbstractMesh
+    device_list: Any
+    devices: np.ndarray[Any, Any]
+
+    def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
+        grid = _grid(devices)
+        mesh = super().__new__(cls)
+        mesh._set_axes(grid.shape, axis_names, axis_types, AxisType.Auto)
+        key = (tuple(grid.flat), mesh.axis_names, mesh.axis_sizes, mesh.axis_types)
+        found = _meshes.get(key)
+        if found is not None:
+            return found
+        if len(set(key[0])) < len(key[0]):
+            raise ValueError(f"Mesh: devices must differ, got {list(key[0])}")
+        grid.flags.writeable = False
+        mesh.devices = grid
+        mesh.device_list = _jaxlib.DeviceList(key[0])
+        mesh.abstract_mesh = AbstractMesh(grid.shape, mesh.axis_names, mesh.axis_types)
+        mesh._entered = []
+        mesh._hash = hash(key)
+        return _meshes.setdefault(key, mesh)
+
+    @property
+    def device_ids(self) -> np.ndarray[Any, Any]:
+        """The ids of the devices."""
+        return np.array([device.id for device in self.devices.flat], np.int64).reshape(self.devices.shape)
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """The devices that belong to this process."""
+        return [device for device in self.devices.flat if device.process_index == device.client.process_index()]
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether there are devices of several processes."""
+        return len({device.process_index for device in self.devices.flat}) > 1
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The mesh of the devices of this process.
+
+        Raises:
+          ValueError: they are not a part of the grid that has axes.
+        """
+        if not self.is_multi_process:
+            return self
+        local = np.array([d.process_index == d.client.process_index() for d in self.devices.flat], bool)
+        places = np.argwhere(local.reshape(self.devices.shape))
+        low, high = places.min(0), places.max(0) + 1
+        part = self.devices[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
+        if part.size != len(places):
+            raise ValueError(f"local_mesh: the devices of this process are no rectangle of {self!r}")
+        return Mesh(part, self.axis_names, self.axis_types)
+
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        """A mesh with other devices, names or types."""
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def __enter__(self) -> Mesh:
+        override = mesh_scope(MeshScope(self, self.abstract_mesh, True))
+        override.__enter__()
+        self._entered.append(override)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._entered.pop().__exit__(kind, error, traceback)
+
+    def __repr__(self) -> str:
+        return f"Mesh({self._described()})"
+
+    __hash__ = _Axes.__hash__
+
+    def __reduce__(self) -> Any:
+        first = self.devices.flat[0]
+        return _mesh_of_ids, (str(first.client.platform), self.device_ids, self.axis_names, self.axis_types)
+
+
+def meshes_exist() -> bool:
+    """Whether the process has any mesh; if not, all runs on one device."""
+    return bool(_meshes)
+
+
+class MeshScope(NamedTuple):
+    """The mesh in scope.
+
+    Attributes:
+      mesh: the mesh, None if only its axes are known.
+      abstract: its axes, of which those are `Manual` along which the program is one device's.
+      checked: whether types tell along which manual axes values vary.
+    """
+
+    mesh: Mesh | None
+    abstract: AbstractMesh
+    checked: bool
+
+    @property
+    def joins(self) -> bool:
+        """Whether operands that vary along different axes are made to vary along the same."""
+        return self.checked and bool(self.abstract.manual_axes)
+
+
+def current_scope() -> MeshScope | None:
+    """The mesh in scope of this thread, None if there is none."""
+    return mesh_scope.value  # type: ignore[no-any-return]
+
+
+class _Platforms:
+    """Set by the interpreters.
+
+    Attributes:
+      devices: the devices of a platform.
+    """
+
+    devices: Callable[[str], Sequence[Any]]
+
+
+platforms = _Platforms()
+
+
+def _mesh_of_ids(platform: str, ids: np.ndarray[Any, Any], names: Any, types: Any) -> Mesh:
+    by_id = {device.id: device for device in platforms.devices(platform)}
+    missing = [int(number) for number in ids.flat if number not in by_id]
+    if missing:
+        raise ValueError(f"Mesh: devices with the ids {missing} are not there; there are {sorted(by_id)}")
+    grid = np.empty(ids.shape, object)
+    grid.flat[:] = [by_id[number] for number in ids.flat]
+    return Mesh(grid, names, types)
+
+
+def _grid(devices: Any) -> np.ndarray[Any, Any]:
+    """An array of devices of its own."""
+    if isinstance(devices, np.ndarray):
+        grid = devices.astype(object)
+    else:
+        nested = devices if isinstance(devices, list | tuple) else [devices]
+        flat = np.array(nested, dtype=object)
+        grid = flat.copy()
+    for device in grid.flat:
+        if not isinstance(device, _jaxlib.Device):
+            raise TypeError(f"Mesh: devices must be an array of primax.devices(), got {device!r}")
+    return grid

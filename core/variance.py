@@ -1,0 +1,110 @@
+"""Variance: along which manual axes of a mesh values differ, and how operands are made to differ along the same.
+
+Inside of `shard_map` the type of a value holds the axes along which it may vary (`vma`). All operands of a primitive
+that does not communicate vary along the same axes: `pvary`, whose transpose is a sum, makes those that do not. It is
+inserted where a primitive is bound, before any transformation sees it, so that each of them handles it like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.core import rules
+from primax.core.avals import ShapedArray, get_aval
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr
+from primax.core.thread import thread
+from primax.core.trace import Tracer
+
+__all__ = ["axes_of", "join_operands", "settle_results", "vary", "vary_like"]
+
+_NOTHING: frozenset[Any] = frozenset()
+
+
+class _Hooks:
+    """Set by the family of the collectives.
+
+    Attributes:
+      pvary: `(value, axes)` to the value as one that may vary along them too.
+      pvary_p: its primitive.
+    """
+
+    pvary: Callable[[Any, frozenset[Any]], Any]
+    pvary_p: Any
+
+
+hooks = _Hooks()
+
+
+def axes_of(x: Any) -> frozenset[Any]:
+    """The axes along which a value may vary."""
+    return getattr(get_aval(x), "vma", _NOTHING)
+
+
+def vary(x: Any, axes: frozenset[Any]) -> Any:
+    """A value as one that may vary along axes, besides those along which it may already."""
+    if not axes:
+        return x
+    missing = axes - axes_of(x)
+    return _varied(x, missing) if missing else x
+
+
+def _varied(x: Any, axes: frozenset[Any]) -> Any:
+    """A value as one that may vary along more axes: one value for all uses in a trace, whose transpose is one sum."""
+    trace = thread.trace
+    if not isinstance(x, Tracer) or not trace.joins:
+        return hooks.pvary(x, axes)
+    if trace.varied is None:
+        trace.varied = {}
+    found = trace.varied.get((id(x), axes))
+    if found is None:
+        found = trace.varied[id(x), axes] = x, hooks.pvary(x, axes)
+    return found[1]
+
+
+def vary_like(x: Any, aval: Any) -> Any:
+    """A value as one that may vary along the axes of a type."""
+    return vary(x, getattr(aval, "vma", _NOTHING))
+
+
+def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+    """The operands of a primitive, varying along the axes along which it wants them to: by its rule, or all the same.
+
+    Scalars stay as they are, and the operands of what holds programs, which say themselves what they take.
+    """
+    rule = rules.variance_rules.functions.get(primitive)
+    if rule is None and holds_jaxpr(params):
+        return args
+    avals = [get_aval(x) for x in args]
+    if rule is not None:
+        return [vary(x, axes) for x, axes in zip(args, rule(*avals, **params), strict=True)]
+    found = [getattr(aval, "vma", _NOTHING) for aval in avals]
+    joined = _NOTHING.union(*found)
+    if not joined:
+        return args
+    return [
+        x if axes == joined or (not axes and _is_scalar(x)) else _varied(x, joined - axes)
+        for x, axes in zip(args, found, strict=True)
+    ]
+
+
+def settle_results(primitive: Any, avals: Sequence[Any], outs: list[Any], params: dict[str, Any]) -> list[Any]:
+    """The types of results, which vary along the axes along which some operand does, unless the primitive says more."""
+    joined = _NOTHING.union(*(aval.vma for aval in avals if type(aval) is ShapedArray))
+    if not joined or primitive in rules.variance_rules.functions or holds_jaxpr(params):
+        return outs
+    return [out.update(vma=joined) if type(out) is ShapedArray and out.vma != joined else out for out in outs]
+
+
+def holds_jaxpr(params: dict[str, Any]) -> bool:
+    """Whether one of the parameters of an equation is a program, or a tuple that holds one."""
+    return any(map(_is_program, params.values()))
+
+
+def _is_program(value: Any) -> bool:
+    return isinstance(value, Jaxpr | ClosedJaxpr) or (type(value) is tuple and any(map(_is_program, value)))
+
+
+def _is_scalar(x: Any) -> bool:
+    """Whether a value becomes a literal of a program."""
+    return type(x) in (bool, int, float, complex) or (hasattr(x, "item") and not getattr(x, "shape", (0,)))

@@ -1,0 +1,149 @@
+"""The mesh in scope: how it is set, and what it is inside of programs that are one device's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from primax.core.arguments import integer, sequence
+from primax.core.config import mesh_scope
+from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, current_scope
+from primax.core.thread import thread
+from primax.interpreters.platforms import devices as all_devices
+
+__all__ = [
+    "get_abstract_mesh",
+    "get_mesh",
+    "make_mesh",
+    "manual_axes",
+    "manual_scope",
+    "set_mesh",
+    "use_abstract_mesh",
+]
+
+_NO_MESH = AbstractMesh((), ())
+
+
+def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devices: Any = None) -> Mesh:
+    """A mesh of the first devices there are.
+
+    Args:
+      axis_shapes: the sizes of the axes.
+      axis_names: their names.
+      axis_types: an `AxisType` for each axis, or one for all; `Auto` if None.
+      devices: the devices to take; all of the default platform if None.
+
+    Raises:
+      ValueError: there are fewer devices than the mesh has places, or names and sizes do not go together.
+
+    >>> import primax as px
+    >>> px.make_mesh((1,), ("data",)).shape["data"]
+    1
+    """
+    sizes = tuple(
+        integer("make_mesh", "each of axis_shapes", n) for n in sequence("make_mesh", "axis_shapes", axis_shapes)
+    )
+    if any(size < 1 for size in sizes):
+        raise ValueError(f"make_mesh: axis_shapes must be positive, got {sizes}")
+    found = list(all_devices() if devices is None else devices)
+    count = int(np.prod(sizes, initial=1))
+    if count > len(found):
+        raise ValueError(
+            f"make_mesh: a mesh of shape {sizes} has {count} devices, and there are {len(found)}; "
+            f"PRIMAX_NUM_CPU_DEVICES={count} makes as many of the CPU, if it is set before the first use"
+        )
+    grid = np.empty(count, object)
+    grid[:] = found[:count]
+    return Mesh(grid.reshape(sizes), axis_names, axis_types)
+
+
+class _Setting:
+    """What `set_mesh` returns: the mesh is set already; as a context manager, it is set back at the end."""
+
+    __slots__ = ("_before", "mesh")
+
+    def __init__(self, mesh: Any, before: MeshScope | None) -> None:
+        self.mesh = mesh
+        self._before = before
+
+    def __enter__(self) -> Any:
+        return self.mesh
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        mesh_scope.set_here(self._before)
+
+
+def set_mesh(mesh: Mesh | None) -> _Setting:
+    """Make a mesh the one in scope of this thread: from now on, or within a `with` statement.
+
+    Specifications without a mesh mean this one, and programs whose arguments are not committed run on it.
+
+    Args:
+      mesh: the mesh; None for none.
+
+    Raises:
+      TypeError: it is no mesh.
+      ValueError: a transformation is at work.
+    """
+    if mesh is not None and not isinstance(mesh, Mesh):
+        raise TypeError(f"set_mesh: mesh must be a Mesh or None, got {mesh!r}")
+    if thread.trace.tracing:
+        raise ValueError("set_mesh: the mesh cannot change while a function is traced; set it around the call")
+    before = current_scope()
+    mesh_scope.set_here(None if mesh is None else MeshScope(mesh, mesh.abstract_mesh, True))
+    return _Setting(mesh, before)
+
+
+@contextmanager
+def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[AbstractMesh]:
+    """Make the axes of a mesh those in scope within a `with` statement, without its devices."""
+    if not isinstance(mesh, AbstractMesh):
+        raise TypeError(f"use_abstract_mesh: mesh must be an AbstractMesh, got {mesh!r}")
+    scope = current_scope()
+    concrete = scope.mesh if scope is not None and scope.mesh is not None else None
+    if concrete is not None and concrete.abstract_mesh.shape_tuple != mesh.shape_tuple:
+        concrete = None
+    with mesh_scope(MeshScope(concrete, mesh, True) if not mesh.empty else None):
+        yield mesh
+
+
+def get_mesh() -> Mesh | None:
+    """The mesh in scope of this thread; None if there is none."""
+    scope = current_scope()
+    return None if scope is None else scope.mesh
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The axes of the mesh in scope; none if there is none."""
+    scope = current_scope()
+    return _NO_MESH if scope is None else scope.abstract
+
+
+def manual_axes() -> tuple[Any, ...]:
+    """The axes of the mesh in scope along which types tell how values vary."""
+    scope = current_scope()
+    return scope.abstract.manual_axes if scope is not None and scope.checked else ()
+
+
+@contextmanager
+def manual_scope(mesh: Mesh, axes: Iterable[Any], checked: bool) -> Iterator[None]:
+    """Within a `with` statement, what is traced is the program of one device along axes of a mesh."""
+    outer = current_scope()
+    kinds = dict.fromkeys(axes, AxisType.Manual)
+    abstract = mesh.abstract_mesh
+    if outer is not None and outer.abstract.shape_tuple == abstract.shape_tuple:
+        abstract = outer.abstract
+    sizes = mesh.shape
+    before = thread.axes
+    thread.axes = {**before, **{name: sizes[name] for name in kinds}}
+    try:
+        with mesh_scope(MeshScope(mesh, abstract.update_axis_types(kinds), checked)):
+            yield
+    finally:
+        thread.axes = before

@@ -1,0 +1,449 @@
+"""Shardings: on which devices an array lies, and which part of it on each.
+
+They are subclasses of jaxlib's `GSPMDSharding`, which its dispatcher reads without asking Python. There is one object
+for each device, and one for each mesh and specification, so that comparing them costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from primax.core import _jaxlib
+from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
+from primax.core.diagnostics import of_call
+from primax.core.mesh import Mesh, PartitionSpec, current_scope
+from primax.interpreters.platforms import devices, platform_of
+
+__all__ = [
+    "NamedSharding",
+    "Sharding",
+    "SingleDeviceSharding",
+    "canonical_sharding",
+    "devices_of",
+    "named_from_hlo",
+    "on_one_device",
+    "sharding_of",
+]
+
+Index = tuple[slice, ...]
+
+
+class _Placement(GSPMDSharding):  # type: ignore[misc]
+    """What all shardings of primax know."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    _ordered_devices: tuple[Any, ...]
+    device_set: frozenset[Any]
+    platform: str
+
+    def _set_devices(self, ordered: Sequence[Any]) -> None:
+        self._ordered_devices = tuple(ordered)
+        self.device_set = frozenset(self._ordered_devices)
+        self.platform = platform_of(self._ordered_devices[0])
+
+    @property
+    def memory_kind(self) -> Any:
+        """The kind of memory of the devices; None for their default."""
+        return self._memory_kind
+
+    @property
+    def num_devices(self) -> int:
+        return len(self._ordered_devices)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all devices belong to this process."""
+        return bool(self._internal_device_list.is_fully_addressable)
+
+    @property
+    def addressable_devices(self) -> frozenset[Any]:
+        """The devices that belong to this process."""
+        if self.is_fully_addressable:
+            return self.device_set
+        own = self._ordered_devices[0].client.process_index()
+        return frozenset(device for device in self._ordered_devices if device.process_index == own)
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        return bool(self.addressable_devices)
+
+    def tiles(self, ndim: int) -> tuple[int, ...]:
+        """Into how many parts each axis is divided."""
+        raise NotImplementedError
+
+    def places(self, ndim: int) -> np.ndarray[Any, Any]:
+        """For each device the number of its part along each axis."""
+        raise NotImplementedError
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the part of an array that one device holds.
+
+        Raises:
+          ValueError: an axis cannot be divided so.
+        """
+        shape = tuple(global_shape)
+        self.check_shape(shape)
+        return tuple(size // tiles for size, tiles in zip(shape, self.tiles(len(shape)), strict=True))
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> Mapping[Any, Index]:
+        """For each device the part of an array that it holds, as slices."""
+        shape = tuple(global_shape)
+        local = self.shard_shape(shape)
+        tiles = self.tiles(len(shape))
+
+        def part(place: Any) -> Index:
+            return tuple(
+                slice(int(k) * size, (int(k) + 1) * size, None) if count > 1 else slice(None)
+                for k, size, count in zip(place, local, tiles, strict=True)
+            )
+
+        return dict(zip(self._ordered_devices, map(part, self.places(len(shape))), strict=True))
+
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> Mapping[Any, Index]:
+        """`devices_indices_map` for the devices of this process."""
+        own = self.addressable_devices
+        return {device: part for device, part in self.devices_indices_map(global_shape).items() if device in own}
+
+    def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+        """Whether arrays of that many axes lie in the same way."""
+        if self is other:
+            return True
+        return (
+            isinstance(other, _Placement)
+            and self._ordered_devices == other._ordered_devices
+            and self.memory_kind == other.memory_kind
+            and self.tiles(ndim) == other.tiles(ndim)
+            and bool((self.places(ndim) == other.places(ndim)).all())
+        )
+
+    def check_shape(self, shape: tuple[int, ...], what: str = "") -> None:
+        """Refuse a shape that cannot be divided so.
+
+        Raises:
+          ValueError: there are too few axes, or one is no multiple of the number of its parts.
+        """
+
+
+class SingleDeviceSharding(_Placement):
+    """Everything on one device. There is one object per device.
+
+    Args:
+      device: one of `primax.devices()`.
+    """
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    def __new__(cls, device: Any, *, memory_kind: Any = None) -> SingleDeviceSharding:
+        _check_memory_kind("SingleDeviceSharding", memory_kind)
+        try:
+            found = _single.get(device)
+        except TypeError:
+            found = None
+        if found is None:
+            if not isinstance(device, _jaxlib.Device):
+                raise TypeError(f"device must be one of primax.devices(), got {device!r}{of_call()}")
+            with _lock:
+                found = _single.get(device)
+                if found is None:
+                    found = super().__new__(cls)
+                    found._begin(device)
+                    _single[device] = found
+        return found
+
+    def __init__(self, device: Any, *, memory_kind: Any = None) -> None:
+        pass
+
+    def _begin(self, device: Any) -> None:
+        self._replicated = _jaxlib.xla_client.HloSharding.replicate()
+        super().__init__(DeviceList((device,)), self._replicated)
+        self._set_devices((device,))
+
+    def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+        return self._replicated
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def tiles(self, ndim: int) -> tuple[int, ...]:
+        return (1,) * ndim
+
+    def places(self, ndim: int) -> np.ndarray[Any, Any]:
+        return np.zeros((1, ndim), np.int64)
+
+    def __repr__(self) -> str:
+        (device,) = self.device_set
+        return f"SingleDeviceSharding(device={device!r})"
+
+    def __reduce__(self) -> Any:
+        (device,) = self.device_set
+        return _sharding_of_id, (platform_of(device), device.id)
+
+
+_lock = threading.RLock()
+_single: dict[Any, SingleDeviceSharding] = {}
+
+
+def sharding_of(device: Any) -> SingleDeviceSharding:
+    """The sharding that places everything on one device; one object per device."""
+    return _single.get(device) or SingleDeviceSharding(device)
+
+
+def _sharding_of_id(platform: str, number: int) -> Any:
+    return sharding_of(next(device for device in devices(platform) if device.id == number))
+
+
+def on_one_device(sharding: Any) -> bool:
+    """Whether a sharding has one device."""
+    return type(sharding) is SingleDeviceSharding
+
+
+def devices_of(sharding: Any) -> tuple[Any, ...]:
+    """The devices of a sharding, in order."""
+    if isinstance(sharding, _Placement):
+        return sharding._ordered_devices
+    return tuple(sharding._internal_device_list)
+
+
+def _check_memory_kind(function: str, kind: Any) -> None:
+    if kind not in (None, "device"):
+        raise ValueError(
+            f"{function}: memory_kind must be None or 'device', the memory of the devices themselves, got {kind!r}"
+        )
+
+
+_named: WeakValueDictionary[Any, NamedSharding] = WeakValueDictionary()
+
+
+class NamedSharding(_Placement):
+    """The axes of arrays divided along the axes of a mesh. There is one object for each mesh and specification.
+
+    Args:
+      mesh: the mesh.
+      spec: for each axis of an array the axes of the mesh that divide it.
+
+    Raises:
+      TypeError: `mesh` is no mesh, or `spec` no specification.
+      ValueError: `spec` names what is no axis of the mesh, or one of them twice.
+
+    >>> import primax as px
+    >>> mesh = px.sharding.Mesh(px.devices()[:1], "data")
+    >>> px.NamedSharding(mesh, px.P("data")).shard_shape((8, 3))
+    (8, 3)
+    """
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    mesh: Mesh
+    spec: PartitionSpec
+
+    def __new__(cls, mesh: Any, spec: Any, *, memory_kind: Any = None) -> NamedSharding:
+        if not isinstance(mesh, Mesh):
+            raise TypeError(f"NamedSharding: mesh must be a Mesh, got {mesh!r}")
+        if not isinstance(spec, PartitionSpec):
+            raise TypeError(f"NamedSharding: spec must be a PartitionSpec such as primax.P('x', None), got {spec!r}")
+        _check_memory_kind("NamedSharding", memory_kind)
+        found = _named.get((mesh, spec))
+        if found is None:
+            check_spec("NamedSharding", mesh, spec)
+            with _lock:
+                found = _named.get((mesh, spec))
+                if found is None:
+                    found = super().__new__(cls)
+                    found._begin(mesh, spec)
+                    _named[mesh, spec] = found
+        return found
+
+    def __init__(self, mesh: Any, spec: Any, *, memory_kind: Any = None) -> None:
+        pass
+
+    def _begin(self, mesh: Mesh, spec: PartitionSpec) -> None:
+        self.mesh = mesh
+        self.spec = spec
+        self._hlo: dict[int, Any] = {}
+        super().__init__(mesh.device_list, _to_hlo(mesh, spec, len(spec)))
+        self._set_devices(tuple(mesh.devices.flat))
+
+    def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+        found = self._hlo.get(ndim)
+        if found is None:
+            found = self._hlo[ndim] = _to_hlo(self.mesh, self.spec, ndim)
+        return found
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device holds all of an array."""
+        return self.mesh.size_along(self.spec.axes) == 1 if self.spec.axes else True
+
+    @property
+    def replicated_axes(self) -> frozenset[Any]:
+        """The axes of the mesh that divide no axis of an array."""
+        return frozenset(self.mesh.axis_names) - set(self.spec.axes)
+
+    def tiles(self, ndim: int) -> tuple[int, ...]:
+        return tuple(self.mesh.size_along(self.spec.along(i)) for i in range(ndim))
+
+    def places(self, ndim: int) -> np.ndarray[Any, Any]:
+        coordinates = dict(
+            zip(
+                self.mesh.axis_names,
+                np.indices(self.mesh.devices.shape).reshape(len(self.mesh.axis_names), -1),
+                strict=True,
+            )
+        )
+        sizes = self.mesh.shape
+        found = np.zeros((self.mesh.size, ndim), np.int64)
+        for i in range(ndim):
+            for name in self.spec.along(i):
+                found[:, i] = found[:, i] * sizes[name] + coordinates[name]
+        return found
+
+    def check_shape(self, shape: tuple[int, ...], what: str = "") -> None:
+        about = f"{what}: " if what else ""
+        if len(self.spec) > len(shape):
+            raise ValueError(
+                f"{about}the sharding {self.spec} is for arrays of at least {len(self.spec)} axes, got shape {shape}"
+            )
+        for i, size in enumerate(shape):
+            tiles = self.mesh.size_along(self.spec.along(i))
+            if size % tiles:
+                names = ", ".join(f"{name!r} of size {self.mesh.shape[name]}" for name in self.spec.along(i))
+                raise ValueError(
+                    f"{about}axis {i} of shape {shape} must be a multiple of {tiles} to be divided along the mesh axes "
+                    f"{names}, got {size}; pad it, or leave it undivided ({self.spec} has None there)"
+                )
+
+    def check_compatible_aval(self, aval_shape: Any) -> None:
+        """Refuse a shape of too few axes."""
+        if len(self.spec) > len(aval_shape):
+            self.check_shape(tuple(aval_shape))
+
+    def update(self, *, mesh: Any = None, spec: Any = None, memory_kind: Any = None) -> NamedSharding:
+        """A sharding with another mesh or specification."""
+        return NamedSharding(
+            self.mesh if mesh is None else mesh, self.spec if spec is None else spec, memory_kind=memory_kind
+        )
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        """This sharding, if its memory is of that kind."""
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def __repr__(self) -> str:
+        return f"NamedSharding(mesh={self.mesh!r}, spec={self.spec!r})"
+
+    def __reduce__(self) -> Any:
+        return NamedSharding, (self.mesh, self.spec)
+
+
+def _coordinates(mesh: Mesh) -> Mapping[Any, np.ndarray[Any, Any]]:
+    """For each axis of a mesh where along it each device is."""
+    places = np.indices(mesh.devices.shape).reshape(len(mesh.axis_names), -1)
+    return dict(zip(mesh.axis_names, places, strict=True))
+
+
+def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
+    """Refuse a specification that does not go with a mesh.
+
+    Raises:
+      ValueError: it names what is no axis of the mesh, or one twice.
+    """
+    known = mesh.axis_names
+    seen: set[Any] = set()
+    for name in (*spec.axes, *sorted(spec.unreduced | spec.reduced, key=repr)):
+        if name not in known:
+            raise ValueError(f"{function}: spec names the axis {name!r}, which {mesh!r} does not have; it has {known}")
+        if name in seen:
+            raise ValueError(f"{function}: spec must name each axis of the mesh once, got {name!r} twice in {spec}")
+        seen.add(name)
+
+
+def _to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:
+    """XLA's form of a sharding of arrays of that many axes."""
+    hlo_sharding = _jaxlib.xla_client.HloSharding
+    used = [name for i in range(ndim) for name in spec.along(i)]
+    if mesh.size_along(used) == 1:
+        return hlo_sharding.replicate()
+    names = mesh.axis_names
+    rest = [name for name in names if name not in used]
+    copies = mesh.size_along(rest)
+    tiles = [mesh.size_along(spec.along(i)) for i in range(ndim)]
+    order = [names.index(name) for name in (*used, *rest)]
+    kinds = [_jaxlib.xla_client.OpSharding.Type.REPLICATED] if copies > 1 else []
+    return hlo_sharding.iota_tile([*tiles, copies] if copies > 1 else tiles, list(mesh.axis_sizes), order, kinds)
+
+
+def named_from_hlo(given: Any, mesh: Mesh, ndim: int) -> NamedSharding | None:
+    """The sharding over a mesh that lays out arrays as XLA's does; None if there is none."""
+    if given.is_replicated() or mesh.size == 1:
+        return NamedSharding(mesh, PartitionSpec())
+    if not given.is_tiled():
+        return None
+    dimensions = list(given.tile_assignment_dimensions())
+    order = np.array(given.tile_assignment_devices()).reshape(dimensions)
+    place = np.zeros((mesh.size, len(dimensions)), np.int64)
+    for index in np.ndindex(*dimensions):
+        place[order[index]] = index
+    coordinates = _coordinates(mesh)
+    free = [name for name in mesh.axis_names if mesh.shape[name] > 1]
+    parts: list[Any] = []
+    for axis in range(ndim):
+        names = _names_for(place[:, axis], dimensions[axis], free, coordinates, mesh.shape)
+        if names is None:
+            return None
+        free = [name for name in free if name not in names]
+        parts.append(names or None)
+    while parts and parts[-1] is None:
+        parts.pop()
+    return NamedSharding(mesh, PartitionSpec(*parts))
+
+
+def _names_for(
+    place: np.ndarray[Any, Any], tiles: int, free: list[Any], coordinates: Mapping[Any, Any], sizes: Mapping[Any, int]
+) -> tuple[Any, ...] | None:
+    """The mesh axes whose coordinates number the parts of an axis, from the coarsest to the finest."""
+    if tiles == 1:
+        return ()
+    for name in free:
+        size = sizes[name]
+        if tiles % size == 0 and bool((place // (tiles // size) == coordinates[name]).all()):
+            others = [other for other in free if other != name]
+            rest = _names_for(place % (tiles // size), tiles // size, others, coordinates, sizes)
+            if rest is not None:
+                return (name, *rest)
+    return None
+
+
+def canonical_sharding(function: str, argument: str, value: Any) -> Any:
+    """What is meant by a device, a sharding, a specification over the mesh in scope, or None.
+
+    Returns:
+      A sharding of primax, or None.
+
+    Raises:
+      TypeError: it is none of these.
+      ValueError: it is a specification, and no mesh is in scope.
+    """
+    if value is None or isinstance(value, _Placement):
+        return value
+    if isinstance(value, _jaxlib.Device):
+        return sharding_of(value)
+    if isinstance(value, PartitionSpec):
+        scope = current_scope()
+        if scope is None or scope.mesh is None:
+            raise ValueError(
+                f"{function}: {argument} is {value}, a specification without a mesh, and no mesh is in scope; set one "
+                f"with primax.set_mesh, or pass NamedSharding(mesh, {value})"
+            )
+        return NamedSharding(scope.mesh, value)
+    raise TypeError(
+        f"{function}: {argument} must be one of primax.devices(), a sharding, a PartitionSpec or None, got {value!r}"
+    )

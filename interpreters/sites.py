@@ -1,0 +1,199 @@
+"""Sites: the devices that a program runs on, and how what it takes and returns lies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from primax.core.array import Array
+from primax.core.extended import ExtendedArray, physical
+from primax.core.jaxpr import ClosedJaxpr, cached, subjaxprs
+from primax.core.mesh import Mesh, PartitionSpec, current_scope, meshes_exist
+from primax.interpreters.platforms import default_device, platform_of
+from primax.interpreters.shardings import NamedSharding, devices_of, on_one_device, sharding_of
+
+__all__ = ["Site", "choose_device", "choose_site", "one_device"]
+
+Shardings = Sequence[Any]
+
+
+class Site(NamedTuple):
+    """Where a program runs.
+
+    Attributes:
+      devices: its devices, in order.
+      mesh: a mesh of them, None if there is one device.
+      ins: for each input its sharding; None for that of the one device.
+      outs: for each output its sharding, None for XLA's choice; None for that of the one device, or XLA's choice.
+    """
+
+    devices: tuple[Any, ...]
+    mesh: Mesh | None = None
+    ins: tuple[Any, ...] | None = None
+    outs: tuple[Any, ...] | None = None
+
+    @property
+    def platform(self) -> str:
+        return platform_of(self.devices[0])
+
+    @property
+    def replicated(self) -> Any:
+        """The sharding of what is whole on each device."""
+        return sharding_of(self.devices[0]) if self.mesh is None else NamedSharding(self.mesh, PartitionSpec())
+
+    def __str__(self) -> str:
+        return str(self.devices[0]) if len(self.devices) == 1 else f"{len(self.devices)} devices of {self.platform}"
+
+
+_one: dict[Any, Site] = {}
+
+
+def one_device(device: Any) -> Site:
+    """The site of one device."""
+    found = _one.get(device)
+    if found is None:
+        found = _one[device] = Site((device,))
+    return found
+
+
+def _committed(args: Sequence[Any]) -> list[Any]:
+    """The shardings of the arguments that computations must follow to their devices, each once."""
+    found = []
+    for x in args:
+        if type(x) is ExtendedArray:
+            x = physical(x)
+        if type(x) is Array and x._b._committed:
+            sharding = x._b._sharding
+            if sharding not in found:
+                found.append(sharding)
+    return found
+
+
+def choose_device(args: Sequence[Any]) -> Any:
+    """The device that a computation on these arguments runs on; the first, if there are several.
+
+    Raises:
+      ValueError: arguments are committed to different devices.
+    """
+    return choose_site(None, args).devices[0]
+
+
+def choose_site(
+    closed: ClosedJaxpr | None, args: Sequence[Any], ins: Shardings | None = None, outs: Shardings | None = None
+) -> Site:
+    """Where a program runs on these arguments.
+
+    Args:
+      closed: the program; its meshes and constants tell its devices too.
+      args: the arguments.
+      ins: for each the sharding that it must have, or None.
+      outs: for each result the sharding that it must have, or None.
+
+    Raises:
+      ValueError: arguments are committed to different devices, or to shardings other than `ins`.
+    """
+    shardings = _committed(args)
+    if not meshes_exist():
+        return one_device(_only_device(shardings))
+    found: list[tuple[Any, str]] = [(s, "arguments") for s in shardings]
+    found += [(s, "in_shardings") for s in ins or () if s is not None]
+    found += [(s, "out_shardings") for s in outs or () if s is not None]
+    if closed is not None:
+        found += [(NamedSharding(mesh, PartitionSpec()), "the program") for mesh in meshes_of(closed)]
+        # Constants on one device are copied to where the program runs.
+        found += [(s, "constants") for s in _committed(closed.consts) if not on_one_device(s)]
+    if not found:
+        scope = current_scope()
+        if scope is not None and scope.mesh is not None and scope.mesh.size > 1:
+            found = [(NamedSharding(scope.mesh, PartitionSpec()), "the mesh in scope")]
+    if all(on_one_device(s) for s, _ in found):
+        return one_device(_only_device([s for s, _ in found]))
+    first, whose = next((s, who) for s, who in found if not on_one_device(s))
+    devices = devices_of(first)
+    for sharding, who in found:
+        if devices_of(sharding) != devices:
+            pair = "arguments" if who == whose else f"{whose} and {who}"
+            raise ValueError(
+                f"{pair} are on different devices, {_shown(first)} and {_shown(sharding)}; bring them together with "
+                "device_put"
+            )
+    mesh = first.mesh
+    site = Site(devices, mesh)
+    if closed is None:
+        return site
+    lying = [_input_sharding(site, x, wanted, i) for i, (x, wanted) in enumerate(_paired(args, ins))]
+    return Site(devices, mesh, tuple(lying), tuple(outs) if outs else (None,) * len(closed.out_avals))
+
+
+def _paired(args: Sequence[Any], ins: Shardings | None) -> list[tuple[Any, Any]]:
+    return list(zip(args, ins or (None,) * len(args), strict=True))
+
+
+def _input_sharding(site: Site, x: Any, wanted: Any, position: int) -> Any:
+    """How an argument lies: as asked for, or as it does, or whole on each device."""
+    x = physical(x)
+    if type(x) is not Array or not x._b._committed:
+        return wanted or site.replicated
+    has = x._b._sharding
+    if wanted is None or has is wanted:
+        return has
+    if not has.is_equivalent_to(wanted, len(x.shape)):
+        raise ValueError(
+            f"argument {position} of type {x.aval.str_short()} is committed to {has}, and in_shardings asks for "
+            f"{wanted}; bring it there with device_put"
+        )
+    return wanted
+
+
+def _shown(sharding: Any) -> str:
+    devices = devices_of(sharding)
+    if len(devices) == 1:
+        return str(devices[0])
+    return f"{[device.id for device in devices]} of {platform_of(devices[0])}"
+
+
+def _only_device(shardings: Sequence[Any]) -> Any:
+    """The one device of shardings, each of which has one."""
+    chosen = None
+    for sharding in shardings:
+        (device, *_) = devices_of(sharding)
+        if chosen is None:
+            chosen = device
+        elif chosen is not device and chosen != device:
+            raise ValueError(
+                f"arguments are committed to different devices, {chosen} and {device}; "
+                "bring them together with device_put"
+            )
+    return default_device() if chosen is None else chosen
+
+
+def meshes_of(closed: ClosedJaxpr) -> tuple[Mesh, ...]:
+    """The meshes that the equations of a program name, those of the programs that it holds included."""
+    return cached(closed, "meshes", lambda: _meshes_of(closed))  # type: ignore[no-any-return]
+
+
+def _meshes_of(closed: ClosedJaxpr) -> tuple[Mesh, ...]:
+    found: dict[Mesh, None] = {}
+    pending = [closed.jaxpr]
+    seen = set(pending)
+    while pending:
+        jaxpr = pending.pop()
+        for eqn in jaxpr.eqns:
+            for value in eqn.params.values():
+                for mesh in _meshes_in(value):
+                    found[mesh] = None
+        for held in subjaxprs(jaxpr):
+            if held not in seen:
+                seen.add(held)
+                pending.append(held)
+    return tuple(found)
+
+
+def _meshes_in(value: Any) -> list[Mesh]:
+    if isinstance(value, Mesh):
+        return [value]
+    if isinstance(value, NamedSharding):
+        return [value.mesh]
+    if isinstance(value, tuple):
+        return [mesh for part in value for mesh in _meshes_in(part)]
+    return []

@@ -1,0 +1,66 @@
+"""How the arguments and results of a jitted function lie on devices, if it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import tree
+from primax.extend.sharding import PartitionSpec, canonical_sharding
+
+__all__ = ["Spread"]
+
+
+class Spread:
+    """The shardings of arguments and results, as `jit` was given them.
+
+    Args:
+      ins: a tree of shardings, a prefix of that of the arguments.
+      outs: the same for the results.
+
+    Raises:
+      TypeError: a leaf is neither a sharding, a specification, a device nor None.
+    """
+
+    __slots__ = ("ins", "key", "outs")
+
+    def __init__(self, ins: Any, outs: Any) -> None:
+        self.ins = ins
+        self.outs = outs
+        parts = []
+        for what, given in (("in_shardings", ins), ("out_shardings", outs)):
+            leaves, structure = tree.flatten(given, lambda x: x is None)
+            for leaf in leaves:
+                if not isinstance(leaf, PartitionSpec):
+                    canonical_sharding("jit", what, leaf)
+            parts.append((tuple(leaves), structure))
+        self.key = tuple(parts)
+
+    def of_inputs(self, in_tree: Any, avals: Sequence[Any], name: str) -> list[Any]:
+        """For each flat argument its sharding, or None.
+
+        Raises:
+          ValueError: the structures differ, or an argument cannot be divided so.
+        """
+        given = tuple(self.ins) if isinstance(self.ins, list) else self.ins
+        found = tree.flatten_axes(f"{name} in_shardings", in_tree, (given, None))
+        return _fitting(found, avals, name, "in_shardings", "argument")
+
+    def of_outputs(self, out_tree: Any, outs: Sequence[Any], name: str) -> list[Any]:
+        """For each flat result its sharding, or None.
+
+        Raises:
+          ValueError: the structures differ, or a result cannot be divided so.
+        """
+        found = tree.flatten_axes(f"{name} out_shardings", out_tree, self.outs)
+        return _fitting(found, list(map(core.get_aval, outs)), name, "out_shardings", "result")
+
+
+def _fitting(given: Sequence[Any], avals: Sequence[Any], name: str, argument: str, what: str) -> list[Any]:
+    shardings = [canonical_sharding(name, argument, each) for each in given]
+    for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
+        if sharding is not None:
+            who = f"{name}: {argument} of {what} {i}, of type {aval.str_short()}"
+            sharding.check_shape(core.physical_aval(aval).shape, who)
+    return shardings

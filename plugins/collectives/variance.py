@@ -1,0 +1,255 @@
+"""Primitives between values that are the same along axes of a mesh and values that may differ along them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import get_aval, tree
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sharding import axes_of, hooks, manual_axes, manual_scope
+from primax.plugins.arithmetic import mul
+from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduction
+from primax.plugins.collectives.mapped import collective_batch, index_along
+from primax.plugins.collectives.names import names_in_scope
+from primax.plugins.comparison import eq
+from primax.plugins.indexing import dynamic_slice
+from primax.plugins.reductions import reduce_sum
+from primax.plugins.structural import broadcast_in_dim, iota, reshape, select, squeeze, zeros_like
+
+__all__ = [
+    "all_gather_invariant_p",
+    "pcast",
+    "pscatter_p",
+    "psum_invariant_p",
+    "pvary",
+    "pvary_p",
+    "split_names",
+    "varying_along",
+    "varying_by_name",
+]
+
+pvary_p = core.Primitive("pvary")
+psum_invariant_p = core.Primitive("psum_invariant")
+all_gather_invariant_p = core.Primitive("all_gather_invariant")
+pscatter_p = core.Primitive("pscatter")
+
+
+def pvary(x: Any, axis_name: Any) -> Any:
+    """Values of which the type says that they may differ along axes of a mesh; see `pcast`."""
+    return pcast(x, axis_name, to="varying")
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """Values of which the type says that they may differ along axes of a mesh. They do not change.
+
+    The transpose is a sum over the axes.
+
+    Args:
+      x: arrays in any containers, each the same along the axes.
+      axis_name: the name of an axis that `shard_map` maps, or several.
+      to: `varying`.
+
+    Returns:
+      The structure of `x`, and the shapes of its arrays.
+
+    Raises:
+      NameError: an axis is not in scope.
+      ValueError: `to` is something else, or an array may differ along an axis already.
+
+    >>> import primax as px
+    >>> mesh = px.make_mesh((1,), ("i",))
+    >>> f = px.shard_map(lambda x: px.lax.pcast(x, "i", to="varying"), mesh=mesh, in_specs=px.P(), out_specs=px.P("i"))
+    >>> f(px.numpy.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    if to != "varying":
+        raise ValueError(
+            f"pcast: to must be 'varying', got {to!r}; psum, pmax and all_gather(..., to='invarying') make values the "
+            "same"
+        )
+    names = names_in_scope(axis_name, "pcast")
+    checked = manual_axes()
+
+    def cast(leaf: Any) -> Any:
+        already = axes_of(leaf) & set(names)
+        if already:
+            raise ValueError(
+                f"pcast: x must be the same along {', '.join(sorted(map(repr, already)))}, but its type is "
+                f"{get_aval(leaf).str_short()}"
+            )
+        axes = tuple(name for name in names if name in checked)
+        return pvary_p.bind(leaf, axes=axes) if axes else leaf
+
+    return tree.tree_map(cast, x)
+
+
+def _vary(x: Any, axes: frozenset[Any]) -> Any:
+    return pvary_p.bind(x, axes=tuple(sorted(axes, key=_order)))
+
+
+def _order(name: Any) -> Any:
+    checked = manual_axes()
+    return (checked.index(name), "") if name in checked else (len(checked), str(name))
+
+
+hooks.pvary = _vary
+hooks.pvary_p = pvary_p
+
+
+def split_names(names: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Those of the axes that types tell of, and the others."""
+    checked = manual_axes()
+    return tuple(n for n in names if n in checked), tuple(n for n in names if n not in checked)
+
+
+def varying_along(x: Any, *, axes: Any, **params: Any) -> list[frozenset[Any]]:
+    """The variance rule of a collective whose parameter `axes` names the axes."""
+    return [x.vma | frozenset(split_names(axes)[0])]
+
+
+def varying_by_name(x: Any, *, axis_name: Any, **params: Any) -> list[frozenset[Any]]:
+    """The variance rule of a collective whose parameter `axis_name` names the axes."""
+    return [x.vma | frozenset(split_names(axis_name)[0])]
+
+
+def _as_it_is(x: Any, **params: Any) -> list[frozenset[Any]]:
+    return [x.vma]
+
+
+def _same(x: Any, *, axes: Any) -> Any:
+    return x.update(vma=x.vma - frozenset(axes))
+
+
+def _more(x: Any, *, axes: Any) -> Any:
+    return x.update(vma=x.vma | frozenset(split_names(axes)[0]))
+
+
+def _named(*, axes: Any) -> Any:
+    return axes
+
+
+def _gathered(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: int, tiled: bool) -> Any:
+    shape = list(x.shape)
+    if tiled:
+        shape[all_gather_dimension] *= axis_size
+    else:
+        shape.insert(all_gather_dimension, axis_size)
+    return x.update(shape=tuple(shape), vma=x.vma - frozenset(axis_name))
+
+
+def _scattered(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: int, tiled: bool) -> Any:
+    shape = list(x.shape)
+    if tiled:
+        shape[all_gather_dimension] //= axis_size
+    else:
+        del shape[all_gather_dimension]
+    return x.update(shape=tuple(shape), vma=x.vma | frozenset(split_names(axis_name)[0]))
+
+
+def _own_part(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: int, tiled: bool) -> Any:
+    """The part of a value that belongs to one's own place along axes."""
+    shape = list(get_aval(x).shape)
+    length = shape[all_gather_dimension] // axis_size
+    shape[all_gather_dimension] = length
+    starts: list[Any] = [np.int32(0)] * len(shape)
+    starts[all_gather_dimension] = index_along(axis_name) * np.int32(length)
+    part = dynamic_slice(x, starts, shape)
+    return part if tiled else squeeze(part, (all_gather_dimension,))
+
+
+def _pscatter_lowering(ctx: Any, x: Any, **params: Any) -> Any:
+    module = ctx.module_context
+    mesh, _ = module.manual
+    with manual_scope(mesh, params["axis_name"], False):
+        return mlir.lower_fun(lambda x: _own_part(x, **params), multiple_results=False)(ctx, x)
+
+
+def _pvary_batch(axis: batching.AxisData, args: Any, dims: Any, *, axes: Any) -> Any:
+    names = tuple(name for name in axes if name != axis.name)
+    return pvary_p.bind(args[0], axes=names) if names else args[0], dims[0]
+
+
+def _sum_batch(axis: batching.AxisData, args: Any, dims: Any, *, axes: Any) -> Any:
+    (x,), (dim,) = args, dims
+    if axis.name not in axes:
+        return psum_invariant_p.bind(x, axes=axes), dim
+    names = tuple(name for name in axes if name != axis.name)
+    out = mul(x, get_aval(x).dtype.type(axis.size)) if dim is None else reduce_sum(x, (dim,))
+    return psum_invariant_p.bind(out, axes=names) if names else out, None
+
+
+def _gather_across(stack: Any, *, all_gather_dimension: int, axis_size: int, tiled: bool) -> tuple[Any, None]:
+    out = batching.moveaxis(stack, 0, all_gather_dimension)
+    if not tiled:
+        return out, None
+    shape = get_aval(out).shape
+    merged = shape[all_gather_dimension] * shape[all_gather_dimension + 1]
+    return reshape(out, (*shape[:all_gather_dimension], merged, *shape[all_gather_dimension + 2 :])), None
+
+
+def _parts_across(stack: Any, *, all_gather_dimension: int, axis_size: int, tiled: bool) -> tuple[Any, int]:
+    """Of the stack of what all have the part of each: the diagonal of whose it is and which part it is."""
+    axis = all_gather_dimension + 1
+    shape = get_aval(stack).shape
+    split = reshape(stack, (*shape[:axis], axis_size, shape[axis] // axis_size, *shape[axis + 1 :]))
+    places = iota(np.int32, axis_size)
+    sizes = get_aval(split).shape
+    own = eq(broadcast_in_dim(places, sizes, (0,)), broadcast_in_dim(places, sizes, (axis,)))
+    part = reduce_sum(select(own, split, zeros_like(split)), (axis,))
+    return part if tiled else squeeze(part, (axis,)), 0
+
+
+def _gather_transpose(ct: Any, **params: Any) -> Any:
+    return [pscatter_p.bind(ct, **params)]
+
+
+def _scatter_transpose(ct: Any, **params: Any) -> Any:
+    return [all_gather_invariant_p.bind(ct, **params)]
+
+
+def _axes_by_name(*, axis_name: Any, **params: Any) -> Any:
+    return axis_name
+
+
+RULES = {
+    pvary_p: {
+        "abstract_eval": _more,
+        "jvp": ad.linear_jvp(pvary_p),
+        "transpose": ad.linear_transpose(pvary_p, lambda ct, *, axes: [psum_invariant_p.bind(ct, axes=axes)]),
+        "axis_batch": _pvary_batch,
+        "lowering": lambda ctx, x, *, axes: [x],
+        "named_axes": _named,
+        "variance": _as_it_is,
+    },
+    psum_invariant_p: {
+        "abstract_eval": _same,
+        "jvp": ad.linear_jvp(psum_invariant_p),
+        "transpose": ad.linear_transpose(psum_invariant_p, lambda ct, *, axes: [pvary_p.bind(ct, axes=axes)]),
+        "axis_batch": _sum_batch,
+        "lowering": lower_reduction("stablehlo.add"),
+        "named_axes": _named,
+        "variance": varying_along,
+    },
+    all_gather_invariant_p: {
+        "abstract_eval": _gathered,
+        "jvp": ad.linear_jvp(all_gather_invariant_p),
+        "transpose": ad.linear_transpose(all_gather_invariant_p, _gather_transpose),
+        "axis_batch": collective_batch(all_gather_invariant_p, _gather_across, positions=("all_gather_dimension",)),
+        "lowering": lower_all_gather,
+        "named_axes": _axes_by_name,
+        "variance": varying_by_name,
+    },
+    pscatter_p: {
+        "abstract_eval": _scattered,
+        "jvp": ad.linear_jvp(pscatter_p),
+        "transpose": ad.linear_transpose(pscatter_p, _scatter_transpose),
+        "axis_batch": collective_batch(pscatter_p, _parts_across, positions=("all_gather_dimension",)),
+        "lowering": _pscatter_lowering,
+        "named_axes": _axes_by_name,
+        "variance": _as_it_is,
+    },
+}

@@ -1,0 +1,166 @@
+"""Arrays over several devices, from their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend, core
+from primax.extend.api_util import integer
+from primax.extend.api_util import sequence as read_sequence
+from primax.extend.sharding import canonical_sharding
+
+__all__ = [
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+]
+
+
+def _shape(function: str, shape: Any) -> tuple[int, ...]:
+    return tuple(integer(function, "each of shape", size) for size in read_sequence(function, "shape", shape))
+
+
+def _sharding(function: str, given: Any) -> Any:
+    found = canonical_sharding(function, "sharding", given)
+    if found is None:
+        raise TypeError(f"{function}: sharding must be given, got None")
+    return found
+
+
+def make_array_from_callback(
+    shape: Any, sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None
+) -> core.Array:
+    """An array whose parts a function gives, each for its place in the whole.
+
+    Args:
+      shape: the shape of the whole.
+      sharding: how it lies on devices.
+      data_callback: from a tuple of slices to the part that they tell; called for the parts of this process.
+      dtype: the dtype of the parts, if they are to be converted.
+
+    Raises:
+      ValueError: the shape cannot be divided so, or parts are of another shape or of several dtypes.
+
+    >>> import numpy as np, primax as px
+    >>> mesh = px.make_mesh((1,), ("i",))
+    >>> x = np.arange(4.0)
+    >>> px.make_array_from_callback((4,), px.NamedSharding(mesh, px.P("i")), lambda index: x[index]).tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    function = "make_array_from_callback"
+    shape, sharding = _shape(function, shape), _sharding(function, sharding)
+    sharding.check_shape(shape, function)
+    found: dict[Any, Any] = {}
+    parts = []
+    for device, index in sharding.addressable_devices_indices_map(shape).items():
+        key = tuple((part.start, part.stop) for part in index)
+        if key not in found:
+            part = np.asarray(data_callback(index))
+            found[key] = part if dtype is None else part.astype(dtype)
+        parts.append(backend.put_value(found[key], False, device))
+    return _assembled(function, shape, sharding, parts)
+
+
+def make_array_from_single_device_arrays(
+    shape: Any, sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
+) -> core.Array:
+    """An array whose parts are arrays on the devices of this process, without a copy.
+
+    Args:
+      shape: the shape of the whole.
+      sharding: how it lies on devices.
+      arrays: one array on each device of this process that the sharding has, in any order.
+      dtype: the dtype of the whole, if there are no parts.
+
+    Raises:
+      ValueError: a part is missing, or of another shape or dtype.
+    """
+    function = "make_array_from_single_device_arrays"
+    shape, sharding = _shape(function, shape), _sharding(function, sharding)
+    sharding.check_shape(shape, function)
+    for x in arrays:
+        if type(x) is not core.Array or len(x.devices()) != 1:
+            raise TypeError(f"{function}: arrays must be arrays on one device each, got {x!r}")
+    by_device = {x.device: x for x in arrays}
+    wanted = sharding.addressable_devices_indices_map(shape)
+    if set(by_device) != set(wanted) or len(by_device) < len(arrays):
+        raise ValueError(
+            f"{function}: arrays must be one on each of {list(map(str, wanted))}, got {[str(x.device) for x in arrays]}"
+        )
+    return _assembled(function, shape, sharding, [by_device[device] for device in wanted])
+
+
+def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> core.Array:
+    """An array from what each process has of it.
+
+    Args:
+      sharding: how the whole lies on devices.
+      local_data: the part of this process, or all of the array.
+      global_shape: the shape of the whole; where it is None, or None stands for the length of an axis, the parts of
+        processes are put together along that axis.
+
+    Raises:
+      ValueError: the local part has a shape that does not fit.
+    """
+    function = "make_array_from_process_local_data"
+    sharding = _sharding(function, sharding)
+    local = np.asarray(local_data)
+    spans = _process_spans(sharding, local.ndim)
+    given = (
+        (None,) * local.ndim if global_shape is None else tuple(read_sequence(function, "global_shape", global_shape))
+    )
+    if len(given) != local.ndim:
+        raise ValueError(f"{function}: global_shape must have {local.ndim} axes, as local_data has, got {given}")
+    shape = tuple(
+        size * count if want is None else integer(function, "each of global_shape", want)
+        for size, want, (count, _) in zip(local.shape, given, spans, strict=True)
+    )
+    for size, whole, (count, _) in zip(local.shape, shape, spans, strict=True):
+        if size not in (whole, whole // count):
+            raise ValueError(
+                f"{function}: local_data of shape {local.shape} must be the part of one process, or all, of {shape}"
+            )
+    starts = [
+        0 if size == whole else place * size for size, whole, (_, place) in zip(local.shape, shape, spans, strict=True)
+    ]
+
+    def part(index: Any) -> Any:
+        return local[
+            tuple(
+                slice((s.start or 0) - start, (whole if s.stop is None else s.stop) - start)
+                for s, start, whole in zip(index, starts, shape, strict=True)
+            )
+        ]
+
+    return make_array_from_callback(shape, sharding, part)
+
+
+def _process_spans(sharding: Any, ndim: int) -> list[tuple[int, int]]:
+    """For each axis among how many processes it is divided, and which part is this one's."""
+    tiles, places = sharding.tiles(ndim), sharding.places(ndim)
+    devices = list(sharding.devices_indices_map(tiles))
+    own = sharding.addressable_devices
+    mine = np.array([device in own for device in devices])
+    spans = []
+    for axis in range(ndim):
+        numbers = sorted(set(places[mine, axis].tolist()))
+        count = tiles[axis] // max(len(numbers), 1)
+        spans.append((count, numbers[0] // max(len(numbers), 1) if numbers else 0))
+    return spans
+
+
+def _assembled(function: str, shape: tuple[int, ...], sharding: Any, parts: Sequence[Any]) -> core.Array:
+    local = sharding.shard_shape(shape)
+    dtypes = {str(x.dtype) for x in parts}
+    if len(dtypes) > 1:
+        raise ValueError(f"{function}: parts must be of one dtype, got {sorted(dtypes)}")
+    for x in parts:
+        if x.shape != local:
+            raise ValueError(f"{function}: parts must be of shape {local}, got {x.shape}")
+    if len(sharding.device_set) == 1:
+        return parts[0]  # type: ignore[no-any-return]
+    aval = parts[0].aval.update(shape=shape)
+    return backend.of_parts(aval, sharding, parts)

@@ -1,0 +1,155 @@
+"""`pmap`: a function mapped over an axis of its arguments, one element for each device."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.api_util import check_function, one_or_several
+from primax.extend.backend import devices as all_devices
+from primax.extend.core import tree
+from primax.extend.sharding import Mesh, PartitionSpec
+from primax.plugins.calls import jit
+from primax.plugins.sharding.shard_map import shard_map
+
+__all__ = ["pmap"]
+
+_UNNAMED = "<pmap>"
+
+
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: Any = (),
+    devices: Any = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: Any = (),
+) -> Callable[..., Any]:
+    """A function that maps `fun` over an axis of its arguments, each element on a device of its own.
+
+    It is `jit` of `shard_map` over a mesh of one axis.
+
+    Args:
+      fun: a function of one element of each argument.
+      axis_name: what collectives inside of `fun` call the axis.
+      in_axes: the axis of each positional argument to map over, or None; an int, or a tuple with one per argument.
+      out_axes: where the mapped axis is in results, or None for results that are the same for all; a prefix of them.
+      static_broadcasted_argnums: positions of arguments that are part of the program by value.
+      devices: the devices; as many of all as the axis is long if None.
+      backend: the platform to take devices of.
+      axis_size: the length of the mapped axis, if no argument tells.
+      donate_argnums: positions of arguments whose buffers results may reuse.
+
+    Returns:
+      A function of whole arrays, which are divided among the devices, and so are its results.
+
+    Raises:
+      ValueError: mapped axes differ in length, or there are fewer devices.
+
+    >>> import primax as px
+    >>> px.pmap(lambda x: x + 1.0)(px.numpy.zeros((1, 2))).tolist()
+    [[1.0, 1.0]]
+    """
+    check_function("pmap", "fun", fun)
+    name = _UNNAMED if axis_name is None else axis_name
+    static = one_or_several("pmap", "static_broadcasted_argnums", static_broadcasted_argnums, int)
+    donated = one_or_several("pmap", "donate_argnums", donate_argnums, int)
+    jitted = _jitted(fun, name, in_axes, out_axes, static, devices, backend, axis_size, donated)
+    return functools.wraps(fun)(jitted)
+
+
+def _jitted(
+    fun: Callable[..., Any],
+    name: Any,
+    in_axes: Any,
+    out_axes: Any,
+    static: tuple[int, ...],
+    given_devices: Any,
+    platform: Any,
+    axis_size: int | None,
+    donated: tuple[int, ...],
+) -> Callable[..., Any]:
+    out_specs = tree.tree_map(lambda axis: _spec("out_axes", axis, name), out_axes, is_leaf=lambda x: x is None)
+
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        dynamic = tuple(x for i, x in enumerate(args) if i not in static)
+        axes = in_axes
+        if isinstance(in_axes, tuple | list):
+            if len(in_axes) != len(args):
+                raise ValueError(f"pmap: in_axes must have one entry per argument, got {in_axes} for {len(args)}")
+            axes = tuple(axis for i, axis in enumerate(in_axes) if i not in static)
+        leaves, structure = tree.flatten((dynamic, kwargs))
+        flat_axes = tree.flatten_axes("pmap in_axes", structure, (axes, 0))
+        mesh = _mesh(given_devices, platform, _size(leaves, flat_axes, axis_size), name)
+
+        def part(*flat: Any) -> Any:
+            own = [x if axis is None else _element(x, axis) for x, axis in zip(flat, flat_axes, strict=True)]
+            rest, keywords = tree.unflatten(structure, own)
+            found = iter(rest)
+            every = [args[i] if i in static else next(found) for i in range(len(args))]
+            outs, out_tree = tree.flatten(fun(*every, **keywords))
+            wanted = tree.flatten_axes("pmap out_axes", out_tree, out_axes)
+            return tree.unflatten(out_tree, map(_stacked, outs, wanted))
+
+        specs = tuple(_spec("in_axes", axis, name) for axis in flat_axes)
+        return shard_map(part, mesh=mesh, in_specs=specs, out_specs=out_specs, check_vma=False)(*leaves)
+
+    return jit(whole, static_argnums=static or None, donate_argnums=donated or None)  # type: ignore[no-any-return]
+
+
+def _spec(argument: str, axis: Any, name: Any) -> PartitionSpec:
+    if axis is None:
+        return PartitionSpec()
+    if not isinstance(axis, int) or axis < 0:
+        raise ValueError(f"pmap: {argument} must consist of axes that are not negative and None, got {axis!r}")
+    return PartitionSpec(*[None] * axis, name)
+
+
+def _size(leaves: list[Any], axes: list[Any], axis_size: int | None) -> int:
+    """How many elements are mapped.
+
+    Raises:
+      ValueError: arguments differ in that, or none tells.
+    """
+    sizes = set() if axis_size is None else {axis_size}
+    for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
+        if axis is not None:
+            aval = core.get_aval(x)
+            if axis >= len(aval.shape):
+                raise ValueError(f"pmap: in_axes has axis {axis} for leaf {i} of type {aval.str_short()}")
+            sizes.add(aval.shape[axis])
+    if len(sizes) != 1:
+        raise ValueError(
+            f"pmap: the mapped axes must have one size, got {sorted(sizes)}"
+            if sizes
+            else "pmap: an argument must be mapped (in_axes not None), or axis_size given"
+        )
+    return sizes.pop()
+
+
+def _mesh(devices: Any, platform: Any, size: int, name: Any) -> Mesh:
+    found = list(all_devices(platform) if devices is None else devices)
+    if size > len(found):
+        raise ValueError(
+            f"pmap: the mapped axis must not be longer than there are devices, {len(found)}, got {size}; "
+            "PRIMAX_NUM_CPU_DEVICES sets the number of those of the CPU"
+        )
+    grid = np.empty(size, object)
+    grid[:] = found[:size]
+    return Mesh(grid, (name,))
+
+
+def _element(x: Any, axis: int) -> Any:
+    return core.protocol_of(core.get_aval(x)).index(x, 0, axis)
+
+
+def _stacked(x: Any, axis: Any) -> Any:
+    return x if axis is None else core.protocol_of(core.get_aval(x)).broadcast(x, 1, axis)

@@ -1,0 +1,306 @@
+"""The rules of `shard_map_p`: a call of the program of one device, derived as such with the mesh in scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend, core
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters import partial_eval as pe
+from primax.extend.sharding import Mesh, PartitionSpec, manual_scope
+from primax.plugins.collectives import psum
+from primax.plugins.control_flow.compiled import run_compiled
+from primax.plugins.sharding.parts import part_aval, physical_ndim, residual_spec, whole_aval, with_axis
+from primax.plugins.sharding.shard_map import shard_map_p
+from primax.plugins.structural import expand_dims, squeeze
+
+__all__ = ["RULES"]
+
+Closed = core.ClosedJaxpr
+
+
+def _scope(params: dict[str, Any]) -> Any:
+    return manual_scope(params["mesh"], params["manual_axes"], params["check_vma"])
+
+
+def _changed(
+    params: dict[str, Any], jaxpr: Closed, ins: Sequence[PartitionSpec], outs: Sequence[Any]
+) -> dict[str, Any]:
+    """Parameters with another program and other specifications."""
+    return {**params, "jaxpr": jaxpr, "in_specs": tuple(ins), "out_specs": tuple(outs)}
+
+
+def _whole(params: dict[str, Any], spec: PartitionSpec, aval: Any) -> Any:
+    return whole_aval(params["mesh"], spec, aval, params["manual_axes"])
+
+
+def _impl(*args: Any, **params: Any) -> Any:
+    return run_compiled(shard_map_p, params["jaxpr"], args, params)
+
+
+def _abstract_eval(*avals: Any, jaxpr: Closed, **params: Any) -> Any:
+    outs = [_whole(params, spec, aval) for spec, aval in zip(params["out_specs"], jaxpr.out_avals, strict=True)]
+    return outs, jaxpr.effects
+
+
+def _check(context: Any, *atoms: Any, jaxpr: Closed, **params: Any) -> Any:
+    for i, (x, spec, aval) in enumerate(zip(atoms, params["in_specs"], jaxpr.in_avals, strict=True)):
+        want = _whole(params, spec, aval)
+        if not core.same_type(x.aval, want, core.ALL_BUT_SHAPE_AND_DTYPE):
+            raise core.JaxprTypeError(
+                f"operand {i} is {x.aval.str_short()}, but parts of type {aval.str_short()} divided as {spec} make "
+                f"{want.str_short()}"
+            )
+    with _scope(params):
+        context.check(jaxpr)
+    return _abstract_eval(jaxpr=jaxpr, **params)
+
+
+def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, **params: Any) -> Any:
+    nonzeros = [type(t) is not ad.Zero for t in tangents]
+    with _scope(params):
+        program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzeros)
+    ins, outs = params["in_specs"], params["out_specs"]
+    more_ins = [spec for spec, given in zip(ins, nonzeros, strict=True) if given]
+    more_outs = [spec for spec, given in zip(outs, nonzero_out, strict=True) if given]
+    given = [t for t in tangents if type(t) is not ad.Zero]
+    found = shard_map_p.bind(*primals, *given, **_changed(params, program, [*ins, *more_ins], [*outs, *more_outs]))
+    primals_out, rest = found[: len(outs)], iter(found[len(outs) :])
+    return primals_out, [
+        next(rest) if nonzero else ad.Zero.from_primal_value(x)
+        for x, nonzero in zip(primals_out, nonzero_out, strict=True)
+    ]
+
+
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **params: Any) -> Any:
+    if all(d is None for d in dims) and axis.name not in core.named_axes(jaxpr):
+        outs = shard_map_p.bind(*args, jaxpr=jaxpr, **params)
+        return outs, [None] * len(outs)
+    with _scope(params):
+        program, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
+    ins = map(with_axis, params["in_specs"], dims)
+    outs = map(with_axis, params["out_specs"], out_dims)
+    return shard_map_p.bind(*args, **_changed(params, program, list(ins), list(outs))), out_dims
+
+
+def _stacked(closed: Closed, count: int, axes: Sequence[Any], checked: bool) -> tuple[Closed, list[Any]]:
+    """A program whose results from `count` on, its residuals, can be put together, and how they are."""
+    specs = [residual_spec(aval, axes, checked) for aval in closed.out_avals[count:]]
+
+    def run(*args: Any) -> list[Any]:
+        outs = core.eval_jaxpr(closed.jaxpr, closed.consts, *args)
+        rest = zip(outs[count:], specs, strict=True)
+        return [*outs[:count], *(x if spec is None else expand_dims(x, (0,)) for x, spec in rest)]
+
+    key = ("stacked residuals", count, tuple(axes))
+    return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info)), specs
+
+
+def _unstacked(closed: Closed, specs: Sequence[Any]) -> Closed:
+    """A program that takes its first arguments, residuals, as `_stacked` returns them."""
+    avals = [
+        aval if spec is None else aval.update(shape=(1, *aval.shape))
+        for spec, aval in zip(specs, closed.in_avals[: len(specs)], strict=True)
+    ]
+
+    def run(*args: Any) -> list[Any]:
+        given = [x if s is None else squeeze(x, (0,)) for x, s in zip(args[: len(specs)], specs, strict=True)]
+        return core.eval_jaxpr(closed.jaxpr, closed.consts, *given, *args[len(specs) :])
+
+    key = ("unstacked residuals", tuple(specs))
+    rest = closed.in_avals[len(specs) :]
+    return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, [*avals, *rest], closed.jaxpr.debug_info))  # type: ignore[no-any-return]
+
+
+def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+    params = eqn.params
+    axes, checked = params["manual_axes"], params["check_vma"]
+    with _scope(params):
+        split = pe.partial_eval_jaxpr(params["jaxpr"], unknown_in)
+        if split.unknown is params["jaxpr"]:
+            return None, eqn, split.unknown_out
+        known_specs = [s for s, u in zip(params["in_specs"], unknown_in, strict=True) if not u]
+        rest_specs = [s for s, u in zip(params["in_specs"], unknown_in, strict=True) if u]
+        known_out_specs = [s for s, u in zip(params["out_specs"], split.unknown_out, strict=True) if not u]
+        unknown_out_specs = [s for s, u in zip(params["out_specs"], split.unknown_out, strict=True) if u]
+        known, stacked = _stacked(split.known, len(known_out_specs), axes, checked)
+        # A residual is an input, a known output, or one of those that were put together.
+        first_extra = len(known_specs) + len(known_out_specs)
+        of_residuals = [stacked[i - first_extra] if i >= first_extra else None for i in split.residuals]
+        unknown = _unstacked(split.unknown, of_residuals)
+    known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
+    rest_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
+    known_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
+    known_out = [core.Var(v.aval) if type(v) is core.DropVar else v for v in known_out]  # the rest may read it
+    unknown_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if u]
+    extra_specs = [spec or PartitionSpec() for spec in stacked]
+    extra = [
+        core.Var(_whole(params, spec, aval))
+        for spec, aval in zip(extra_specs, known.out_avals[len(known_out) :], strict=True)
+    ]
+    known_eqn = unknown_eqn = None
+    if known_out or extra or known.effects:
+        known_eqn = eqn.replace(
+            invars=known_in,
+            outvars=[*known_out, *extra],
+            params=_changed(params, known, known_specs, [*known_out_specs, *extra_specs]),
+            effects=known.effects,
+        )
+    if unknown_out or unknown.effects:
+        available = [*known_in, *known_out, *extra]
+        specs = [*known_specs, *known_out_specs, *extra_specs]
+        unknown_eqn = eqn.replace(
+            invars=[*(available[i] for i in split.residuals), *rest_in],
+            outvars=unknown_out,
+            params=_changed(params, unknown, [*(specs[i] for i in split.residuals), *rest_specs], unknown_out_specs),
+            effects=unknown.effects,
+        )
+    return known_eqn, unknown_eqn, split.unknown_out
+
+
+def _transpose(cts: Any, *args: Any, jaxpr: Closed, **params: Any) -> Any:
+    linear = [type(x) is ad.UndefinedPrimal for x in args]
+    nonzero = [type(ct) is not ad.Zero for ct in cts]
+    ins, outs = params["in_specs"], params["out_specs"]
+    with _scope(params):
+        program, nonzero_in = ad.transpose_jaxpr(jaxpr, linear, nonzero)
+        linear_specs = [s for s, is_linear in zip(ins, linear, strict=True) if is_linear]
+        wanted = [s for s, given in zip(linear_specs, nonzero_in, strict=True) if given]
+        ct_specs = [s for s, given in zip(outs, nonzero, strict=True) if given]
+        if not params["check_vma"]:
+            rest = len(args) - sum(linear)
+            program = _summed(program, rest, ct_specs, wanted, params["mesh"], params["manual_axes"])
+    residual_specs = [s for s, is_linear in zip(ins, linear, strict=True) if not is_linear]
+    residuals = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
+    given = [ct for ct in cts if type(ct) is not ad.Zero]
+    changed = _changed(params, program, [*residual_specs, *ct_specs], wanted)
+    found, flags = iter(shard_map_p.bind(*residuals, *given, **changed)), iter(nonzero_in)
+    return [
+        (next(found) if next(flags) else ad.Zero(x.aval)) if is_linear else None
+        for x, is_linear in zip(args, linear, strict=True)
+    ]
+
+
+def _summed(
+    closed: Closed, rest: int, ct_specs: Sequence[Any], wanted: Sequence[Any], mesh: Mesh, axes: Sequence[Any]
+) -> Closed:
+    """The transposed program where types tell nothing.
+
+    The cotangent of a result that all devices have is shared among them, and that of an argument which all have is the
+    sum of theirs.
+    """
+
+    def left_out(spec: PartitionSpec) -> tuple[Any, ...]:
+        return tuple(name for name in axes if name not in spec.axes)
+
+    def run(*args: Any) -> list[Any]:
+        shares = []
+        for ct, spec in zip(args[rest:], ct_specs, strict=True):
+            count = mesh.size_along(left_out(spec))
+            shares.append(ct / core.get_aval(ct).dtype.type(count) if count > 1 else ct)
+        outs = core.eval_jaxpr(closed.jaxpr, closed.consts, *args[:rest], *shares)
+        return [psum(x, left_out(spec)) if left_out(spec) else x for x, spec in zip(outs, wanted, strict=True)]
+
+    key = ("summed", rest, tuple(ct_specs), tuple(wanted), mesh, tuple(axes))
+    return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info))  # type: ignore[no-any-return]
+
+
+def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+    params = eqn.params
+    closed = params["jaxpr"]
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    trimmed, used_inputs = core.dce_jaxpr(closed.jaxpr, used_outputs)
+    if all(used_outputs) and all(used_inputs) and len(trimmed.eqns) == len(closed.eqns):
+        return used_inputs, eqn
+    new = core.cached(closed, ("trimmed", tuple(used_outputs)), lambda: core.ClosedJaxpr(trimmed, closed.consts))
+    ins = [spec for spec, used in zip(params["in_specs"], used_inputs, strict=True) if used]
+    outs = [spec for spec, used in zip(params["out_specs"], used_outputs, strict=True) if used]
+    invars = [v for v, used in zip(eqn.invars, used_inputs, strict=True) if used]
+    outvars = [v for v, used in zip(eqn.outvars, used_outputs, strict=True) if used]
+    changed = _changed(params, new, ins, outs)
+    return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=changed, effects=trimmed.effects)
+
+
+def _named_axes(*, jaxpr: Closed, manual_axes: Any, **params: Any) -> Any:
+    return core.named_axes(jaxpr) - frozenset(manual_axes)
+
+
+def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Mesh, **params: Any) -> Any:
+    module = ctx.module_context
+    axes = params["manual_axes"]
+    around = module.manual
+    already = around[1] if around is not None else frozenset()
+    before, module.manual = around, (mesh, already | frozenset(axes))
+    try:
+        if mesh.size_along(axes) == 1 or module.partitions == 1:
+            return mlir.inline_jaxpr(ctx, jaxpr, args)
+        ir, sdy = mlir.ir, mlir.sdy
+        partly = any(name not in module.manual[1] and mesh.shape[name] > 1 for name in mesh.axis_names)
+
+        def lying(specs: Sequence[PartitionSpec], avals: Sequence[Any]) -> Any:
+            return sdy.TensorShardingPerValueAttr.get(
+                [
+                    mlir.sharding_attribute(module, mesh, spec, physical_ndim(aval), open_axes=partly)
+                    for spec, aval in zip(specs, avals, strict=True)
+                ]
+            )
+
+        op = sdy.ManualComputationOp(
+            list(map(mlir.aval_to_ir_type, ctx.avals_out)),
+            list(args),
+            lying(params["in_specs"], ctx.avals_in),
+            lying(params["out_specs"], ctx.avals_out),
+            sdy.ManualAxesAttr.get([ir.StringAttr.get(str(name)) for name in axes]),
+        )
+        block = op.body.blocks.append(*map(mlir.aval_to_ir_type, jaxpr.in_avals))
+        with ir.InsertionPoint(block):
+            sdy.return_(mlir.inline_jaxpr(ctx, jaxpr, list(block.arguments)))
+        return list(op.results)
+    finally:
+        module.manual = before
+
+
+def _printed(params: dict[str, Any]) -> Any:
+    order = ("jaxpr", "mesh", "in_specs", "out_specs", "manual_axes", "check_vma")
+    return {name: params[name] for name in order}
+
+
+def _samples() -> list[core.Sample]:
+    """A program with and without communication, on a mesh of one device."""
+    mesh, x, y = Mesh([backend.default_device()], "i"), np.array([[0.3, -1.2], [2.6, 1.7]]), np.array([1.5, -0.4])
+    mul = core.primitives.mul_p.bind
+
+    def sample(name: str, checked: bool, fun: Any) -> core.Sample:
+        parts = [part_aval(mesh, spec, core.get_aval(v), checked) for spec, v in zip(specs, (x, y), strict=True)]
+        with manual_scope(mesh, ("i",), checked):
+            program = core.trace_to_jaxpr(fun, parts)
+        params = {"jaxpr": program, "mesh": mesh, "in_specs": specs, "manual_axes": ("i",), "check_vma": checked}
+        return core.Sample([x, y], {**params, "out_specs": (PartitionSpec("i"), PartitionSpec())}, name)
+
+    specs = (PartitionSpec("i"), PartitionSpec())
+    with core.config.enable_x64(True):
+        return [
+            sample("types tell", True, lambda x, y: [mul(mul(x, x), expand_dims(y, (0,))), psum(x, "i")]),
+            sample("types tell nothing", False, lambda x, y: [mul(x, x), psum(mul(y, y), "i")]),
+        ]
+
+
+RULES = {
+    "impl": _impl,
+    "effectful_abstract_eval": _abstract_eval,
+    "jvp": _jvp,
+    "transpose": _transpose,
+    "axis_batch": _batch,
+    "lowering": _lowering,
+    "partial_eval_jaxpr": _partial_eval_jaxpr,
+    "dce": _dce,
+    "check": _check,
+    "print": _printed,
+    "named_axes": _named_axes,
+    "unsupported": {"interpret": "its program is that of one device, on parts of the values an interpreter has"},
+    "samples": [_samples],
+}

@@ -1,0 +1,238 @@
+"""`shard_map`: a function as the program of each device of a mesh, on its parts of the arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.api_util import avals_of, check_function
+from primax.extend.core import tree
+from primax.extend.programs import Program, check_outputs, new_programs, programs_of, remember, surroundings
+from primax.extend.sharding import (
+    Mesh,
+    PartitionSpec,
+    check_spec,
+    current_scope,
+    manual_scope,
+    vary,
+)
+from primax.plugins.sharding.parts import check_division, part_aval
+
+__all__ = ["shard_map", "shard_map_p", "smap"]
+
+shard_map_p = core.Primitive("shard_map", multiple_results=True)
+
+_INFER = object()
+
+
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    mesh: Any = None,
+    in_specs: Any = _INFER,
+    out_specs: Any = _INFER,
+    axis_names: Any = frozenset(),
+    check_vma: bool = True,
+) -> Any:
+    """A function that runs `f` on each device of a mesh, on the parts of its arguments that are there.
+
+    Inside of `f`, the axes of the mesh are in scope: `lax.psum(x, "i")` sums over the devices along the axis `i`.
+
+    Args:
+      f: takes parts of arrays in any containers, and returns parts.
+      mesh: the mesh; that in scope if None.
+      in_specs: for each argument how it is divided: a `PartitionSpec` that names axes of the mesh, in the structure of
+        the arguments or a prefix of it. An axis that it leaves out is one along which all devices have the same.
+      out_specs: the same for the results. Along an axis that is left out all devices must have the same.
+      axis_names: the axes along which `f` is one device's program; XLA divides its work along the others. All if empty.
+      check_vma: whether types tell along which axes values may differ, so that `out_specs` is checked, and no more is
+        communicated in derivatives than is needed.
+
+    Returns:
+      A function of whole arrays.
+
+    Raises:
+      TypeError: `f` is not callable, or a specification is none.
+      ValueError: no mesh is in scope, a specification names no axis of it or one twice, or does not fit an array; a
+        result may differ along an axis that `out_specs` leaves out.
+
+    >>> import primax as px
+    >>> mesh = px.make_mesh((1,), ("i",))
+    >>> f = px.shard_map(lambda x: px.lax.psum(x.sum(), "i"), mesh=mesh, in_specs=px.P("i"), out_specs=px.P())
+    >>> float(f(px.numpy.arange(4.0)))
+    6.0
+    """
+    if f is None:
+        return functools.partial(
+            shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=axis_names, check_vma=check_vma
+        )
+    check_function("shard_map", "f", f)
+    for name, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
+        if specs is _INFER:
+            raise TypeError(f"shard_map: {name} must be given: a PartitionSpec, or a tree of them")
+        _check_specs(name, specs)
+
+    name = getattr(f, "__name__", type(f).__name__)
+    ins = tuple(in_specs) if type(in_specs) is list else in_specs
+    out_leaves, out_structure = tree.flatten(out_specs, lambda x: x is None)
+    out_key = (tuple(out_leaves), out_structure)
+    programs = programs_of(f) or new_programs()
+
+    @functools.wraps(f)
+    def mapped(*args: Any) -> Any:
+        where = _mesh(mesh)
+        axes = _axes(where, axis_names)
+        leaves, in_tree = tree.flatten(args)
+        flat_ins = tuple(_specs("in_specs", in_tree, ins, where, axes))
+        avals = avals_of(leaves, (args, {}), f"shard_map of {name}", call=True)
+        key = ("shard_map", in_tree, tuple(avals), flat_ins, out_key, where, axes, check_vma, surroundings())
+
+        def make() -> Program:
+            parts = []
+            for i, (spec, aval) in enumerate(zip(flat_ins, avals, strict=True)):
+                check_division(f"shard_map of {name}: in_specs of argument {i}", where, spec, aval)
+                parts.append(part_aval(where, spec, aval, check_vma))
+            return _stage(f, name, in_tree, parts, out_specs, where, axes, check_vma)
+
+        program = remember(programs, key, make)
+        consts = program.closed.consts
+        outs = shard_map_p.bind(
+            *consts,
+            *leaves,
+            jaxpr=program.open,
+            mesh=where,
+            in_specs=(PartitionSpec(),) * len(consts) + flat_ins,
+            out_specs=program.outs,
+            manual_axes=axes,
+            check_vma=check_vma,
+        )
+        return tree.unflatten(program.out_tree, outs)
+
+    return mapped
+
+
+def _stage(
+    f: Callable[..., Any],
+    name: str,
+    in_tree: Any,
+    parts: Sequence[Any],
+    out_specs: Any,
+    mesh: Mesh,
+    axes: tuple[Any, ...],
+    checked: bool,
+) -> Program:
+    """The program of one device, with the specifications of its results."""
+    found: list[Any] = []
+
+    def run(*flat: Any) -> list[Any]:
+        outs, out_tree = tree.flatten(f(*tree.unflatten(in_tree, flat)))
+        check_outputs(outs, out_tree, name)
+        flat_outs = _specs("out_specs", out_tree, out_specs, mesh, axes)
+        found.append((out_tree, tuple(flat_outs)))
+        return [
+            _checked_result(x, spec, axes, checked, f"shard_map of {name}", i)
+            for i, (x, spec) in enumerate(zip(outs, flat_outs, strict=True))
+        ]
+
+    with manual_scope(mesh, axes, checked):
+        closed = core.trace_to_jaxpr(run, parts, name, "shard_map")
+    out_tree, flat_outs = found[0]
+    return Program(closed, in_tree, out_tree, outs=flat_outs)
+
+
+def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any, out_axes: Any, axis_name: Any) -> Any:
+    """`shard_map` along one axis of the mesh in scope, with axes of arrays in place of specifications.
+
+    Args:
+      f: takes parts of arrays in any containers, and returns parts.
+      in_axes: for each argument the axis that is divided, None for none; or a prefix of the arguments' structure.
+      out_axes: the same for the results.
+      axis_name: the axis of the mesh.
+
+    Raises:
+      ValueError: no mesh is in scope, or it has no such axis.
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+
+    def spec(axis: Any) -> PartitionSpec:
+        return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
+
+    def specs(axes: Any) -> Any:
+        return tree.tree_map(spec, axes, is_leaf=lambda x: x is None)
+
+    return shard_map(f, in_specs=specs(in_axes), out_specs=specs(out_axes), axis_names={axis_name})
+
+
+def _check_specs(name: str, specs: Any) -> None:
+    for leaf in tree.flatten(specs, lambda x: x is None)[0]:
+        if leaf is not None and not isinstance(leaf, PartitionSpec):
+            raise TypeError(f"shard_map: {name} must hold PartitionSpecs such as primax.P('x', None), got {leaf!r}")
+
+
+def _mesh(given: Any) -> Mesh:
+    scope = current_scope()
+    if given is None:
+        if scope is None or scope.mesh is None:
+            raise ValueError(
+                "shard_map: mesh is None, and no mesh is in scope; pass one, or set it with primax.set_mesh"
+            )
+        return scope.mesh
+    if not isinstance(given, Mesh):
+        if scope is not None and scope.mesh is not None and scope.mesh.abstract_mesh.shape_tuple == given.shape_tuple:
+            return scope.mesh
+        raise TypeError(f"shard_map: mesh must be a Mesh, or the axes of the mesh in scope, got {given!r}")
+    return given
+
+
+def _axes(mesh: Mesh, names: Any) -> tuple[Any, ...]:
+    """The axes along which the function is one device's program, in the order of the mesh."""
+    given = {names} if isinstance(names, str) else set(names)
+    unknown = given - set(mesh.axis_names)
+    if unknown:
+        raise ValueError(f"shard_map: axis_names must be axes of {mesh!r}, got {', '.join(sorted(map(repr, unknown)))}")
+    scope = current_scope()
+    taken = set(scope.abstract.manual_axes) if scope is not None else set()
+    if given & taken:
+        raise ValueError(
+            f"shard_map: the axes {sorted(map(repr, given & taken))} are mapped by a shard_map around this already"
+        )
+    return tuple(name for name in mesh.axis_names if (name in given if given else name not in taken))
+
+
+def _specs(name: str, structure: Any, given: Any, mesh: Mesh, axes: Sequence[Any]) -> list[PartitionSpec]:
+    flat = tree.flatten_axes(f"shard_map {name}", structure, given)
+    found = []
+    for spec in flat:
+        spec = PartitionSpec() if spec is None else spec
+        check_spec(f"shard_map {name}", mesh, spec)
+        others = [each for each in spec.axes if each not in axes]
+        if others:
+            raise ValueError(
+                f"shard_map: {name} holds {spec}, which names {others}; it may name only axes that are mapped, {axes}"
+            )
+        found.append(spec)
+    return found
+
+
+def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: bool, who: str, i: int) -> Any:
+    aval = core.get_aval(x)
+    if len(spec) > len(aval.shape):
+        raise ValueError(
+            f"{who}: out_specs of result {i} is {spec}, for arrays of at least {len(spec)} axes, and it is "
+            f"{aval.str_short()}"
+        )
+    if not checked:
+        return x
+    wrong = [name for name in axes if name in aval.vma and name not in spec.axes]
+    if wrong:
+        named = ", ".join(map(repr, wrong))
+        raise ValueError(
+            f"{who}: result {i} of type {aval.str_short()} may differ along {named}, which out_specs {spec} leaves "
+            f"out. Name the axis there, or make the result the same along it: lax.psum, pmean, pmax or all_gather(..., "
+            f"to='invarying'). check_vma=False takes the value of the first device unchecked"
+        )
+    return vary(x, frozenset(spec.axes))
