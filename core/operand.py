@@ -11,45 +11,20 @@ from primax.core.rules import load_plugins
 
 __all__ = ["Operand", "install_operators", "operator_names"]
 
-_BINARY = (
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-)
-_REFLECTED = tuple("r" + name for name in (*_BINARY, "divmod"))
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-_UNARY = ("neg", "pos", "abs", "invert")
-_OTHERS = ("array_namespace", "contains", "divmod", "getitem", "iter", "len")
-
+_BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+_REFLECTED = ["r" + name for name in (*_BINARY, "divmod")]
+_COMPARISONS = "eq ne lt le gt ge".split()
+_UNARY = "neg pos abs invert".split()
+_OTHERS = "array_namespace contains divmod getitem iter len".split()
 _METHODS = (
     "all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum "
     "diagonal dot flatten item max mean min nonzero prod ptp ravel repeat reshape round searchsorted sort squeeze std "
     "sum swapaxes take to_device trace transpose var view"
 ).split()
-_PROPERTIES = ("T", "mT", "real", "imag", "at", "nbytes", "itemsize")
+_PROPERTIES = "T mT real imag at nbytes itemsize".split()
+_SPECIAL = [*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS]
 
-operator_names = frozenset(
-    (
-        *_BINARY,
-        *_REFLECTED,
-        *_COMPARISONS,
-        *_UNARY,
-        *_OTHERS,
-        "builtin_round",
-        *_METHODS,
-        *_PROPERTIES,
-    )
-)
+operator_names = frozenset([*_SPECIAL, "builtin_round", *_METHODS, *_PROPERTIES])
 
 _implementations: dict[str, Callable[..., Any]] = {}
 
@@ -141,7 +116,7 @@ def _refuse_write(self: Any, index: Any, value: Any) -> None:
     )
 
 
-for _name in (*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS):
+for _name in _SPECIAL:
     _attach(f"__{_name}__", _special(_name))
 _attach("__round__", _special("builtin_round"))  # `round` is the method
 for _name in _METHODS:
