@@ -52,9 +52,9 @@ from primax.interpreters.differentiate import (
     vjp,
 )
 from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
+from primax.interpreters.make_jaxpr import make_jaxpr
 from primax.interpreters.platforms import default_platform as default_backend
 from primax.interpreters.platforms import device_count, devices, local_devices
-from primax.interpreters.programs import make_jaxpr
 from primax.interpreters.vectorize import vmap
 from primax.plugins import BUILTIN_FAMILIES, DEFERRED_FAMILIES, ESSENTIAL_FAMILIES
 from primax.plugins.calls import clear_caches, eval_shape, jit

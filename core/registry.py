@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 from primax.core import journal, rules
+from primax.core.array_protocol import ArrayProtocol, install_protocol, protocols
 from primax.core.author import author, is_surface
 from primax.core.avals import AbstractValue, aval_handlers, register_aval
 from primax.core.cache import epoch
@@ -18,7 +19,6 @@ from primax.core.errors import PluginError
 from primax.core.experimental import experimental
 from primax.core.operand import install_operators, installed_operators, operator_names
 from primax.core.primitive import Primitive
-from primax.core.protocol import ArrayProtocol, install_protocol, protocols
 from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.samples import Sample, SampleSource, sample_sources
 

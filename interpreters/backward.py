@@ -12,7 +12,7 @@ from primax.core.errors import RuleError
 from primax.core.scopes import transposed, use
 from primax.core.trace import Tracer, thread
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn, has_external_transpose
-from primax.interpreters.returned import not_array, stale
+from primax.interpreters.rule_results import not_array, stale
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents
 from primax.interpreters.transposes import check_transpose
 

@@ -9,8 +9,8 @@ from typing import Any
 from primax.core import dtypes, tree
 from primax.core.arguments import check_function, name_of, wraps
 from primax.core.array import Array
+from primax.core.array_protocol import protocol_of
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
-from primax.core.protocol import protocol_of
 from primax.core.trace import Tracer
 from primax.core.tree_registry import register_pytree_node_class
 from primax.interpreters.backend import put_value

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
-from primax.core.protocol import protocol_of
 from primax.core.rules import lowering_rules
 from primax.core.thread import thread
 from primax.interpreters.batching import moveaxis

@@ -29,7 +29,7 @@ from primax.interpreters import backend
 from primax.interpreters.compile import Executable, executable_for, is_committed
 from primax.interpreters.nonfinite import refuse, refuses_nonfinite
 from primax.interpreters.promise import promised
-from primax.interpreters.returned import ExternalRules, require_list, type_of
+from primax.interpreters.rule_results import ExternalRules, require_list, type_of
 from primax.interpreters.sites import Site, choose_site
 from primax.interpreters.staging import trace_to_jaxpr
 

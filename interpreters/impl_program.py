@@ -12,7 +12,7 @@ from primax.core.avals import get_aval
 from primax.core.dtypes import float0
 from primax.core.rules import impl_rules
 from primax.interpreters.backend import put_value
-from primax.interpreters.returned import require_list, type_of
+from primax.interpreters.rule_results import require_list, type_of
 
 __all__ = ["ImplProgram", "typed"]
 

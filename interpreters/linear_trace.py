@@ -17,7 +17,7 @@ from primax.core.scopes import scoped, use
 from primax.core.trace import Trace, Tracer, thread
 from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.partial_eval import split_call
-from primax.interpreters.returned import ExternalRules, apply_rule
+from primax.interpreters.rule_results import ExternalRules, apply_rule
 from primax.interpreters.staging import StagingTrace
 
 __all__ = ["HOST_VALUES", "LinearTrace", "LinearTracer", "TapeEqn", "has_external_transpose", "is_staged"]

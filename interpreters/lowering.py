@@ -21,7 +21,7 @@ from primax.core.recursion import deeper
 from primax.core.scopes import scope_of
 from primax.core.source_info import is_internal, summarize
 from primax.interpreters.contexts import SharedContext, shared_context
-from primax.interpreters.elements import holds_extended, over_elements
+from primax.interpreters.element_lowering import holds_extended, over_elements
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
 from primax.interpreters.partitioning import Spread, sharding_attributes
 from primax.interpreters.platforms import names_of

@@ -12,7 +12,7 @@ from primax.core.config import check_rules
 from primax.core.diagnostics import wrong
 from primax.core.exact import params_key
 from primax.core.thread import thread
-from primax.interpreters.returned import require_list, type_of
+from primax.interpreters.rule_results import require_list, type_of
 
 __all__ = ["Outsiders", "Promise", "check_results", "outsiders", "promised", "require_operands"]
 

@@ -22,7 +22,7 @@ from primax.core.recursion import deeper
 from primax.core.scopes import scoped, use
 from primax.core.source_info import summarize
 from primax.core.trace import Trace, Tracer, enter, escaped, thread
-from primax.interpreters.returned import apply_rule
+from primax.interpreters.rule_results import apply_rule
 
 __all__ = ["StagingTrace", "StagingTracer", "trace_to_jaxpr"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes, tree
+from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
-from primax.core.protocol import protocol_of
 from primax.core.variance import vary_like
 
 __all__ = [

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = [_struct(each) for each in arguments.types]
     warn_of_inactive(load_plugins())
     drawing: Any = import_module("primax.extend.drawing")
-    make_jaxpr = import_module("primax.interpreters.programs").make_jaxpr
+    make_jaxpr = import_module("primax.interpreters.make_jaxpr").make_jaxpr
     try:
         make_jaxpr(function)(*given)
     except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from primax.core import config, dtypes, tree
 from primax.core.array import Array, array_of
+from primax.core.array_protocol import protocol_of
 from primax.core.avals import (
     ALL_BUT_SHAPE_AND_DTYPE,
     WEAKNESS,
@@ -52,7 +53,6 @@ from primax.core.jaxpr import (
 )
 from primax.core.primitive import Primitive
 from primax.core.printer import PrintedCall
-from primax.core.protocol import protocol_of
 from primax.core.recursion import deeper
 from primax.core.registry import Registry
 from primax.core.rules import Provenance, RuleTable, load_plugins, new_rule_table, rule_tables

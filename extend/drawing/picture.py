@@ -12,7 +12,7 @@ from primax.extend.api_util import debug_info, integer
 from primax.extend.drawing.dot import to_dot
 from primax.extend.drawing.graph import build
 from primax.extend.drawing.graphviz import FORMATS, installed, render
-from primax.interpreters.programs import make_jaxpr
+from primax.interpreters.make_jaxpr import make_jaxpr
 
 __all__ = ["Picture", "visualize"]
 

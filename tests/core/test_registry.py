@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import primax as px
-from primax.core import avals, effects, operand, protocol, rules
+from primax.core import array_protocol, avals, effects, operand, rules
 from primax.core.avals import AbstractValue
 from primax.core.effects import Effect
 from primax.core.errors import PluginError
@@ -32,7 +32,7 @@ def _state() -> list[Any]:
     return [
         [(dict(t.functions), dict(t.provenance), dict(t.unsupported)) for t in tables],
         operand.installed_operators(),
-        dict(protocol.protocols),
+        dict(array_protocol.protocols),
         dict(effects.effect_kinds),
         dict(avals.aval_handlers),
     ]
@@ -245,11 +245,11 @@ def test_an_operator_that_arrays_do_not_have_is_refused(make: Any) -> None:
 
 def test_an_array_protocol_is_supplied_once(make: Any) -> None:
     make("alpha").array_protocol(Ghost, **PROTOCOL)
-    assert protocol.protocols[Ghost].zeros is _one
+    assert array_protocol.protocols[Ghost].zeros is _one
     with pytest.raises(PluginError, match="'beta' may not replace the protocol 'Ghost', given by alpha"):
         make("beta").array_protocol(Ghost, **PROTOCOL)
     make("beta").array_protocol(Ghost, override=True, **{**PROTOCOL, "zeros": _two})
-    assert protocol.protocols[Ghost].zeros is _two
+    assert array_protocol.protocols[Ghost].zeros is _two
 
 
 def test_an_array_protocol_must_be_complete_and_nothing_else(make: Any) -> None:

@@ -11,9 +11,9 @@ import pytest
 from checkout import python_files
 
 from primax.core import config, discovery, hookspec
+from primax.core.array_protocol import ArrayProtocol
 from primax.core.host import PluginHost, PluginRecord
 from primax.core.operand import operator_names
-from primax.core.protocol import ArrayProtocol
 from primax.core.registry import Registry
 from primax.core.rules import rule_tables
 

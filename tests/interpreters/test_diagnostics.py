@@ -12,8 +12,8 @@ import pytest
 
 import primax as px
 from primax.core import rules
+from primax.core.array_protocol import protocol_of
 from primax.core.avals import AbstractValue
-from primax.core.protocol import protocol_of
 from primax.extend import core
 from primax.extend.interpreters import ad, mlir
 

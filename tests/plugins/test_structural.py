@@ -580,7 +580,7 @@ def test_doing_nothing_makes_no_equation(call: Callable[[Any], Any]) -> None:
 
 
 def test_interpreters_find_zeros_sums_and_axes() -> None:
-    from primax.core.protocol import protocol_of
+    from primax.core.array_protocol import protocol_of
 
     aval = core.ShapedArray((2, 3), np.float32)
     protocol = protocol_of(aval)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
 from primax.core.extended import has_extended_dtype, physical_aval
 from primax.core.jaxpr import ClosedJaxpr
-from primax.core.protocol import protocol_of
 from primax.interpreters.batching import AxisData, batch_flat, to_dim
 from primax.interpreters.staging import trace_to_jaxpr
 
