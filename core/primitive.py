@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,7 @@ class Primitive:
         "__dict__",
         "__weakref__",
         "_accepted",
+        "_parameters",
         "module",
         "multiple_results",
         "name",
@@ -54,6 +57,7 @@ class Primitive:
         self.name = name
         self.multiple_results = multiple_results
         self.plugin: str | None = None
+        self._parameters: dict[str, Any] | None = None  # types and predicates by name
         self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # tells its plugin, should that fail
         self.types = Cache(8192)  # of its results, and its effects
         self.programs = Cache(8192)  # that compute it where no transformation is at work
@@ -93,6 +97,23 @@ class Primitive:
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """What to bind with, from the parameters of an equation: they themselves, unless a subclass says otherwise."""
         return params
+
+    def declare_parameters(self, parameters: Mapping[str, Any]) -> None:
+        """Say which parameters there are.
+
+        Args:
+          parameters: for each name a type that values must be of, or a function that says whether a value is right.
+
+        Raises:
+          TypeError: it is no mapping from names to types and functions.
+        """
+        where = f"{self}: parameters"
+        if not isinstance(parameters, Mapping):
+            raise TypeError(f"{where} must be a mapping from names to types or functions, got {parameters!r}")
+        for name, kind in parameters.items():
+            if not isinstance(name, str) or not (callable(kind) or isinstance(kind, UnionType)):
+                raise TypeError(f"{where} must map names to types or functions, got {name!r}: {kind!r}")
+        self._parameters = dict(parameters)
 
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Register the impl rule; usable as a decorator."""
@@ -151,6 +172,8 @@ class Primitive:
             return self._abstract_eval(avals, params)
 
     def _abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
+        if self._parameters is not None:
+            _check_parameters(self, params)
         effects: Effects = no_effects
         table = rules.abstract_eval_rules
         rule = table.functions.get(self)
@@ -182,6 +205,34 @@ class Primitive:
                 raise wrong(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}")
         self.used = True
         return settle_results(self, avals, outs, params), effects
+
+
+def _check_parameters(primitive: Primitive, params: dict[str, Any]) -> None:
+    """Hold parameters to what was declared of them.
+
+    Raises:
+      TypeError: one is unknown, missing, or of another type.
+      ValueError: a predicate says no.
+    """
+    declared: dict[str, Any] = primitive._parameters or {}
+    for name in params:
+        if name not in declared:
+            known = ", ".join(declared) or "none"
+            close = difflib.get_close_matches(name, declared, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise TypeError(f"{primitive}: parameters must be among {known}, got {name}{hint}")
+    for name, kind in declared.items():
+        if name not in params:
+            raise TypeError(f"{primitive}: parameter {name} must be given")
+        value = params[name]
+        if isinstance(kind, type | UnionType):
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, float)):
+                wanted = kind.__name__ if isinstance(kind, type) else str(kind)
+                raise TypeError(f"{primitive}: parameter {name} must be of type {wanted}, got {shorten(value)}")
+        elif not kind(value):
+            says = getattr(kind, "__name__", repr(kind))
+            must = "satisfy its check" if says == "<lambda>" else f"satisfy {says}"
+            raise ValueError(f"{primitive}: parameter {name} must {must}, got {shorten(value)}")
 
 
 def refuse_unhashable(primitive: Primitive, params: dict[str, Any]) -> None:

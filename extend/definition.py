@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from primax.core.author import author
+from primax.core.derivation import Derivation
 from primax.core.primitive import Primitive
 from primax.core.registry import Registry, require_samples, rules_to_enter
 from primax.core.rules import rule_tables
 from primax.core.samples import SampleSource, sample_sources
+from primax.extend.declarations import check_signatures, with_declared
+from primax.extend.rule_types import BatchRule, ImplRule, JVPRule, LoweringRule, TransposeRule, TypeRule
 
 __all__ = ["Definitions", "define_primitive"]
 
@@ -63,12 +66,18 @@ def define_primitive(
     name: str,
     *,
     multiple_results: bool = False,
-    impl: Any = None,
-    abstract_eval: Any = None,
-    jvp: Any = None,
-    transpose: Any = None,
-    batch: Any = None,
-    lowering: Any = None,
+    impl: ImplRule | Derivation | None = None,
+    abstract_eval: TypeRule | Derivation | None = None,
+    jvp: JVPRule | Derivation | None = None,
+    transpose: TransposeRule | Derivation | None = None,
+    batch: BatchRule | Derivation | None = None,
+    lowering: LoweringRule | Derivation | Mapping[str | None, LoweringRule | Derivation | None] | None = None,
+    linear: Sequence[int] = (),
+    nondiff: Sequence[int] = (),
+    vjp: tuple[Rule, Rule] | None = None,
+    elementwise: bool = False,
+    out_like: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
     unsupported: Mapping[str, str] | None = None,
     samples: Sequence[SampleSource] = (),
     doc: str | None = None,
@@ -89,6 +98,16 @@ def define_primitive(
       batch: `(args, dims, **params) -> (out, dim)`.
       lowering: `(ctx, *ir_values, **params) -> ir values`; or a mapping from platforms, such as `"cuda"`, to such
         rules, with None for all others. Platforms need not be present.
+      linear: positions of arguments in each of which it is linear, the others held fixed. Rules `jvp` and `transpose`
+        that are not given follow: the one from this, the other from the `impl` or a `jvp` written by hand.
+      nondiff: positions of arguments that it has no derivative with respect to; differentiating there is an error.
+      vjp: for reverse mode only, a pair of functions: `fwd(*args, **params) -> (out, residuals)`, and
+        `bwd(residuals, cotangent, **params) -> one cotangent or None per argument`. Forward mode is refused.
+      elementwise: whether each element of the result comes of those at its place in arguments of one shape, or scalars.
+        The batch rule follows, and the type rule.
+      out_like: the position of an argument whose shape and dtype the result has; the type rule follows.
+      parameters: the parameters that it has, each with a type such as `int`, or a function that says whether a value is
+        right. Others, missing and wrong ones are refused.
       unsupported: for kinds of rules that cannot be given, the reason, which the user is told.
       samples: how to bind it, for the conformance kit: `Sample`s, or functions that return some.
       doc: what it does; becomes its `__doc__`.
@@ -130,7 +149,7 @@ def define_primitive(
     primitive.module = author().module
     if doc is not None:
         primitive.__doc__ = doc
-    given = {
+    given: dict[str, Any] = {
         "impl": impl,
         "abstract_eval": abstract_eval,
         "jvp": jvp,
@@ -139,7 +158,13 @@ def define_primitive(
         "lowering": lowering,
         **further,
     }
+    given = with_declared(
+        where, given, linear=linear, nondiff=nondiff, vjp=vjp, elementwise=elementwise, out_like=out_like
+    )
+    if parameters is not None:
+        primitive.declare_parameters(parameters)
     found = rules_to_enter(where, primitive, given, unsupported)
+    check_signatures(where, given)
     if registry is None:
         _enter(primitive, found, unsupported, samples)
     else:

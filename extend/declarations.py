@@ -1,0 +1,359 @@
+"""What an author may declare of a primitive in place of rules, and the rules that follow."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from primax.core import tree
+from primax.core.avals import ShapedArray, get_aval
+from primax.core.derivation import Derivation
+from primax.core.diagnostics import shorten, wrong
+from primax.core.dtypes import float0
+from primax.core.errors import MissingRuleError, RuleError
+from primax.core.host import host
+from primax.core.rules import transpose_rules
+from primax.extend import derive
+from primax.extend.interpreters.ad import (
+    UndefinedPrimal,
+    Zero,
+    add_tangents,
+    instantiate_zeros,
+    linear_tape,
+)
+from primax.extend.interpreters.batching import broadcasting
+
+__all__ = ["check_signatures", "with_declared"]
+
+Rule = Callable[..., Any]
+
+
+def with_declared(
+    where: str,
+    given: Mapping[str, Any],
+    *,
+    linear: Sequence[int] = (),
+    nondiff: Sequence[int] = (),
+    vjp: Any = None,
+    elementwise: bool = False,
+    out_like: int | None = None,
+) -> dict[str, Any]:
+    """Rules by kind, with those that follow from what is declared.
+
+    Args:
+      where: what is called, for messages.
+      given: the rules that the author has given.
+      linear: as for `define_primitive`, like all that follow.
+      nondiff: likewise.
+      vjp: likewise.
+      elementwise: likewise.
+      out_like: likewise.
+
+    Raises:
+      TypeError: a declaration is not as it must be, or contradicts a rule or another one.
+    """
+    rules = {kind: rule for kind, rule in given.items() if rule is not None}
+    linear, nondiff = (
+        _positions(where, name, value, rules) for name, value in (("linear", linear), ("nondiff", nondiff))
+    )
+    if set(linear) & set(nondiff):
+        raise TypeError(f"{where}: an argument must not be both linear and nondiff, got {min({*linear} & {*nondiff})}")
+    if not isinstance(elementwise, bool):
+        raise TypeError(f"{where}: elementwise must be True or False, got {elementwise!r}")
+    if out_like is not None:
+        (out_like,) = _positions(where, "out_like", (out_like,), rules)
+    _declare_types(where, rules, elementwise, out_like)
+    if vjp is not None:
+        _declare_vjp(where, rules, vjp, linear)
+    if linear:
+        _declare_linear(where, rules, linear)
+    if nondiff and "jvp" in rules:
+        rules["jvp"] = _Wrapped(rules["jvp"], lambda rule, primitive: _without_nondiff(rule, primitive, nondiff))
+    return rules
+
+
+def _positions(where: str, name: str, value: Any, rules: Mapping[str, Any]) -> tuple[int, ...]:
+    if isinstance(value, int | str) or not isinstance(value, Sequence):
+        raise TypeError(f"{where}: {name} must be a tuple of positions of arguments, got {value!r}")
+    count = _count_of_arguments(rules)
+    for i in value:
+        if isinstance(i, bool) or not isinstance(i, int) or i < 0 or (count is not None and i >= count):
+            of = "" if count is None else f", of which there are {count}"
+            raise TypeError(f"{where}: {name} must name positions of arguments{of}, got {i!r}")
+    return tuple(value)
+
+
+def _count_of_arguments(rules: Mapping[str, Any]) -> int | None:
+    """How many arguments the impl or the type rule takes; None if that cannot be told."""
+    for kind in ("impl", "abstract_eval", "effectful_abstract_eval"):
+        counts = None if isinstance(rules.get(kind), Derivation) else _positional(rules.get(kind))
+        if counts is not None:
+            return counts[1]
+    return None
+
+
+def _positional(rule: Any) -> tuple[int, int | None] | None:
+    """How many arguments a function needs by position, and takes at most (None: any); None if it does not tell."""
+    try:
+        parameters = inspect.signature(rule).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return sum(p.default is p.empty for p in plain), None
+    return sum(p.default is p.empty for p in plain), len(plain)
+
+
+_TAKES = {
+    "jvp": (2, "(primals, tangents, **params)"),
+    "batch": (2, "(args, dims, **params)"),
+    "axis_batch": (3, "(axis_data, args, dims, **params)"),
+}
+
+
+def check_signatures(where: str, rules: Mapping[str, Any]) -> None:
+    """Refuse rules that cannot be called as they will be.
+
+    Raises:
+      TypeError: a rule takes another number of arguments by position, above all since it is a factory.
+    """
+    for kind, (count, signature) in _TAKES.items():
+        rule = rules.get(kind)
+        counts = None if rule is None or isinstance(rule, Derivation) else _positional(rule)
+        if counts is None:
+            continue
+        least, most = counts
+        if least > count or (most is not None and most < count):
+            name = getattr(rule, "__name__", "factory")
+            factory = least == 1 or getattr(rule, "__module__", "").startswith("primax.")
+            hint = f"; a factory of rules is given by derive.by({name})" if factory else ""
+            takes = f"{most} arguments" if most == least else f"{least} or more"
+            raise TypeError(f"{where}: the {kind} rule must be {signature}, got {name}, which takes {takes}{hint}")
+    impl, types = (
+        None if rule is None or isinstance(rule, Derivation) else _positional(rule)
+        for rule in (rules.get("impl"), rules.get("abstract_eval"))
+    )
+    if impl is not None and types is not None and not (_fits(impl, types) and _fits(types, impl)):
+        raise TypeError(
+            f"{where}: the abstract_eval rule must take as many arguments as the impl, {impl[0]}, got {types[0]}"
+        )
+
+
+def _fits(one: tuple[int, int | None], other: tuple[int, int | None]) -> bool:
+    """Whether what a function needs at least is not more than another takes at most."""
+    return other[1] is None or one[0] <= other[1]
+
+
+class _Wrapped(Derivation):
+    """A rule, or what a derivation makes, with something around it."""
+
+    def __init__(self, rule: Any, wrap: Callable[[Rule, Any], Rule]) -> None:
+        self.rule = rule
+        self.wrap = wrap
+
+    def __repr__(self) -> str:
+        return repr(self.rule)
+
+    def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> Rule:
+        rule = self.rule
+        if isinstance(rule, Derivation):
+            rule = rule.rule_for(where, primitive, kind, others)
+        wrapped: Any = self.wrap(rule, primitive)
+        wrapped.__name__ = f"{kind}({primitive})"
+        wrapped.func = rule  # where it was written
+        if hasattr(rule, "derived_from"):
+            wrapped.derived_from = rule.derived_from
+        return wrapped  # type: ignore[no-any-return]
+
+
+def _declare_types(where: str, rules: dict[str, Any], elementwise: bool, out_like: int | None) -> None:
+    """The type and batch rules of what is elementwise, or has a result like an argument."""
+    typed = "abstract_eval" in rules or "effectful_abstract_eval" in rules
+    if out_like is not None and typed:
+        raise TypeError(f"{where}: out_like must not be given beside a type rule, which says it already")
+    if out_like is None and elementwise and not typed:
+        if "impl" in rules and not isinstance(rules["impl"], Derivation):
+            rules["abstract_eval"] = derive.from_impl
+        else:
+            out_like = 0
+    if out_like is not None:
+        rules["abstract_eval"] = derive.by(_types_like, out_like, elementwise)
+    if elementwise and "batch" not in rules and "axis_batch" not in rules:
+        rules["batch"] = derive.by(broadcasting)
+
+
+def _types_like(primitive: Any, position: int, elementwise: bool) -> Rule:
+    def rule(*avals: Any, **params: Any) -> Any:
+        like = avals[position]
+        if elementwise:
+            for i, aval in enumerate(avals):
+                if aval.shape not in ((), like.shape):
+                    raise TypeError(
+                        f"{primitive}: arguments must be of the shape of argument {position}, {like.str_short()}, "
+                        f"or scalars, got {aval.str_short()} as argument {i}"
+                    )
+        return ShapedArray(like.shape, like.dtype, all(getattr(a, "weak_type", False) for a in avals))
+
+    rule.__name__ = f"like_argument_{position}({primitive})"
+    return rule
+
+
+def _declare_linear(where: str, rules: dict[str, Any], linear: tuple[int, ...]) -> None:
+    by_hand = rules.get("jvp")
+    if by_hand is None:
+        rules["jvp"] = derive.by(_multilinear_jvp, linear)
+    transpose = rules.get("transpose")
+    if transpose is None and by_hand is not None and not isinstance(by_hand, Derivation):
+        transpose = derive.by(_transpose_of_jvp, by_hand)
+    elif transpose is None:
+        transpose = derive.from_impl
+        if rules.get("impl") is None:
+            raise TypeError(f"{where}: linear needs an impl, a jvp or a transpose rule, from which the rest follows")
+    rules["transpose"] = _Wrapped(transpose, lambda rule, primitive: _kept(rule, primitive, linear))
+
+
+def _multilinear_jvp(primitive: Any, linear: tuple[int, ...]) -> Rule:
+    """The JVP rule of what is linear in each of some arguments: a sum over them."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        out = primitive.bind(*primals, **params)
+        several = primitive.multiple_results
+        totals = [Zero.from_primal_value(x) for x in (out if several else [out])]
+        for i, t in enumerate(tangents):
+            if type(t) is Zero:
+                continue
+            if i not in linear:
+                raise MissingRuleError(
+                    f"no jvp rule for primitive {primitive.name!r} with respect to argument {i}: it is declared linear "
+                    f"in {list(linear)}, and nothing is said of the others.\n"
+                    f"  Give a jvp rule, or declare nondiff=({i},)."
+                )
+            terms = primitive.bind(*(t if j == i else x for j, x in enumerate(primals)), **params)
+            totals = [add_tangents(a, b) for a, b in zip(totals, terms if several else [terms], strict=True)]
+        return (out, totals) if several else (out, totals[0])
+
+    jvp.__name__ = f"multilinear_jvp({primitive})"
+    jvp.derived_from = "linearity"  # type: ignore[attr-defined]
+    return jvp
+
+
+def _transpose_of_jvp(primitive: Any, jvp: Rule) -> Rule:
+    """The transpose of what is linear in the unknown arguments: that of its tangent, which does not depend on them."""
+
+    def rule(ct: Any, *args: Any, **params: Any) -> list[Any]:
+        unknown = [i for i, x in enumerate(args) if type(x) is UndefinedPrimal]
+
+        def tangents_of(*ts: Any) -> list[Any]:
+            given = iter(ts)
+            primals = [instantiate_zeros(Zero(x.aval)) if type(x) is UndefinedPrimal else x for x in args]
+            tangents = [
+                next(given) if type(x) is UndefinedPrimal else Zero(get_aval(x).to_tangent_aval()) for x in args
+            ]
+            _, out = jvp(primals, tangents, **params)
+            return list(out) if primitive.multiple_results else [out]
+
+        tape = linear_tape(tangents_of, [args[i].aval for i in unknown])
+        if any(eqn.primitive is primitive for eqn in tape.trace.eqns):
+            raise RuleError(
+                f"the transpose rule of {primitive} cannot be derived from its jvp rule, which binds {primitive} on a "
+                "tangent; give a transpose rule, or transpose=derive.from_impl"
+            )
+        found = dict(zip(unknown, tape.transpose(list(ct) if primitive.multiple_results else [ct]), strict=True))
+        return [found.get(i) for i in range(len(args))]
+
+    rule.__name__ = f"transpose({primitive})"
+    rule.derived_from = "jvp"  # type: ignore[attr-defined]
+    return rule
+
+
+def _kept(transpose: Rule, primitive: Any, linear: tuple[int, ...]) -> Rule:
+    """A transpose rule that is held to the arguments that are declared linear."""
+
+    def rule(ct: Any, *args: Any, **params: Any) -> Any:
+        for i, x in enumerate(args):
+            if type(x) is UndefinedPrimal and i not in linear:
+                raise TypeError(f"{primitive}: it is declared linear in {list(linear)}, not in argument {i}")
+        found = transpose(ct, *args, **params)
+        if isinstance(found, list | tuple) and len(found) == len(args):
+            for i, (x, c) in enumerate(zip(args, found, strict=True)):
+                if type(x) is UndefinedPrimal and c is None:
+                    text = f"returned None for its argument {i}, in which it is declared linear"
+                    raise wrong(transpose_rules, primitive, f"{text}; where that is zero, return ad.Zero(x.aval)")
+        return found
+
+    return rule
+
+
+def _without_nondiff(jvp: Rule, primitive: Any, nondiff: tuple[int, ...]) -> Rule:
+    """A JVP rule that is given no tangents of some arguments, and refuses them."""
+
+    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+        for i in nondiff:
+            if i < len(tangents) and type(tangents[i]) is not Zero:
+                raise TypeError(
+                    f"{primitive}: it has no derivative with respect to argument {i}, which is declared nondiff; "
+                    "differentiate with respect to other arguments, or use lax.stop_gradient on this one"
+                )
+        return jvp(primals, tangents, **params)
+
+    return rule
+
+
+def _declare_vjp(where: str, rules: dict[str, Any], vjp: Any, linear: tuple[int, ...]) -> None:
+    if not (isinstance(vjp, tuple | list) and len(vjp) == 2 and all(map(callable, vjp))):
+        raise TypeError(
+            f"{where}: vjp must be a pair of functions, fwd(*args, **params) -> (out, residuals) and "
+            f"bwd(residuals, cotangent, **params) -> cotangents, got {vjp!r}"
+        )
+    for kind in ("jvp", "transpose"):
+        if kind in rules or linear:
+            other = f"a {kind} rule" if kind in rules else "linear"
+            raise TypeError(f"{where}: vjp must not be given beside {other}, which says how to differentiate already")
+    rules["jvp"] = derive.by(_reverse_only, *vjp)
+
+
+def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
+    """A JVP rule whose tangent can only be transposed, by `bwd`."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+        several = primitive.multiple_results
+        returned = fwd(*primals, **params)
+        if not isinstance(returned, tuple | list) or len(returned) != 2:
+            raise RuleError(f"the vjp rule of {primitive}: fwd must return (out, residuals), got {shorten(returned)}")
+        out, residuals = returned
+        outs = list(out) if several else [out]
+        leaves, structure = tree.flatten(residuals)
+        out_avals = tuple(map(get_aval, outs))
+
+        def backward(values: Any, cts: Any) -> list[Any]:
+            cts = [instantiate_zeros(ct) for ct in cts]
+            pulled = bwd(tree.unflatten(structure, values), cts if several else cts[0], **params)
+            if not isinstance(pulled, tuple | list) or len(pulled) != len(primals):
+                must = f"bwd must return {len(primals)} cotangents, one for each argument"
+                raise RuleError(f"the vjp rule of {primitive}: {must}, got {shorten(pulled)}")
+            return [Zero(a) if ct is None else ct for a, ct in zip(tangent_avals, pulled, strict=True)]
+
+        tangent_avals = [get_aval(x).to_tangent_aval() for x in primals]
+        nonzero = tuple([type(t) is not Zero for t in tangents])
+        host.activate_plugin("custom_derivatives")
+        found = iter(
+            host.primitives["custom_lin"].bind(
+                *leaves,
+                *(t for t in tangents if type(t) is not Zero),
+                name=primitive.name,
+                num_residuals=len(leaves),
+                nonzero=nonzero,
+                bwd=backward,
+                out_avals=tuple([aval.to_tangent_aval() for aval in out_avals]),
+            )
+        )
+        moved = [
+            Zero.from_primal_value(x) if aval.to_tangent_aval().dtype == float0 else next(found)
+            for x, aval in zip(outs, out_avals, strict=True)
+        ]
+        return (outs, moved) if several else (outs[0], moved[0])
+
+    jvp.__name__ = f"reverse_only_jvp({primitive})"
+    jvp.func = fwd  # type: ignore[attr-defined]
+    return jvp

@@ -1,0 +1,235 @@
+"""What is declared of a primitive gives it the rules that follow, and contradictions are told at the definition."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax.extend import core, define_primitive, derive
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.testing import check_primitive
+
+FROM_IMPL = derive.from_impl
+X = np.float32([1.0, -2.0, 3.0])
+Y = np.float32([0.5, 4.0, -1.0])
+
+
+def _mix(x, y):
+    return x * pnp.sum(y)
+
+
+def test_what_is_linear_has_derivatives_and_transposes():
+    p = define_primitive("mix", impl=_mix, abstract_eval=FROM_IMPL, linear=(0, 1), batch=FROM_IMPL, lowering=FROM_IMPL)
+    check_primitive(p, X, Y)
+    names = [eqn.primitive.name for eqn in px.make_jaxpr(lambda x, y: px.jvp(p.bind, (x, y), (y, x)))(X, Y).eqns]
+    assert names == ["mix", "mix", "mix", "add_any"] or names == ["mix", "mix", "mix", "add"]
+    (ct,) = px.linear_transpose(lambda x: p.bind(x, Y), X)(Y)
+    np.testing.assert_allclose(ct, Y * Y.sum())
+
+
+def test_a_transpose_follows_from_a_jvp_by_hand():
+    def jvp(primals, tangents):
+        x, k = primals
+        t = ad.instantiate_zeros(tangents[0])
+        return p.bind(x, k), pnp.roll(t, 1) * k
+
+    p = define_primitive(
+        "turned",
+        impl=lambda x, k: np.roll(np.asarray(x), 1) * np.asarray(k),
+        abstract_eval=lambda x, k: x,
+        jvp=jvp,
+        linear=(0,),
+        nondiff=(1,),
+    )
+    assert core.rule_tables["transpose"].provenance[p].origin == "derived from jvp"
+    (ct,) = px.linear_transpose(lambda x: p.bind(x, 2.0), X)(Y)
+    assert ct.tolist() == (2 * np.roll(Y, -1)).tolist()
+
+
+def test_a_transpose_that_would_need_itself_is_refused():
+    p = define_primitive(
+        "again", impl=lambda x: x, abstract_eval=lambda x: x, jvp=lambda xs, ts: (p.bind(*xs), p.bind(*ts)), linear=(0,)
+    )
+    with pytest.raises(core.RuleError, match="the transpose rule of again cannot be derived from its jvp rule, which"):
+        px.grad(lambda x: p.bind(x).sum())(X)
+
+
+def test_nothing_is_made_up_for_arguments_that_are_not_declared():
+    p = define_primitive("curved", impl=lambda x, k: x * k * k, abstract_eval=FROM_IMPL, linear=(0,))
+    assert px.grad(lambda x: p.bind(x, Y).sum())(X).tolist() == (Y * Y).tolist()
+    with pytest.raises(core.MissingRuleError, match=r"with respect to argument 1: it is declared linear in \[0\]"):
+        px.grad(lambda k: p.bind(X, k).sum())(Y)
+    with pytest.raises(TypeError, match=r"curved: it is declared linear in \[0\], not in argument 1"):
+        px.linear_transpose(lambda k: p.bind(X, k), Y)(X)
+
+
+def test_a_transpose_that_forgets_what_is_declared_linear_is_wrong():
+    p = define_primitive(
+        "lossy", impl=lambda x: x, abstract_eval=FROM_IMPL, linear=(0,), transpose=lambda ct, x: [None]
+    )
+    said = r"the transpose rule of lossy returned None for its argument 0, in which it is declared linear; .* ad.Zero\("
+    with pytest.raises(core.RuleError, match=said):
+        px.grad(lambda x: p.bind(x).sum())(X)
+
+
+def test_there_is_no_derivative_with_respect_to_what_is_nondiff():
+    p = define_primitive(
+        "picked", impl=lambda x, k: x * k, abstract_eval=FROM_IMPL, jvp=FROM_IMPL, nondiff=(1,), lowering=FROM_IMPL
+    )
+    assert px.grad(lambda x: p.bind(x, Y).sum())(X).tolist() == Y.tolist()
+    for use in (p.bind, px.jit(p.bind)):
+        with pytest.raises(
+            TypeError, match="picked: it has no derivative with respect to argument 1, which is declared"
+        ):
+            px.grad(lambda k: use(X, k).sum())(Y)  # noqa: B023
+
+
+def _clipped_fwd(x, k, *, limit):
+    return clipped_p.bind(x, k, limit=limit), {"k": k}
+
+
+def _clipped_bwd(residuals, ct, *, limit):
+    return pnp.clip(ct * residuals["k"], -limit, limit), None
+
+
+clipped_p = define_primitive(
+    "clipped",
+    impl=lambda x, k, *, limit: x * k,
+    abstract_eval=FROM_IMPL,
+    vjp=(_clipped_fwd, _clipped_bwd),
+    batch=FROM_IMPL,
+    lowering=FROM_IMPL,
+)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda f: f,
+        px.jit,
+        lambda f: px.vmap(f, (0, None)),
+        lambda f: px.jit(px.vmap(f, (0, None))),
+        lambda f: lambda x, k: px.jit(f)(x, k),
+    ],
+)
+def test_a_backward_rule_serves_reverse_mode_under_every_transformation(wrap):
+    f = wrap(lambda x, k: clipped_p.bind(x, k, limit=2.0))
+    got = px.grad(lambda x: (f(x, np.float32(3)) * Y).sum())(X)
+    np.testing.assert_allclose(got, np.clip(3 * Y, -2, 2))
+    got = px.vmap(px.grad(lambda x: clipped_p.bind(x, np.float32(3), limit=2.0)))(X)
+    assert got.tolist() == [2, 2, 2]
+
+
+def test_forward_mode_says_that_there_is_a_backward_rule_only():
+    with pytest.raises(TypeError, match=r"clipped has a backward rule .*, and no forward-mode derivative"):
+        px.jvp(lambda x: clipped_p.bind(x, 3.0, limit=2.0), (X,), (X,))
+
+
+@pytest.mark.parametrize(
+    ("vjp", "said"),
+    [
+        ((lambda x: 1, lambda r, ct: [ct]), "the vjp rule of odd: fwd must return (out, residuals), got 1"),
+        ((lambda x: (x, None), lambda r, ct: ct), "the vjp rule of odd: bwd must return 1 cotangents"),
+    ],
+)
+def test_what_a_backward_rule_returns_is_looked_at(vjp, said):
+    p = define_primitive("odd", impl=lambda x: x, abstract_eval=FROM_IMPL, vjp=vjp)
+    with pytest.raises(core.RuleError, match=re.escape(said)):
+        px.grad(lambda x: p.bind(x).sum())(X)
+
+
+def test_what_is_elementwise_needs_no_batch_rule():
+    p = define_primitive("dent", impl=lambda x, y: x * y + 1, elementwise=True, jvp=FROM_IMPL, lowering=FROM_IMPL)
+    check_primitive(p, X.reshape(1, 3), Y.reshape(1, 3))
+    (eqn,) = px.make_jaxpr(px.vmap(lambda x: p.bind(x, x)))(X).eqns
+    assert eqn.primitive is p
+
+
+def test_a_lowering_and_a_shape_are_enough():
+    p = define_primitive("twin", elementwise=True, lowering=lambda ctx, x: [mlir.hlo.add(x, x)], jvp=derive.linear)
+    assert px.vmap(p.bind)(X).tolist() == (2 * X).tolist()
+    q = define_primitive("pair_of", elementwise=True, lowering=lambda ctx, x, y: [mlir.hlo.add(x, y)])
+    with pytest.raises(TypeError, match=r"pair_of: arguments must be of the shape of argument 0, f32\[3\], or scalars"):
+        q.bind(X, X[:2])
+
+
+def test_a_result_may_be_like_an_argument():
+    p = define_primitive("like", impl=lambda k, x: np.sort(np.asarray(x)) * np.asarray(k), out_like=1)
+    assert px.eval_shape(p.bind, 2.0, X).shape == (3,)
+    assert not core.get_aval(p.bind(2.0, X)).weak_type
+
+
+def _even(value):
+    return value % 2 == 0
+
+
+def test_parameters_are_held_to_what_is_declared():
+    p = define_primitive(
+        "typed",
+        impl=lambda x, *, k, name, step: x,
+        abstract_eval=FROM_IMPL,
+        lowering=FROM_IMPL,
+        parameters={"k": int, "name": str | None, "step": _even},
+    )
+    right = {"k": 1, "name": None, "step": 2}
+    for use in (p.bind, lambda x, **params: px.jit(lambda x: p.bind(x, **params))(x)):
+        assert use(2.0, **right) == 2.0
+        for wrong, kind, said in (
+            ({"k": 1.0}, TypeError, "typed: parameter k must be of type int, got 1.0"),
+            ({"k": True}, TypeError, "typed: parameter k must be of type int, got True"),
+            ({"name": 3}, TypeError, "typed: parameter name must be of type str | None, got 3"),
+            ({"step": 3}, ValueError, "typed: parameter step must satisfy _even, got 3"),
+            ({"steps": 3}, TypeError, "typed: parameters must be among k, name, step, got steps; did you mean step?"),
+        ):
+            with pytest.raises(kind, match=re.escape(said)):
+                use(2.0, **{**right, **wrong})
+        with pytest.raises(TypeError, match="typed: parameter step must be given"):
+            use(2.0, k=1, name="a")
+
+
+# What is wrong at the definition is told there.
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"linear": (2,)}, "linear must name positions of arguments, of which there are 2, got 2"),
+        ({"linear": 0}, "linear must be a tuple of positions of arguments, got 0"),
+        ({"linear": (True,)}, "linear must name positions of arguments, of which there are 2, got True"),
+        ({"linear": (0,), "nondiff": (0,)}, "an argument must not be both linear and nondiff, got 0"),
+        ({"nondiff": ("x",)}, "nondiff must name positions of arguments, of which there are 2, got 'x'"),
+        ({"out_like": 5}, "out_like must name positions of arguments, of which there are 2, got 5"),
+        ({"out_like": 0, "abstract_eval": FROM_IMPL}, "out_like must not be given beside a type rule"),
+        ({"elementwise": 1}, "elementwise must be True or False, got 1"),
+        ({"vjp": _mix}, "vjp must be a pair of functions, fwd(*args, **params) -> (out, residuals)"),
+        ({"vjp": (_mix, _mix), "jvp": FROM_IMPL}, "vjp must not be given beside a jvp rule"),
+        ({"vjp": (_mix, _mix), "linear": (0,)}, "vjp must not be given beside linear"),
+        ({"parameters": ["k"]}, "parameters must be a mapping from names to types or functions, got ['k']"),
+        ({"parameters": {"k": 3}}, "parameters must map names to types or functions, got 'k': 3"),
+        ({"jvp": lambda primals: 0}, "the jvp rule must be (primals, tangents, **params), got <lambda>"),
+        ({"jvp": lambda x, t, k: 0}, "the jvp rule must be (primals, tangents, **params), got <lambda>"),
+        ({"batch": batching.vectorized}, "a factory of rules is given by derive.by(vectorized)"),
+        ({"axis_batch": lambda args, dims: 0}, "the axis_batch rule must be (axis_data, args, dims, **params)"),
+        ({"abstract_eval": lambda x: x}, "the abstract_eval rule must take as many arguments as the impl, 2, got 1"),
+    ],
+)
+def test_what_is_wrong_at_the_definition_is_told_there(given, said):
+    with pytest.raises(TypeError, match=re.escape(said)) as error:
+        define_primitive("misfit", **{"impl": lambda x, y: x, **given})
+    assert "misfit" in str(error.value)
+
+
+def test_what_is_linear_needs_something_to_transpose():
+    with pytest.raises(TypeError, match="linear needs an impl, a jvp or a transpose rule, from which the rest follows"):
+        define_primitive("bare", linear=(0,), lowering=lambda ctx, x: [x])
+
+
+def test_rules_of_any_form_are_taken():
+    class Rule:
+        def __call__(self, primals, tangents, **params):
+            return primals[0], tangents[0]
+
+    p = define_primitive("formed", impl=lambda *xs: xs[0], abstract_eval=lambda *xs: xs[0], jvp=Rule())
+    assert px.jvp(p.bind, (X,), (Y,))[1].tolist() == Y.tolist()
