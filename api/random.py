@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NewType
+
+from primax.core.array import Array
 from primax.plugins.random import (
     PRNGKey,
     bits,
@@ -45,6 +48,7 @@ from primax.plugins.random.uniform import uniform
 from primax.plugins.random.vectors import multivariate_normal, orthogonal
 
 __all__ = [
+    "Key",
     "PRNGKey",
     "ball",
     "bernoulli",
@@ -93,3 +97,6 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
+
+# A type for annotations of arrays of keys; calling it returns its argument.
+Key = NewType("Key", Array)

@@ -755,6 +755,7 @@ __all__ = [
     "mgrid",
     "min",
     "minimum",
+    "minmax",
     "mod",
     "modf",
     "moveaxis",
@@ -869,6 +870,7 @@ __all__ = [
     "tanh",
     "tensordot",
     "tile",
+    "top_k",
     "trace",
     "transpose",
     "trapezoid",
@@ -917,8 +919,11 @@ __all__ = [
 
 _SUBMODULES = frozenset(("fft", "linalg"))
 
-# Functions that need linear algebra, which is imported when they are first used.
-_FUNCTIONS = dict.fromkeys(("poly", "polydiv", "polyfit", "roots"), "primax.plugins.numpy.fitting")
+# Functions that need linear algebra or sorting, which are imported when they are first used.
+_FUNCTIONS = {
+    **dict.fromkeys(("poly", "polydiv", "polyfit", "roots"), "primax.plugins.numpy.fitting"),
+    **dict.fromkeys(("minmax", "top_k"), "primax.numpy.extrema"),
+}
 
 
 def __getattr__(name: str) -> Any:

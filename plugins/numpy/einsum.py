@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from primax.extend.api_util import integer, sequence
@@ -81,8 +82,10 @@ def einsum(
     return items[0][0]
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[tuple[int, ...]], str]:
-    """The order in which `einsum` multiplies, as pairs of positions, and a line that says it.
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+) -> tuple[list[tuple[int, ...]], EinsumPathInfo]:
+    """The order in which `einsum` multiplies, as pairs of positions, and a report of its cost, which prints as a table.
 
     The arguments are those of `einsum`.
     """
@@ -92,7 +95,87 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     sizes = _sizes("einsum_path", list(zip(inputs, shapes, strict=True)))
     unique = [tuple(dict.fromkeys(labels)) for labels in inputs]
     path: list[tuple[int, ...]] = [(0,)] if len(unique) == 1 else list(_path(unique, output, sizes, optimize))
-    return path, f"{','.join(map(''.join, inputs))}->{''.join(output)}: {path}"
+    return path, _report(inputs, output, sizes, path)
+
+
+@dataclass(frozen=True)
+class EinsumPathInfo:
+    """What an order of multiplications costs.
+
+    Attributes:
+      eq: the subscripts.
+      path: the pairs of positions.
+      scale_list: of each step over how many axes it goes.
+      size_list: of each step how many elements its result has.
+      steps: of each step the subscripts of its operands and result, and what is then left.
+      naive_scale: over how many axes one multiplication of all goes.
+      naive_cost: how many operations that takes.
+      opt_cost: how many operations the steps take.
+    """
+
+    eq: str
+    path: list[tuple[int, ...]]
+    scale_list: list[int]
+    size_list: list[int]
+    steps: list[tuple[str, str]]
+    naive_scale: int
+    naive_cost: int
+    opt_cost: int
+
+    @property
+    def largest_intermediate(self) -> int:
+        """How many elements the largest result of a step has."""
+        return max(self.size_list, default=1)
+
+    @property
+    def speedup(self) -> float:
+        """How many times fewer operations the steps take than one multiplication of all."""
+        return self.naive_cost / max(self.opt_cost, 1)
+
+    def __repr__(self) -> str:
+        rule = "-" * 80
+        lines = [
+            f"  Complete contraction:  {self.eq}",
+            f"         Naive scaling:  {self.naive_scale}",
+            f"     Optimized scaling:  {max(self.scale_list, default=0)}",
+            f"      Naive FLOP count:  {self.naive_cost:.3e}",
+            f"  Optimized FLOP count:  {self.opt_cost:.3e}",
+            f"   Theoretical speedup:  {self.speedup:.3e}",
+            f"  Largest intermediate:  {self.largest_intermediate:.3e} elements",
+            rule,
+            f"{'scaling':>7} {'current':>32} {'remaining':>39}",
+            rule,
+            *(f"{n:>7} {step:>32} {rest:>39}" for n, (step, rest) in zip(self.scale_list, self.steps, strict=True)),
+        ]
+        return "\n".join(lines)
+
+
+def _operations(labels: Collection[str], sums: bool, operands: int, sizes: dict[str, int]) -> int:
+    """Multiplications of so many operands over all labels, and additions if some are summed over."""
+    return math.prod(sizes[label] for label in labels) * (max(operands - 1, 1) + sums)
+
+
+def _report(
+    inputs: list[Labels], output: Labels, sizes: dict[str, int], path: Sequence[tuple[int, ...]]
+) -> EinsumPathInfo:
+    items = list(inputs)
+    every = {label for labels in inputs for label in labels}
+    eq = f"{','.join(map(''.join, inputs))}->{''.join(output)}"
+    scales, results, steps, cost = [], [], [], 0
+    for step in path:
+        chosen = [items[i] for i in step]
+        rest = [labels for i, labels in enumerate(items) if i not in step]
+        labels = {label for each in chosen for label in each}
+        needed = {label for each in (*rest, output) for label in each}
+        kept = output if not rest else tuple(sorted(labels & needed))
+        cost += _operations(labels, bool(labels - set(kept)), len(chosen), sizes)
+        scales.append(len(labels))
+        results.append(math.prod(sizes[label] for label in kept))
+        items = [*rest, kept]
+        left = f"{','.join(map(''.join, items))}->{''.join(output)}"
+        steps.append((f"{','.join(map(''.join, chosen))}->{''.join(kept)}", left))
+    naive = _operations(every, bool(every - set(output)), len(inputs), sizes)
+    return EinsumPathInfo(eq, list(path), scales, results, steps, len(every), naive, cost)
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -181,6 +181,16 @@ def _paired(x: Any, dtype: Any) -> Any:
     return x.reshape((*x.shape[:-1], x.shape[-1] // parts, parts))
 
 
+def _byteswap(x: Any) -> Any:
+    """The elements with the order of their bytes reversed; the parts of complex numbers are swapped one by one."""
+    if dtypes.is_complex(x.dtype):
+        return arithmetic.complex_p.bind(_byteswap(ufuncs.real(x)), _byteswap(ufuncs.imag(x)))
+    if dtypes.itemsize_bits(x.dtype) <= 8:
+        return x
+    parts = structural.bitcast_convert_type(x, np.uint8)
+    return structural.bitcast_convert_type(rearranging.flip(parts, -1), x.dtype)
+
+
 def _compress(x: Any, condition: Any, axis: int | None = None, **options: Any) -> Any:
     return taking.compress(condition, x, axis, **options)
 
@@ -206,6 +216,7 @@ OPERATORS: dict[str, Any] = {
     "argpartition": sorting.argpartition,
     "argsort": sorting.argsort,
     "astype": shaping.astype,
+    "byteswap": _byteswap,
     "choose": taking.choose,
     "clip": rounding.clip,
     "compress": _compress,

@@ -16,6 +16,7 @@ from primax.plugins.numpy.indexing import take_slice
 from primax.plugins.numpy.joining import concatenate
 from primax.plugins.numpy.promotion import aval_of, promote
 from primax.plugins.numpy.ranges import counted
+from primax.plugins.numpy.rows import concrete
 from primax.plugins.numpy.scans import cumsum, diff
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import reshaped
@@ -83,16 +84,24 @@ def polysub(a1: Any, a2: Any) -> Any:
     return subtract(*_aligned(*_coefficients("polysub", a1, a2)))
 
 
+def _leading_zeros(function: str, p: Any) -> int:
+    """How many zeros stand before the first other coefficient; the last coefficient does not count."""
+    values = concrete(function, "coefficients", p, "trim_leading_zeros")
+    others = np.flatnonzero(values)
+    return int(others[0]) if others.size else max(values.size - 1, 0)
+
+
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     """The product of two polynomials.
 
     Args:
       a1, a2: their coefficients, arrays of rank 1.
-      trim_leading_zeros: False.
+      trim_leading_zeros: whether zeros before the first other coefficient of either are left out, as NumPy does. The
+        shape depends on the values then, so that they must be known.
     """
-    if trim_leading_zeros:
-        raise NotImplementedError("polymul: trim_leading_zeros must be False: it would make the shape depend on values")
     a1, a2 = promote("polymul", *_coefficients("polymul", a1, a2), to=to_inexact)
+    if trim_leading_zeros:
+        a1, a2 = (take_slice(x, _leading_zeros("polymul", x), get_aval(x).shape[0], 0) for x in (a1, a2))
     a1, a2 = (x if get_aval(x).size else np.zeros(1, get_aval(x).dtype) for x in (a1, a2))  # no coefficients: 0
     m, n = get_aval(a1).shape[0], get_aval(a2).shape[0]
     table = multiply(reshaped(a1, (m, 1)), reshaped(a2, (1, n)))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import naming
-from primax.extend.core import Array
+from primax.extend.core import Array, dtypes
 from primax.plugins.numpy.creation import asarray
 
 __all__ = [
@@ -46,9 +46,14 @@ def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppres
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
-    """The array, or the arrays by name, that `save` or `savez` wrote. The arguments are those of `numpy.load`."""
+    """The array, or the arrays by name, that `save` or `savez` wrote. The arguments are those of `numpy.load`.
+
+    NumPy's files do not name bfloat16; an array of two bytes of no other dtype is read as one of it.
+    """
     with naming("load"):
         found = np.load(file, *args, **kwargs)
+    if isinstance(found, np.ndarray) and found.dtype == np.dtype("V2"):
+        found = found.view(dtypes.bfloat16)
     return asarray(found) if isinstance(found, np.ndarray) else found
 
 

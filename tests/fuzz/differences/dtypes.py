@@ -121,7 +121,7 @@ DTYPES: tuple[Meant, ...] = (
         "value",
         "Elements print with the digits of their own dtype, and arrays under the name of their class that users know.",
     ),
-    Meant(r"numpy\.einsum_path", "type", "A path is told as a string, as NumPy's is.", message="primax: str"),
+    Meant(r"numpy\.einsum_path", "type", "A report has a class of its own.", message="primax: EinsumPathInfo"),
     Meant(r"lax\.linalg\.qdwh", "dtype", "The number of iterations is an int32."),
     Meant(
         r"scipy\.signal\.(stft|istft|csd|welch)",

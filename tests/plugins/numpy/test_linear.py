@@ -179,7 +179,11 @@ def test_orders_of_multiplication_give_the_same() -> None:
     expected = np.einsum("ij,jk,kl,lm->im", *arrays)
     path, text = pnp.einsum_path("ij,jk,kl,lm->im", *arrays)
     assert len(path) == 3
-    assert "ij,jk,kl,lm->im" in text
+    assert "Complete contraction:  ij,jk,kl,lm->im" in str(text)
+    assert (text.naive_scale, text.naive_cost, max(text.scale_list)) == (5, 2 * 3 * 4 * 5 * 2 * 4, 3)
+    assert text.opt_cost < text.naive_cost
+    assert text.largest_intermediate == max(text.size_list)
+    assert len(str(text).splitlines()) == 13
     for optimize in (True, False, "greedy", "optimal", path, [(0, 1), (0, 2), (0, 1)]):
         assert np.allclose(pnp.einsum("ij,jk,kl,lm->im", *arrays, optimize=optimize), expected, rtol=1e-5)
     refuses(ValueError, "optimize must be 3 pairs", pnp.einsum, "ij,jk,kl,lm->im", *arrays, optimize=[(0, 1)])
