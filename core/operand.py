@@ -17,9 +17,9 @@ _COMPARISONS = "eq ne lt le gt ge".split()
 _UNARY = "neg pos abs invert".split()
 _OTHERS = "array_namespace contains divmod getitem iter len".split()
 _METHODS = (
-    "all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy cumprod cumsum "
-    "diagonal dot flatten item max mean min nonzero prod ptp ravel repeat reshape round searchsorted sort squeeze std "
-    "sum swapaxes take to_device trace transpose var view"
+    "all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy "
+    "cumprod cumsum diagonal dot flatten item max mean min nonzero prod ptp ravel repeat reshape round "
+    "searchsorted sort squeeze std sum swapaxes take to_device trace transpose var view"
 ).split()
 _PROPERTIES = "T mT real imag at nbytes itemsize".split()
 _SPECIAL = [*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS]
