@@ -75,6 +75,18 @@ def chain(n: int) -> ClosedJaxpr:
     return ClosedJaxpr(Jaxpr([], [xs[0]], [xs[n]], eqns))
 
 
+def two_results() -> Jaxpr:
+    """sin(2 a) and b^2, with an unread product."""
+    a, b, c, s, d, unread = (Var(F32) for _ in range(6))
+    eqns = [
+        new_jaxpr_eqn([Literal(TWO), a], [c], mul_p, {}),
+        new_jaxpr_eqn([c], [s], sin_p, {}),
+        new_jaxpr_eqn([b, b], [d], mul_p, {}),
+        new_jaxpr_eqn([a, b], [unread], mul_p, {}),
+    ]
+    return Jaxpr([], [a, b], [s, d], eqns)
+
+
 def nested(depth: int) -> ClosedJaxpr:
     """A program that calls a program that calls a program, down to a sine."""
     closed = trace_to_jaxpr(lambda x: [sin_p.bind(x)], [F32])
