@@ -355,5 +355,6 @@ def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
         return (outs, moved) if several else (outs[0], moved[0])
 
     jvp.__name__ = f"reverse_only_jvp({primitive})"
+    jvp.reverse_only = True  # type: ignore[attr-defined]
     jvp.func = fwd  # type: ignore[attr-defined]
     return jvp

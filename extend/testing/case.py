@@ -248,6 +248,11 @@ class Case:
         """Whether reverse mode is declared unsupported, or not to be checked."""
         return self.primitive in rule_tables["transpose"].unsupported or "transpose" in self.sample.skip
 
+    @property
+    def reverse_only(self) -> bool:
+        """Whether derivatives are for reverse mode only, as where a `vjp` is declared."""
+        return getattr(rule_tables["jvp"].functions.get(self.primitive), "reverse_only", False)
+
     @cached_property
     def has_lowering(self) -> bool:
         """Whether there is a lowering for any platform."""

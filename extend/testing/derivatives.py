@@ -269,7 +269,7 @@ def _tangents(setting: Setting, directions: Values) -> tuple[list[Any], float]:
     Raises:
       NotRun: differences are too coarse in this precision.
     """
-    if "jvp" not in setting.case.sample.skip:
+    if "jvp" not in setting.case.sample.skip and not setting.case.reverse_only:
         tangents = setting.forward_tangents(setting.args, directions)
         return tangents, max(map(_slack, tangents), default=0.0)
     chosen = _step(setting.args)

@@ -90,6 +90,20 @@ CHECKS: dict[str, str] = {
 """What each check holds, by its name."""
 
 
+_IN_FORWARD_MODE = frozenset(
+    (
+        "jvp",
+        "linearity",
+        "active_arguments",
+        "symbolic_zeros",
+        "second_derivatives",
+        "complex_derivatives",
+        "vmap_of_jvp",
+        "jvp_of_vmap",
+    )
+)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Check:
     """One check of one sample, ready to run.
@@ -144,6 +158,8 @@ class Check:
             return "not run", f"skipped by the sample: {reason}"
         if self.case.sample.singular and self.name in _NOT_WHERE_SINGULAR:
             return "not run", "the sample is a singular point"
+        if self.case.reverse_only and self.name in _IN_FORWARD_MODE:
+            return "not run", "its derivative is for reverse mode only"
         function, kinds = _FUNCTIONS[self.name]
         try:
             function(self.case)

@@ -1,0 +1,95 @@
+"""Every primitive that the documents show passes the conformance kit, or is there to show what is missing."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primax import config
+from primax.core.samples import sample_sources, samples_of
+from primax.extend import core
+from primax.extend.testing import Sample, check_primitive
+
+ROOT = Path(__file__).parents[2]
+X = np.float32([0.3, -1.2])
+Y = np.float32([0.7, 0.4])
+POSITIVE = np.abs(X)
+
+# For each document its primitives: samples, or why it is there as it is.
+DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
+    "README.md": {"cube": [Sample([X])]},
+    "docs/api-policy.md": {"mine": "it shows a warning"},
+    "docs/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
+    "docs/how-it-works.md": {"scale": [Sample([X], {"factor": 3.0}), Sample([X], {"factor": 0.5})]},
+    "docs/plugins.md": {"sinc": [Sample([X])]},
+    "docs/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
+    "docs/test-a-primitive.md": {"decay": [Sample([X], {"rate": 0.7})], "halve": "it shows how a mistake is found"},
+    "docs/write-a-primitive.md": {
+        "length": [Sample([X, Y])],
+        "rigid": "it shows how a derivation fails",
+        "norm": [Sample([X, Y]), Sample([np.zeros(2, np.float32)] * 2, singular=True)],
+        "power_of": [Sample([POSITIVE], {"exponent": 3}), Sample([POSITIVE], {"exponent": 2})],
+        "smooth": [Sample([np.float32([0.3, -1.2, 0.5])])],
+        "weigh": [Sample([X, Y], {"power": 2}, constant=[1])],
+        "soften": [Sample([X])],
+        "sorted": [Sample([X])],
+        "triple": [Sample([X])],
+        "count": [Sample([X])],
+        "gauss": [Sample([X], {"width": 2.0})],
+        "cube": [Sample([X])],
+    },
+    "docs/write-an-interpreter.md": {"bell": [Sample([X])], "tag": "it shows an interpret rule alone"},
+}
+
+
+def _primitives(document: str) -> tuple[dict[str, core.Primitive], dict[str, Any]]:
+    """What a document has defined, by name, once all of its examples have run."""
+    path = ROOT / document
+    text = path.read_text(encoding="utf-8")
+    test = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, path.name, str(path), 0)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+    doctest.DocTestRunner(verbose=False, optionflags=flags).run(test, out=lambda text: None, clear_globs=False)
+    found = [value for value in test.globs.values() if isinstance(value, core.Primitive) and value.module == "__main__"]
+    return {p.name: p for p in found}, test.globs
+
+
+@pytest.mark.skipif(config.enable_x64, reason="the documents show 32-bit results")
+@pytest.mark.filterwarnings("ignore:.* are experimental")
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_primitives_of_a_document_pass_the_kit(document: str) -> None:
+    primitives, globs = _primitives(document)
+    assert primitives.keys() == DOCUMENTS[document].keys()
+    for name, samples in DOCUMENTS[document].items():
+        if isinstance(samples, str):
+            continue
+        primitive = primitives[name]
+        registry = core.Registry(document, {})
+        if not primitive.has_type_rule():  # it belongs to a plugin
+            getattr(globs.get("plugin"), "primax_register", globs.get("primax_register"))(registry)
+        given = sample_sources.get(primitive)
+        try:
+            sample_sources[primitive] = samples
+            assert samples_of(primitive)
+            check_primitive(primitive)
+        finally:
+            sample_sources.pop(primitive)
+            if given is not None:
+                sample_sources[primitive] = given
+            registry.roll_back()
+
+
+def test_no_document_with_primitives_is_left_out() -> None:
+    paths = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    with_primitives = [
+        str(path.relative_to(ROOT))
+        for path in paths
+        if any(
+            line.startswith(">>> ") and ("define_primitive(" in line or "core.Primitive(" in line)
+            for line in path.read_text(encoding="utf-8").splitlines()
+        )
+    ]
+    assert with_primitives == list(DOCUMENTS)
