@@ -170,6 +170,7 @@ _SUBMODULES = frozenset(
         "dtypes",
         "errors",
         "example_libraries",
+        "experimental",
         "export",
         "extend",
         "flatten_util",

@@ -1,0 +1,298 @@
+"""Derivatives of high order along curves, by truncated Taylor series.
+
+A curve x(t) = x_0 + x_1 t + ... + x_K t**K goes through a function term by term. The coefficients of a result y follow
+from its first derivative: y' = g(x, x') is what the JVP rule computes, so that K y_K is the coefficient K - 1 of g,
+whose arguments are series of one order less. Products, quotients and linear operations have rules of their own, so that
+the cost grows like K**2, and not like 2**K as with nested JVPs.
+
+Source: A. Griewank and A. Walther, "Evaluating derivatives" (2008), chapter 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import factorial
+from typing import Any
+
+from primax import jvp, make_jaxpr, tree_util
+from primax import numpy as pnp
+from primax.extend.api_util import check_function
+from primax.extend.core import Literal, dtypes, get_aval
+from primax.extend.interpreter import replay
+from primax.plugins.arithmetic import div_p, mul_p
+from primax.plugins.calls import jit_p
+from primax.plugins.convolution import conv_general_dilated_p
+from primax.plugins.custom_derivatives import custom_vjp_call_p
+from primax.plugins.dot import dot_general_p
+
+__all__ = ["jet", "jet2", "jet_rules"]
+
+Terms = Any  # a list of coefficients, of x_1 and higher ones; None where all are zero
+
+_LINEAR = frozenset(
+    (
+        *("add", "add_any", "sub", "neg", "real", "imag", "complex", "conj", "convert_element_type", "copy", "copy_p"),
+        *("broadcast_in_dim", "reshape", "squeeze", "transpose", "rev", "slice", "concatenate", "pad", "reduce_sum"),
+        *("cumsum", "fft", "split", "unstack", "stack", "device_put", "reduce_window_sum", "expand_dims"),
+    )
+)
+
+
+def _is_floating(x: Any) -> bool:
+    return bool(dtypes.is_inexact(get_aval(x).dtype))
+
+
+def _zero_terms(x: Any, order: int) -> list[Any]:
+    return [pnp.zeros_like(x) for _ in range(order)]
+
+
+def _filled(x: Any, terms: Terms, order: int) -> list[Any]:
+    return _zero_terms(x, order) if terms is None else terms
+
+
+def _evaluate(
+    closed: Any, primals: Sequence[Any], series: Sequence[Terms], order: int
+) -> tuple[list[Any], list[Terms]]:
+    """The values of a program, and their series."""
+    jaxpr = closed.jaxpr
+    env: dict[Any, tuple[Any, Terms]] = {}
+    env.update(zip(jaxpr.constvars, ((const, None) for const in closed.consts), strict=True))
+    env.update(zip(jaxpr.invars, zip(primals, series, strict=True), strict=True))
+
+    def read(atom: Any) -> tuple[Any, Terms]:
+        return (atom.val, None) if isinstance(atom, Literal) else env[atom]
+
+    for eqn in _needed(jaxpr):
+        operands = [read(atom) for atom in eqn.invars]
+        ins, terms = [x for x, _ in operands], [each for _, each in operands]
+        outs, out_terms = _apply(eqn, ins, terms, order)
+        env.update(zip(eqn.outvars, zip(outs, out_terms, strict=True), strict=True))
+    results = [read(atom) for atom in jaxpr.outvars]
+    return [x for x, _ in results], [each for _, each in results]
+
+
+def _needed(jaxpr: Any) -> list[Any]:
+    """The equations on which results depend, and those with effects."""
+    wanted = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+    kept = []
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.effects or any(var in wanted for var in eqn.outvars):
+            kept.append(eqn)
+            wanted.update(atom for atom in eqn.invars if not isinstance(atom, Literal))
+    return kept[::-1]
+
+
+def _apply(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[list[Any], list[Terms]]:
+    primitive = eqn.primitive
+    if not order or all(each is None for each in terms):
+        return _plain(eqn, ins)
+    rule = jet_rules.get(primitive)
+    if rule is not None:
+        filled = [_filled(x, each, order) for x, each in zip(ins, terms, strict=True)]
+        out, out_terms = rule(ins, filled, **eqn.params)
+        return (list(out), list(out_terms)) if primitive.multiple_results else ([out], [out_terms])
+    if primitive in _PROGRAMS:
+        return _evaluate(eqn.params[_PROGRAMS[primitive]], ins, terms, order)
+    if primitive.name in _LINEAR and all(map(_is_floating, ins)):
+        return _linear(eqn, ins, terms, order)
+    return _by_derivative(eqn, ins, terms, order)
+
+
+def _plain(eqn: Any, ins: list[Any]) -> tuple[list[Any], list[Terms]]:
+    outs = replay(eqn, ins)
+    return outs, [None] * len(outs)
+
+
+def _linear(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[list[Any], list[Terms]]:
+    """A linear operation takes the coefficients one by one."""
+    columns = zip(*(_filled(x, each, order) for x, each in zip(ins, terms, strict=True)), strict=True)
+    coefficients = [replay(eqn, list(column)) for column in columns]
+    outs = replay(eqn, ins)
+    rows = [list(row) for row in zip(*coefficients, strict=True)]
+    return outs, [row if _is_floating(out) else None for out, row in zip(outs, rows, strict=True)]
+
+
+def _by_derivative(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[list[Any], list[Terms]]:
+    """From the JVP rule: the derivative of a result along the curve is a function of the curve and its derivative."""
+    moving = [each is not None and _is_floating(x) for x, each in zip(ins, terms, strict=True)]
+    if not any(moving):
+        return _plain(eqn, ins)
+    count = len(ins)
+
+    def derivative(*args: Any) -> Any:
+        values, tangents = list(args[:count]), iter(args[count:])
+        places = [i for i, moves in enumerate(moving) if moves]
+
+        def of_moving(*xs: Any) -> Any:
+            mixed = list(values)
+            for i, x in zip(places, xs, strict=True):
+                mixed[i] = x
+            return replay(eqn, mixed)
+
+        _, out = jvp(of_moving, tuple(values[i] for i in places), tuple(tangents))
+        return out
+
+    outs = replay(eqn, ins)
+    speeds = [each[0] for each, moves in zip(terms, moving, strict=True) if moves]
+    closed = make_jaxpr(derivative)(*ins, *speeds)
+    shorter = [each[:-1] if moves else None for each, moves in zip(terms, moving, strict=True)]
+    rising = [
+        [(k + 1) * x for k, x in enumerate(each[1:], 1)] for each, moves in zip(terms, moving, strict=True) if moves
+    ]
+    firsts, rest = _evaluate(closed, [*ins, *speeds], [*shorter, *rising], order - 1)
+    out_terms = []
+    for out, first, later in zip(outs, firsts, rest, strict=True):
+        if not _is_floating(out):
+            out_terms.append(None)
+            continue
+        slopes = [first, *_filled(first, later, order - 1)]
+        out_terms.append([slope / (k + 1) if k else slope for k, slope in enumerate(slopes)])
+    return outs, out_terms
+
+
+def _bilinear(primitive: Any) -> Callable[..., Any]:
+    """Of a product: the coefficients are sums of products of coefficients, Cauchy's product."""
+
+    def rule(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any) -> Any:
+        x, y = ([p, *each] for p, each in zip(primals, series, strict=True))
+        bind = primitive.bind
+
+        def coefficient(k: int) -> Any:
+            return sum((bind(x[j], y[k - j], **params) for j in range(1, k + 1)), start=bind(x[0], y[k], **params))
+
+        return bind(x[0], y[0], **params), [coefficient(k) for k in range(1, len(x))]
+
+    return rule
+
+
+def _quotient(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any) -> Any:
+    """Of z = x / y: the coefficients of y z are those of x."""
+    x, y = ([p, *each] for p, each in zip(primals, series, strict=True))
+    z = [div_p.bind(x[0], y[0], **params)]
+    for k in range(1, len(x)):
+        z.append((x[k] - sum(z[j] * y[k - j] for j in range(k))) / y[0])
+    return z[0], z[1:]
+
+
+_PROGRAMS = {jit_p: "jaxpr", custom_vjp_call_p: "call_jaxpr"}
+
+# Rules by primitive: of the operands and lists of their coefficients, without factorials, and the parameters; what they
+# return is likewise. A primitive without one is differentiated by its JVP rule.
+jet_rules: dict[Any, Callable[..., Any]] = {
+    mul_p: _bilinear(mul_p),
+    dot_general_p: _bilinear(dot_general_p),
+    conv_general_dilated_p: _bilinear(conv_general_dilated_p),
+    div_p: _quotient,
+}
+
+
+def _read_terms(i: int, primal: Any, terms: Any) -> tuple[list[Any], Any, list[list[Any]]]:
+    """The leaves of an argument, their structure, and the coefficients of each leaf."""
+    leaves, structure = tree_util.tree_flatten(primal)
+    for leaf in leaves:
+        get_aval(leaf)
+    if not isinstance(terms, list | tuple):
+        raise TypeError(f"jet: series[{i}] must be a list of terms, got {terms!r}")
+    rows = []
+    for k, term in enumerate(terms):
+        flat, found = tree_util.tree_flatten(term)
+        if found != structure:
+            raise ValueError(f"jet: series[{i}][{k}] must have the structure of primals[{i}], {structure}, got {found}")
+        for x, leaf in zip(flat, leaves, strict=True):
+            if get_aval(x).shape != get_aval(leaf).shape:
+                raise ValueError(
+                    f"jet: series[{i}][{k}] must have the shapes of primals[{i}], {get_aval(leaf).shape}, "
+                    f"got {get_aval(x).shape}"
+                )
+        rows.append(flat)
+    return leaves, structure, [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in leaves]
+
+
+def jet(
+    fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Any], factorial_scaled: bool = True
+) -> tuple[Any, Any]:
+    """A function along a curve: the derivatives of `fun(x(t))` at t = 0, from those of x(t).
+
+    Args:
+      fun: a function of arrays in any containers, with results likewise, which calls primitives that have JVP rules.
+      primals: the arguments x(0), a tuple or a list.
+      series: for each argument the list of its derivatives of order 1 to K, each of the structure and shapes of the
+        argument. All lists have one length.
+      factorial_scaled: whether series are derivatives; if not, they are coefficients, which are derivatives over the
+        factorial of their order.
+
+    Returns:
+      `fun(*primals)`, and a tree of this structure with the list of derivatives of orders 1 to K in place of each
+      array.
+
+    Raises:
+      TypeError: `fun` is not callable, or an argument is no tuple or list.
+      ValueError: the numbers of primals and series, the lengths of lists, structures or shapes do not agree.
+
+    >>> import primax as px
+    >>> from primax.experimental.jet import jet
+    >>> jet(lambda x: x**3, (2.0,), ([1.0, 0.0, 0.0],))
+    (Array(8., dtype=float32, weak_type=True), [Array(12., dtype=float32, weak_type=True),
+      Array(12., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True)])
+    """
+    check_function("jet", "fun", fun)
+    for name, value in (("primals", primals), ("series", series)):
+        if not isinstance(value, list | tuple):
+            raise TypeError(f"jet: {name} must be a tuple or a list, got {value!r}")
+    if len(primals) != len(series):
+        raise ValueError(f"jet: series must have a list for each of {len(primals)} primals, got {len(series)}")
+    read = [_read_terms(i, x, terms) for i, (x, terms) in enumerate(zip(primals, series, strict=True))]
+    orders = {len(terms) for terms in series}
+    if len(orders) > 1:
+        raise ValueError(f"jet: series must be lists of one length, got lengths {[len(terms) for terms in series]}")
+    order = orders.pop() if orders else 0
+    structure = tree_util.tree_structure(tuple(primals))
+    leaves = [leaf for each, _, _ in read for leaf in each]
+    given = [row for _, _, rows in read for row in rows]
+    result: list[Any] = []
+
+    def flat(*args: Any) -> list[Any]:
+        out, out_tree = tree_util.tree_flatten(fun(*tree_util.tree_unflatten(structure, args)))
+        result[:] = [out_tree]
+        return out
+
+    closed = make_jaxpr(flat)(*leaves)
+    scales = [factorial(k) if factorial_scaled else 1 for k in range(1, order + 1)]
+    terms = [_unscaled(leaf, row, scales) for leaf, row in zip(leaves, given, strict=True)]
+    outs, out_terms = _evaluate(closed, leaves, terms, order)
+    filled = [
+        [s * x if s != 1 else x for s, x in zip(scales, _result_terms(out, each, order), strict=True)]
+        for out, each in zip(outs, out_terms, strict=True)
+    ]
+    return tree_util.tree_unflatten(result[0], outs), tree_util.tree_unflatten(result[0], filled)
+
+
+def _unscaled(leaf: Any, row: list[Any], scales: list[int]) -> Terms:
+    """Coefficients in the dtype of an argument; those of integers are none."""
+    if not _is_floating(leaf):
+        return None
+    dtype = get_aval(leaf).dtype
+    weak = get_aval(leaf).weak_type
+    return [
+        (x if weak and get_aval(x).weak_type else pnp.asarray(x, dtype)) / s for x, s in zip(row, scales, strict=True)
+    ]
+
+
+def _result_terms(out: Any, terms: Terms, order: int) -> list[Any]:
+    if _is_floating(out):
+        return _filled(out, terms, order)
+    return [pnp.zeros(get_aval(out).shape, dtypes.default_float_dtype()) for _ in range(order)]
+
+
+def jet2(
+    fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Any], *, factorial_scaled: bool = False
+) -> tuple[Any, Any]:
+    """`jet` of coefficients, which are derivatives over the factorial of their order.
+
+    Args:
+      fun: a function.
+      primals: its arguments.
+      series: for each argument the list of its coefficients.
+      factorial_scaled: whether they are derivatives.
+    """
+    return jet(fun, primals, series, factorial_scaled)
