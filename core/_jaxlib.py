@@ -37,6 +37,12 @@ CHANGES = (
         "`portable_artifact` below gives each what it takes",
     ),
     Change(
+        "chlo.mulhi",
+        (0, 10, 2),
+        "the operation is there",
+        "before, `plugins/halves.py` multiplies halves",
+    ),
+    Change(
         "deserialize_portable_artifact",
         (0, 11),
         "that of the client lets go of the GIL, and a diagnostic handler written in Python ends the process",

@@ -27,6 +27,7 @@ from primax.plugins.elementwise import (
     repeat,
     row,
 )
+from primax.plugins.halves import mulhi_lowering
 from primax.plugins.rounding import RoundingMethod, round_p
 from primax.plugins.sampling import samples
 from primax.plugins.structural import (
@@ -601,7 +602,7 @@ TABLE = (
         jvp_rule=_clamp_jvp,
         at=((-0.5, -0.7, 0.6), (0.3, -1.2, 2.6), (1.1, 0.9, 1.3)),
     ),
-    row(mulhi_p, (INTEGER, INTEGER), "chlo.mulhi"),
+    row(mulhi_p, (INTEGER, INTEGER), mulhi_lowering(add_p, sub_p, mul_p)),
     row(square_p, NUMERIC, _square_lowering, lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, 2.0)))),
     row(
         integer_pow_p,

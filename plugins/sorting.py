@@ -434,7 +434,7 @@ def primax_register(registry: Any) -> None:
         abstract_eval=_sort_abstract_eval,
         jvp=_sort_jvp,
         axis_batch=_sort_batch,
-        lowering={None: in_whole_bytes(_sort_lowering), "cpu": in_whole_bytes(_sort_cpu_lowering)},
+        lowering={None: in_whole_bytes(_sort_lowering, 4), "cpu": in_whole_bytes(_sort_cpu_lowering, 4)},
         samples=[_sort_samples],
     )
     registry.define(

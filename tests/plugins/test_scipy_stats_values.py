@@ -11,9 +11,18 @@ import pytest
 import primax as px
 from primax.scipy import stats
 
+scipy = pytest.importorskip("scipy")
 scipy_stats = pytest.importorskip("scipy.stats")
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+# Methods of which earlier releases of SciPy than these lose the tails, or take parameters that are not valid for valid.
+SINCE = {
+    (1, 15): "cauchy.ppf cauchy.isf laplace.logsf laplace.logcdf",
+    (1, 17): "bernoulli.ppf",
+}
+SCIPY = tuple(map(int, scipy.__version__.split(".")[:2]))
+LOST = {tuple(name.split(".")) for since, names in SINCE.items() if since > SCIPY for name in names.split()}
 
 NAN, INF = np.nan, np.inf
 NUMBERS = (NAN, -INF, INF, -0.0, 0.0, 1.0, 0.5, 2.0, -1.0, -40.0, 40.0, 1e-10, 1e10, -1e10)
@@ -56,13 +65,16 @@ def calls(families: dict[str, Any], points: Any, methods: str, places: Any) -> d
         ]
         columns = [np.array(column) for column in zip(*((*row[:-1], *row[-1]) for row in rows), strict=True)]
         for method in methods.split():
-            if has_formula(getattr(stats, name), {"pdf": "logpdf", "pmf": "logpmf"}.get(method, method)):
+            if (name, method) not in LOST and has_formula(
+                getattr(stats, name), {"pdf": "logpdf", "pmf": "logpmf"}.get(method, method)
+            ):
                 made[name, method] = columns
     return made
 
 
 def check(made: dict[tuple[str, str], list[np.ndarray]]) -> None:
-    assert made
+    if not made:
+        pytest.skip("this release of SciPy says nothing of these")
     with px.enable_x64(True):
         results = px.jit(
             lambda: [getattr(getattr(stats, name), method)(*args) for (name, method), args in made.items()]
@@ -98,12 +110,15 @@ def test_tails_do_not_underflow_in_single_precision():
         *(("laplace", "logsf"), ("laplace", "logcdf"), ("gumbel_r", "logsf"), ("gumbel_l", "logcdf")),
         *(("logistic", "logsf"), ("norm", "logcdf"), ("cauchy", "sf"), ("cauchy", "logcdf")),
     ):
+        if (name, method) in LOST:
+            continue
         want = getattr(getattr(scipy_stats, name), method)(x.astype(float)).astype(np.float32)
         np.testing.assert_allclose(
             getattr(getattr(stats, name), method)(x), want, rtol=1e-5, err_msg=f"{name}.{method}"
         )
 
 
+@pytest.mark.skipif(SCIPY < (1, 15), reason="SciPy before 1.15 takes logarithms of probabilities that are rounded")
 def test_logarithms_of_probabilities_near_1_are_accurate_in_single_precision():
     names = {"gamma": (2.5,), "chi2": (3.0,), "pareto": (2.0,), "beta": (2.0, 3.0)}
     names |= dict.fromkeys("norm cauchy uniform expon gumbel_r gumbel_l laplace logistic".split(), ())

@@ -22,6 +22,7 @@ HELPERS = {
     "operators",
     "programs",
     "promotion",
+    "raveling",
     "rows",
     "vectors",
 }

@@ -1,0 +1,46 @@
+"""The upper halves of products of integers, also where the compiler has no operation for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import dtypes
+from primax.extend.interpreters import mlir
+from primax.plugins.bitwise import and_p, shift_right_arithmetic_p, shift_right_logical_p
+from primax.plugins.elementwise import like
+
+__all__ = ["mulhi_lowering"]
+
+
+def mulhi_lowering(add_p: core.Primitive, sub_p: core.Primitive, mul_p: core.Primitive) -> Any:
+    """The lowering of `mulhi`: an operation of CHLO, or products of halves where that is not there."""
+
+    def upper_half(x: Any, y: Any) -> Any:
+        """Of unsigned numbers; each negative factor counts its 2^bits as 0, which is too much by the other factor."""
+        dtype = core.get_aval(x).dtype
+        bits = dtypes.iinfo(dtype).bits
+        (low_x, high_x), (low_y, high_y) = (
+            (and_p.bind(z, like(z, 2 ** (bits // 2) - 1)), shift_right_logical_p.bind(z, like(z, bits // 2)))
+            for z in (x, y)
+        )
+        carried = shift_right_logical_p.bind(mul_p.bind(low_x, low_y), like(x, bits // 2))
+        middle = add_p.bind(mul_p.bind(high_x, low_y), carried)
+        other = add_p.bind(mul_p.bind(low_x, high_y), and_p.bind(middle, like(middle, 2 ** (bits // 2) - 1)))
+        out = mul_p.bind(high_x, high_y)
+        for part in (middle, other):
+            out = add_p.bind(out, shift_right_logical_p.bind(part, like(part, bits // 2)))
+        if dtypes.is_unsigned_integer(dtype):
+            return out
+        for z, factor in ((x, y), (y, x)):
+            negative = shift_right_arithmetic_p.bind(z, like(z, bits - 1))
+            out = sub_p.bind(out, and_p.bind(negative, factor))
+        return out
+
+    by_operation, by_halves = mlir.nary("chlo.mulhi"), mlir.lower_fun(upper_half, multiple_results=False)
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
+        return (by_operation if hasattr(mlir.chlo, "mulhi") else by_halves)(ctx, x, y)
+
+    lowering.__name__ = by_operation.__name__
+    return lowering
