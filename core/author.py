@@ -18,12 +18,14 @@ class Author:
       file: that module's file.
       line: its number.
       level: the `stacklevel` with which a warning by the caller of `author` points at it.
+      top: whether it is in no function: in a module, or in a cell of a notebook.
     """
 
-    __slots__ = ("file", "level", "line", "module")
+    __slots__ = ("file", "level", "line", "module", "top")
 
-    def __init__(self, module: str, file: str, line: int, level: int) -> None:
+    def __init__(self, module: str, file: str, line: int, level: int, top: bool = False) -> None:
         self.module = module
+        self.top = top
         self.file = file
         self.line = line
         self.level = level
@@ -44,4 +46,6 @@ def author(inside: tuple[str, ...] = _SURFACE) -> Author:
             break
         frame = frame.f_back
         level += 1
-    return Author(frame.f_globals.get("__name__", ""), frame.f_code.co_filename, frame.f_lineno, level)
+    code = frame.f_code
+    module = frame.f_globals.get("__name__", "")
+    return Author(module, code.co_filename, frame.f_lineno, level, code.co_name == "<module>")

@@ -98,15 +98,18 @@ class Primitive:
         """What to bind with, from the parameters of an equation: they themselves, unless a subclass says otherwise."""
         return params
 
-    def declare_parameters(self, parameters: Mapping[str, Any]) -> None:
+    def declare_parameters(self, parameters: Mapping[str, Any] | None) -> None:
         """Say which parameters there are.
 
         Args:
-          parameters: for each name a type that values must be of, or a function that says whether a value is right.
+          parameters: for each name a type of its values, or a function that says whether one is right; None for any.
 
         Raises:
           TypeError: it is no mapping from names to types and functions.
         """
+        if parameters is None:
+            self._parameters = None
+            return
         where = f"{self}: parameters"
         if not isinstance(parameters, Mapping):
             raise TypeError(f"{where} must be a mapping from names to types or functions, got {parameters!r}")

@@ -70,7 +70,7 @@ def with_declared(
         _declare_linear(where, rules, linear)
     if nondiff and "jvp" in rules:
         rules["jvp"] = _Wrapped(rules["jvp"], lambda rule, primitive: _without_nondiff(rule, primitive, nondiff))
-    return rules
+    return {**dict.fromkeys(given), **rules}
 
 
 def _positions(where: str, name: str, value: Any, rules: Mapping[str, Any]) -> tuple[int, ...]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from primax.core.author import author
+from primax.core.cache import epoch
 from primax.core.derivation import Derivation
+from primax.core.errors import PluginWarning
+from primax.core.host import host
 from primax.core.primitive import Primitive
 from primax.core.registry import Registry, require_samples, rules_to_enter
-from primax.core.rules import rule_tables
+from primax.core.rules import load_plugins, rule_tables
 from primax.core.samples import SampleSource, sample_sources
 from primax.extend.declarations import check_signatures, with_declared
 from primax.extend.rule_types import BatchRule, ImplRule, JVPRule, LoweringRule, TransposeRule, TypeRule
@@ -112,7 +116,8 @@ def define_primitive(
       samples: how to bind it, for the conformance kit: `Sample`s, or functions that return some.
       doc: what it does; becomes its `__doc__`.
       registry: who enters it: in `primax_register`, the registry; at the top of a plugin's module, its
-        `Definitions`. With None it is entered now, and belongs to no plugin: for scripts and notebooks.
+        `Definitions`. With None it is entered now, and belongs to no plugin: for scripts and notebooks. Outside of
+        functions, another definition of the name then replaces this one, for what has been compiled too.
       further: rules of further kinds, by the keys of `rule_tables`.
 
     Returns:
@@ -121,6 +126,9 @@ def define_primitive(
     Raises:
       TypeError: an argument is not as above; the message names it.
       PluginError: the name belongs to another primitive of the registry.
+
+    Warns:
+      PluginWarning: the name belongs to a primitive of an active plugin, and `registry` is None.
 
     >>> from primax.extend import define_primitive, derive
     >>> hypot_p = define_primitive(
@@ -145,10 +153,10 @@ def define_primitive(
     samples = tuple(samples)
     require_samples(where, samples)
     unsupported = dict(unsupported or {})
-    primitive = Primitive(name, multiple_results=multiple_results)
-    primitive.module = author().module
-    if doc is not None:
-        primitive.__doc__ = doc
+    who = author()
+    before = _of_scripts.get((who.module, name)) if registry is None and who.top else None
+    primitive = before or Primitive(name, multiple_results=multiple_results)
+    primitive.module = who.module
     given: dict[str, Any] = {
         "impl": impl,
         "abstract_eval": abstract_eval,
@@ -161,11 +169,19 @@ def define_primitive(
     given = with_declared(
         where, given, linear=linear, nondiff=nondiff, vjp=vjp, elementwise=elementwise, out_like=out_like
     )
-    if parameters is not None:
-        primitive.declare_parameters(parameters)
     found = rules_to_enter(where, primitive, given, unsupported)
     check_signatures(where, given)
+    if before is not None:
+        _clear(before)
+        before.multiple_results = multiple_results
+    primitive.declare_parameters(parameters)
+    if doc is not None:
+        primitive.__doc__ = doc
     if registry is None:
+        if who.top:
+            _of_scripts[who.module, name] = primitive
+        if before is None:
+            _tell_of_namesake(name, who.level)
         _enter(primitive, found, unsupported, samples)
     else:
         handed = _by_kind(found)
@@ -174,6 +190,34 @@ def define_primitive(
         else:
             _hand_over(registry, primitive, handed, unsupported, samples)
     return primitive
+
+
+# Primitives that modules have defined outside of functions: who runs the cell of a notebook again means the same one.
+_of_scripts: dict[tuple[str, str], Primitive] = {}
+
+
+def _clear(primitive: Primitive) -> None:
+    """Take out all that is known of a primitive, which is being defined again."""
+    for table in rule_tables.values():
+        for key in [key for key in table.functions if (key[0] if isinstance(key, tuple) else key) is primitive]:
+            table.remove(key, override=True)
+        table.unsupported.pop(primitive, None)
+    sample_sources.pop(primitive, None)
+    vars(primitive).clear()
+    epoch.bump()
+
+
+def _tell_of_namesake(name: str, level: int) -> None:
+    """Warn who defines a primitive of a name that is taken: programs and messages tell them apart by nothing else."""
+    load_plugins()
+    there = host.primitives.get(name)
+    if there is not None:
+        warnings.warn(
+            f"define_primitive: plugin {there.plugin!r} has a primitive {name!r} too, and programs and messages would "
+            "not tell them apart; give yours another name",
+            PluginWarning,
+            stacklevel=level + 1,
+        )
 
 
 def _by_kind(found: Mapping[tuple[str, Any], Rule]) -> dict[str, Any]:

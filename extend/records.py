@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from primax.core.host import PluginRecord, host
 
-__all__ = ["plugins"]
+__all__ = ["plugins", "register", "unregister"]
 
 
 def plugins(*, load: bool = False) -> list[PluginRecord]:
@@ -29,3 +31,39 @@ def plugins(*, load: bool = False) -> list[PluginRecord]:
     if load:
         host.activate()
     return records
+
+
+def register(plugin: Any, *, name: str | None = None) -> PluginRecord:
+    """Activate a plugin that is at hand, for this process: in a notebook, a script, or a test.
+
+    Args:
+      plugin: a module, class or object with a function `primax_register` that is marked by `hookimpl`.
+      name: what it is called; by default as the module or class.
+
+    Returns:
+      Its record.
+
+    Raises:
+      PluginError: it failed or was refused, or the name is taken; nothing of it remains.
+
+    >>> import primax as px
+    >>> from primax.extend import define_primitive, derive, hookimpl
+    >>> class halves:
+    ...     @staticmethod
+    ...     @hookimpl
+    ...     def primax_register(registry):
+    ...         define_primitive("half_of", impl=lambda x: x / 2, registry=registry)
+    >>> px.plugins.register(halves).primitives
+    ['half_of']
+    >>> px.plugins.unregister("halves")
+    """
+    return host.register_module(plugin, name=name)
+
+
+def unregister(name: str) -> None:
+    """Withdraw an active plugin: what it has entered goes, and what it has overridden comes back.
+
+    Raises:
+      PluginError: no plugin of this name is active.
+    """
+    host.unregister(name)

@@ -1,8 +1,10 @@
-"""The built-in families, in the order in which they are activated."""
+"""The built-in families, in the order in which they are activated, and plugins that are given by hand."""
 
 from __future__ import annotations
 
-__all__ = ["BUILTIN_FAMILIES", "DEFERRED_FAMILIES", "ESSENTIAL_FAMILIES"]
+from primax.extend.records import register, unregister
+
+__all__ = ["BUILTIN_FAMILIES", "DEFERRED_FAMILIES", "ESSENTIAL_FAMILIES", "register", "unregister"]
 
 BUILTIN_FAMILIES = (
     "structural",

@@ -213,7 +213,7 @@ def _scan(x, y):
 
 def test_a_loop_maps_any_arguments_over_any_axes():
     p = define_primitive(
-        "scan",
+        "scanned",
         impl=lambda x, y: pnp.cumsum(x, -1) * y.sum(),
         abstract_eval=FROM_IMPL,
         batch=derive.loop,
@@ -293,7 +293,7 @@ def test_what_is_derived_stays_what_it_was_when_the_impl_is_overridden():
 
 
 def test_rules_may_be_written_on_top_of_derived_ones():
-    p = define_primitive("square", impl=lambda x: x * x, abstract_eval=FROM_IMPL, jvp=FROM_IMPL, lowering=FROM_IMPL)
+    p = define_primitive("squared", impl=lambda x: x * x, abstract_eval=FROM_IMPL, jvp=FROM_IMPL, lowering=FROM_IMPL)
     ad.primitive_jvps[p] = ad.standard_jvp(p, lambda t, x: 5 * t)
     assert px.grad(p.bind)(np.float32(2)) == 5
 
