@@ -11,7 +11,7 @@ from primax.core import dtypes, printer, rules
 from primax.core.avals import WEAKNESS, get_aval, is_valid, same_type
 from primax.core.effects import Effects
 from primax.core.errors import JaxprTypeError, RuleError
-from primax.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+from primax.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params, opened
 from primax.core.recursion import deeper
 from primax.core.source_info import summarize
 
@@ -32,7 +32,7 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
         its declared type; an equation disagrees with its primitive's rule or has undeclared effects.
     """
     rules.load_plugins()
-    open_jaxpr = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+    open_jaxpr = opened(jaxpr)
     try:
         context = CheckContext(open_jaxpr, set())
         if isinstance(jaxpr, ClosedJaxpr):
@@ -75,7 +75,7 @@ class CheckContext:
 
     def check(self, program: Jaxpr | ClosedJaxpr) -> None:
         """Check a program that the equation holds. A rule need not, unless that takes a scope it makes."""
-        jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+        jaxpr = opened(program)
         if jaxpr in self._done:
             return
         with deeper():
@@ -83,7 +83,7 @@ class CheckContext:
 
     def check_operands(self, program: Jaxpr | ClosedJaxpr, atoms: Sequence[Atom]) -> None:
         """Check that a program takes operands of these types, one for each of its arguments."""
-        invars = program.jaxpr.invars if isinstance(program, ClosedJaxpr) else program.invars
+        invars = opened(program).invars
         if len(atoms) != len(invars):
             raise JaxprTypeError(f"{len(atoms)} operands are given to a program of {len(invars)} arguments")
         for i, (v, x) in enumerate(zip(invars, atoms, strict=True)):

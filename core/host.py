@@ -13,6 +13,7 @@ from typing import Any
 import pluggy
 
 from primax.core import config, hookspec, journal, rules
+from primax.core.arguments import name_of
 from primax.core.author import author
 from primax.core.errors import PluginError, PluginWarning
 from primax.core.plugin_catalog import DISABLED, PluginCatalog
@@ -72,7 +73,7 @@ class PluginHost(PluginCatalog):
         Raises:
           PluginError: it failed or was refused, and nothing of it remains.
         """
-        module_name = getattr(module, "__name__", None) or type(module).__name__
+        module_name = name_of(module)
         where = getattr(module, "__module__", None) or module_name
         record = PluginRecord(name or module_name, "explicit", entry_point=where)
         self._advance(self._builtins_step)

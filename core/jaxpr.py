@@ -258,6 +258,11 @@ class _Formatter:
 formatter = _Formatter()
 
 
+def opened(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
+    """A program without the values of its constants."""
+    return program.jaxpr if isinstance(program, ClosedJaxpr) else program
+
+
 def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> Any:
     """What `make()` returns, in the program's word size, kept on the program it is derived from.
 
@@ -266,7 +271,7 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
       key: tells apart what is derived from one program.
       make: makes it.
     """
-    x64 = program.x64 if isinstance(program, Jaxpr) else program.jaxpr.x64
+    x64 = opened(program).x64
     if x64 is not config.enable_x64.value:
         with config.enable_x64(x64):
             return cached(program, key, make)
@@ -385,7 +390,7 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 def named_axes(program: Jaxpr | ClosedJaxpr) -> frozenset[Any]:
     """The axes that a program refers to by name, which must be in scope where it is run."""
-    jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+    jaxpr = opened(program)
     return cached(jaxpr, "named axes", lambda: _named_axes(jaxpr))  # type: ignore[no-any-return]
 
 

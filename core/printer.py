@@ -21,6 +21,7 @@ from primax.core.jaxpr import (
     Var,
     formatter,
     jaxprs_in_params,
+    opened,
 )
 from primax.core.line_breaking import (
     BREAK,
@@ -91,7 +92,7 @@ def jaxpr_to_text(jaxpr: Jaxpr | ClosedJaxpr, *, width: int = 80, **shown: bool)
     Returns:
       The text. Programs that occur more than once, or are long, stand before it under names of their own.
     """
-    return lay_out(_tokens_of_program(_open(jaxpr), Shown(**shown)).tokens, width)
+    return lay_out(_tokens_of_program(opened(jaxpr), Shown(**shown)).tokens, width)
 
 
 def eqn_to_text(eqn: JaxprEqn, names: Mapping[Var, str] | None = None, *, width: int = 80) -> str:
@@ -108,11 +109,7 @@ def atom_to_text(atom: Atom, names: Mapping[Var, str]) -> str:
 
 def name_vars(jaxpr: Jaxpr | ClosedJaxpr) -> dict[Var, str]:
     """The names that the variables of a program, and of the programs it holds, have in its text."""
-    return _tokens_of_program(_open(jaxpr), Shown()).names.known
-
-
-def _open(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
-    return program.jaxpr if isinstance(program, ClosedJaxpr) else program
+    return _tokens_of_program(opened(jaxpr), Shown()).names.known
 
 
 def _tokens_of_program(jaxpr: Jaxpr, shown: Shown) -> _Writer:
@@ -263,7 +260,7 @@ class _Writer:
     def _shown_params(self, eqn: JaxprEqn) -> dict[str, Any]:
         shown = shown_params(eqn)
         if isinstance(shown, PrintedCall):
-            jaxpr = _open(shown.program)
+            jaxpr = opened(shown.program)
             if jaxpr not in self._shared:
                 self.names.alias(jaxpr.invars, eqn.invars)
                 self.names.alias(jaxpr.outvars, eqn.outvars)
@@ -289,7 +286,7 @@ class _Writer:
     def _value(self, value: Any) -> None:
         put = self.put
         if isinstance(value, Jaxpr | ClosedJaxpr):
-            self._held(_open(value))
+            self._held(opened(value))
         elif _holds_programs(value):
             opening, closing = "()" if type(value) is tuple else "[]"
             put(OPEN)

@@ -29,10 +29,6 @@ __all__ = [
 ]
 
 
-def _name(fun: Callable[..., Any]) -> str:
-    return name_of(fun)
-
-
 class FlatFunction:
     """A function of pytrees as one of flat lists; remembers the structure of its result."""
 
@@ -51,12 +47,12 @@ class FlatFunction:
         if self.has_aux:
             if not (isinstance(out, tuple) and len(out) == 2):
                 raise TypeError(
-                    f"{self.what}: with has_aux=True, {_name(self.fun)} must return a pair (result, aux), "
+                    f"{self.what}: with has_aux=True, {name_of(self.fun)} must return a pair (result, aux), "
                     f"got {type(out).__name__}"
                 )
             out, self.aux = out
         flat, self.out_tree = tree.flatten(out)
-        check_outputs(flat, self.out_tree, _name(self.fun))
+        check_outputs(flat, self.out_tree, name_of(self.fun))
         return flat
 
 
@@ -429,7 +425,7 @@ def split_arguments(
         if not -len(args) <= i < len(args):
             raise ValueError(
                 f"{what}: argnums must be positions of the arguments, got {i} for a call of "
-                f"{_name(fun)} with {len(args)} positional arguments"
+                f"{name_of(fun)} with {len(args)} positional arguments"
             )
     places = [i % len(args) for i in positions]
     if places == [0] and len(args) == 1 and not kwargs:
@@ -441,7 +437,7 @@ def split_arguments(
             mixed[i] = x
         return fun(*mixed, **kwargs)
 
-    call.__name__ = _name(fun)
+    call.__name__ = name_of(fun)
     return [args[i] for i in places], call
 
 
@@ -462,24 +458,24 @@ def check_input(what: str, aval: Any, holomorphic: bool, allow_int: bool) -> Non
 def _unit_cotangent(what: str, fun: Any, out_tree: Any, outs: list[Any], holomorphic: bool) -> Any:
     if len(outs) != 1 or not tree.treedef_is_leaf(out_tree):
         raise TypeError(
-            f"{what}: {_name(fun)} must return a scalar, got a result of structure {out_tree}; "
+            f"{what}: {name_of(fun)} must return a scalar, got a result of structure {out_tree}; "
             "use has_aux=True to return more, or vjp or jacrev for a function of several results"
         )
     aval = get_aval(outs[0])
     if aval.shape != ():
         raise TypeError(
-            f"{what}: {_name(fun)} must return a scalar, got {aval.str_short()}; use jacrev, or vjp with a cotangent"
+            f"{what}: {name_of(fun)} must return a scalar, got {aval.str_short()}; use jacrev, or vjp with a cotangent"
         )
     if holomorphic:
         if not dtypes.is_complex(aval.dtype):
             raise TypeError(f"{what}: with holomorphic=True the result must be complex, got {aval.str_short()}")
     elif dtypes.is_complex(aval.dtype):
         raise TypeError(
-            f"{what}: {_name(fun)} must return a real number, got {aval.str_short()}; use holomorphic=True if it is "
+            f"{what}: {name_of(fun)} must return a real number, got {aval.str_short()}; use holomorphic=True if it is "
             "holomorphic, or jvp and vjp"
         )
     elif not dtypes.is_floating(aval.dtype):
-        raise TypeError(f"{what}: {_name(fun)} must return a floating number, got {aval.str_short()}; use vjp")
+        raise TypeError(f"{what}: {name_of(fun)} must return a floating number, got {aval.str_short()}; use vjp")
     if aval.weak_type and aval.dtype == dtypes.python_scalar_dtypes[float]:
         return 1.0
     return aval.dtype.type(1)

@@ -70,11 +70,7 @@ def jacfwd(
         chosen, call = split_arguments("jacfwd", fun, positions, args, kwargs)
         flat, in_tree = tree.flatten(tuple(chosen))
         avals = avals_of(flat, tuple(chosen), "jacfwd")
-        for aval in avals:
-            if holomorphic and not dtypes.is_complex(aval.dtype):
-                raise TypeError(f"jacfwd: with holomorphic=True the inputs must be complex, got {aval.str_short()}")
-            if not holomorphic and not dtypes.is_floating(aval.dtype):
-                raise TypeError(f"jacfwd: the inputs must be real floating numbers, got {aval.str_short()}")
+        _check_field("jacfwd: the inputs", avals, holomorphic)
         flat_fun = FlatFunction("jacfwd", call, in_tree, has_aux)
 
         def push(*tangents: Any) -> Any:
@@ -86,6 +82,15 @@ def jacfwd(
         return (jac, without_tracers(flat_fun.aux)) if has_aux else jac
 
     return jacobian_fun
+
+
+def _check_field(which: str, avals: Sequence[Any], holomorphic: bool) -> None:
+    """Refuse what is not complex where a function is said to be holomorphic, and what is not real elsewhere."""
+    for aval in avals:
+        if holomorphic and not dtypes.is_complex(aval.dtype):
+            raise TypeError(f"{which} must be complex with holomorphic=True, got {aval.str_short()}")
+        if not holomorphic and not dtypes.is_floating(aval.dtype):
+            raise TypeError(f"{which} must be real floating numbers, got {aval.str_short()}")
 
 
 def _columns(columns: list[Any], avals: Sequence[Any], in_tree: Any, single: bool, out_tree: Any) -> Any:
@@ -139,11 +144,7 @@ def jacrev(
         flat_fun = FlatFunction("jacrev", call, in_tree, has_aux)
         outs, tape = linearize_flat(flat_fun, flat)
         out_avals = [get_aval(x) for x in outs]
-        for aval in out_avals:
-            if holomorphic and not dtypes.is_complex(aval.dtype):
-                raise TypeError(f"jacrev: with holomorphic=True the results must be complex, got {aval.str_short()}")
-            if not holomorphic and not dtypes.is_floating(aval.dtype):
-                raise TypeError(f"jacrev: the results must be real floating numbers, got {aval.str_short()}")
+        _check_field("jacrev: the results", out_avals, holomorphic)
 
         def pull(*cts: Any) -> Any:
             return pull_back(tape, cts, avals)
