@@ -28,7 +28,7 @@ from primax.interpreters.batched import LOST, bind_batched
 from primax.interpreters.element_loop import loop_of, size_of
 from primax.interpreters.evaluate import apply_primitive
 from primax.interpreters.impl_program import ImplProgram
-from primax.interpreters.lowering import lower_fun
+from primax.interpreters.lowering import lower_fun, physical_lowering
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["Derivation", "by", "from_impl", "from_lowering", "linear", "loop"]
@@ -261,7 +261,7 @@ def _lowering_from(primitive: Any, impl: Rule) -> Rule:
         with program.explained("lowering"):
             return lower_fun(program.on(params))(ctx, *args)
 
-    return rule
+    return physical_lowering(rule)  # what the impl does with keys is staged, as everything is
 
 
 def _compiled(primitive: Any, lowering: Any) -> Rule:

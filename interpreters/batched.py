@@ -22,7 +22,7 @@ from primax.interpreters.element_loop import loop_of
 from primax.interpreters.impl_program import ImplProgram
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linear_tape
-from primax.interpreters.lowering import find_lowering, lower_fun
+from primax.interpreters.lowering import find_lowering, lower_fun, physical_lowering
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero
 
@@ -318,7 +318,7 @@ def _lowering(form: BatchedPrimitive) -> Rule:
         one_by_one.__name__ = form.name
         return lower_fun(one_by_one)(ctx, *args)
 
-    return rule
+    return physical_lowering(rule)
 
 
 def _interpret(form: BatchedPrimitive) -> Rule:

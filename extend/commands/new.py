@@ -10,10 +10,11 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 from string import Template
+from typing import NamedTuple
 
 from primax.core.hookspec import API_VERSION
 from primax.core.host import host
-from primax.extend.commands.common import UsageError, add_json, show_json
+from primax.extend.commands.common import UsageError, add_json, look_up, show_json
 
 __all__ = ["configure", "run"]
 
@@ -22,9 +23,28 @@ _FILES = {
     "pyproject.toml": "pyproject.toml.in",
     "README.md": "README.md.in",
     "src/$module/__init__.py": "init.py.in",
-    "src/$module/axpy.py": "axpy.py.in",
+    "src/$module/$function.py": "$kind.py.in",
     "src/$module/py.typed": "",
-    "tests/test_axpy.py": "test_axpy.py.in",
+    "tests/test_$function.py": "test_$kind.py.in",
+}
+_FILES_OF_KIND = {"ffi": {"setup.py": "setup.py.in", "src/$module/boost.cc": "boost.cc.in"}}
+
+
+class _Kind(NamedTuple):
+    """What a package starts from: a function, what it computes, and what the package needs to be built."""
+
+    function: str
+    what: str
+    requires: str = ""
+
+
+_KINDS = {
+    "elementwise": _Kind("damp", "a number made less than one in size"),
+    "linear": _Kind("axpy", "a multiple of one array plus another"),
+    "higher-order": _Kind("iterate", "a function applied several times"),
+    "reduction": _Kind("energy", "a sum of squares along an axis"),
+    "ffi": _Kind("boost", "a multiple of an array, computed by C++", "jaxlib>=0.10"),
+    "random": _Kind("jitter", "an array plus noise"),
 }
 _SKELETON = Path(__file__).with_name("skeleton")
 
@@ -32,6 +52,9 @@ _SKELETON = Path(__file__).with_name("skeleton")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("name", metavar="NAME", help="the package's name, such as my-plugin")
+    parser.add_argument(
+        "--kind", metavar="KIND", default="linear", help=f"what to start from: {', '.join(_KINDS)}; by default linear"
+    )
     parser.add_argument("--into", metavar="DIR", default=".", help="where to make its folder; by default here")
     add_json(parser)
 
@@ -41,7 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
     distribution = _distribution(arguments.name)
     module = distribution.replace("-", "_")
     folder = Path(arguments.into, distribution)
+    kind = look_up("kind of primitive", arguments.kind, _KINDS)
     names = {
+        "kind": arguments.kind.replace("-", "_"),
+        "function": kind.function,
+        "what": kind.what,
+        "requires": ", ".join(f'"{each}"' for each in ("setuptools>=77", kind.requires) if each),
         "distribution": distribution,
         "plugin": distribution,
         "module": module,
@@ -50,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     }
     _require_free(distribution, module, folder)
     try:
-        files = _write(folder, names)
+        files = _write(folder, names, {**_FILES, **_FILES_OF_KIND.get(arguments.kind, {})})
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror}") from error
     if arguments.json:
@@ -87,11 +115,11 @@ def _require_free(distribution: str, module: str, folder: Path) -> None:
         raise UsageError(f"{str(folder)!r} is there already")
 
 
-def _write(folder: Path, names: dict[str, str]) -> list[str]:
+def _write(folder: Path, names: dict[str, str], sources: dict[str, str]) -> list[str]:
     """Write all files or none: they are written elsewhere, and then moved."""
     files = {}
-    for path, source in _FILES.items():
-        text = (_SKELETON / source).read_text(encoding="utf-8") if source else ""
+    for path, source in sources.items():
+        text = (_SKELETON / Template(source).substitute(names)).read_text(encoding="utf-8") if source else ""
         files[Template(path).substitute(names)] = Template(text).substitute(names)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
         draft = Path(temporary, folder.name)

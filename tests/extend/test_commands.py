@@ -452,6 +452,13 @@ def test_a_new_package_is_discovered_and_passes_its_own_tests(call: Any, tmp_pat
     assert "failed" not in tests.stdout
 
 
+def test_a_kind_that_there_is_none_of_is_refused(call: Any, tmp_path: Path) -> None:
+    code, _, err = call("new", "mine", "--kind", "elementwize", "--into", str(tmp_path))
+    assert code == 2
+    assert "elementwise" in err
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     "name", ["2fast", "a/b", "..", "", "my plugin", "class", "json", "numpy", "sorting", "-x", "ä"]
 )
@@ -474,7 +481,7 @@ def test_a_folder_that_is_there_is_left_alone(call: Any, tmp_path: Path) -> None
 def test_nothing_half_written_remains(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skeleton = tmp_path / "skeleton"
     shutil.copytree(Path(px.extend.__file__).parent / "commands" / "skeleton", skeleton)
-    (skeleton / "test_axpy.py.in").unlink()
+    (skeleton / "test_linear.py.in").unlink()
     monkeypatch.setattr("primax.extend.commands.new._SKELETON", skeleton)
     (tmp_path / "here").mkdir()
     code, _, err = call("new", "mine", "--into", str(tmp_path / "here"))

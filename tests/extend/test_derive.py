@@ -307,6 +307,19 @@ def test_the_tutorial_names_all_that_can_be_derived():
         assert kind in table
 
 
+def test_an_impl_that_takes_a_key_is_compiled():
+    p = define_primitive(
+        "drawn",
+        impl=lambda key, x: x + px.random.normal(key, x.shape),
+        abstract_eval=FROM_IMPL,
+        batch=FROM_IMPL,
+        lowering=FROM_IMPL,
+    )
+    keys = px.random.split(px.random.key(0), 2)
+    _assert_same(px.jit(p.bind)(keys[0], X), p.bind(keys[0], X))
+    _assert_same(px.jit(px.vmap(p.bind, (0, None)))(keys, X), pnp.stack([p.bind(key, X) for key in keys]))
+
+
 def test_derived_rules_pass_the_conformance_kit():
     report = testing.check_primitive(sums_p, X[:2], Y[:2])
     assert {"jvp", "transpose", "batch", "lowering"} <= {outcome.check for outcome in report.passed}

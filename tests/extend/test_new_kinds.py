@@ -1,0 +1,76 @@
+"""The primitive of each kind of package that `primax new` writes passes the kit and the tests of the package."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import primax as px
+from primax.extend import commands, ffi
+from primax.extend.testing import check_plugin
+
+KINDS = {
+    "elementwise": "damp",
+    "higher-order": "iterate",
+    "linear": "axpy",
+    "reduction": "energy",
+    "random": "jitter",
+    "ffi": "boost",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_package_of_each_kind_passes_the_kit_and_its_own_tests(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"sample-{kind}"
+    module_name = name.replace("-", "_")
+    assert commands.main(["new", name, "--kind", kind, "--into", str(tmp_path)], version=px.__version__) == 0
+    assert f"{module_name}/{KINDS[kind]}.py" in capsys.readouterr().out
+    folder = tmp_path / name
+    for path in folder.rglob("*"):
+        assert not path.is_file() or "$" not in path.read_text()
+    if kind == "ffi":
+        compiled(folder / "src" / module_name / "boost.cc")
+    monkeypatch.syspath_prepend(folder / "src")
+    module = importlib.import_module(module_name)
+    px.plugins.register(module, name=name)
+    try:
+        report = check_plugin(name)
+        assert report.ok, str(report)
+        assert len(report.passed) > 10
+        for test in own_tests(folder / "tests" / f"test_{KINDS[kind]}.py"):
+            test()
+    finally:
+        px.plugins.unregister(name)
+        for each in [each for each in sys.modules if each.partition(".")[0] == module_name]:
+            del sys.modules[each]
+
+
+def compiled(source: Path) -> None:
+    """What `pip install` makes of a C++ file."""
+    compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    target = source.with_name("_boost.so")
+    subprocess.run(
+        [compiler, "-std=c++17", "-shared", "-fPIC", f"-I{ffi.include_dir()}", str(source), "-o", str(target)],
+        check=True,
+    )
+
+
+def own_tests(path: Path) -> list[Any]:
+    """The functions of a test file, the one that runs the kit aside."""
+    source = path.read_text()
+    names: dict[str, Any] = {}
+    exec(compile(source, str(path), "exec"), names)
+    functions = [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    assert len(functions) >= 2
+    return [names[name] for name in functions]
