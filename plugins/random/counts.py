@@ -25,6 +25,7 @@ from primax.plugins.numpy.promotion import broadcast_to_shape, cast
 from primax.plugins.numpy.reductions import any as any_of
 from primax.plugins.numpy.selection import where
 from primax.plugins.numpy.shaping import moveaxis
+from primax.plugins.random.approximate import check_method, poisson_numbers
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_split
 from primax.plugins.random.parameters import (
@@ -105,7 +106,7 @@ def _until_accepted(key: Any, propose: Any, shape: tuple[int, ...], dtype: Any) 
     return while_loop(lambda state: any_of(~state[2]), step, start)[1]
 
 
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Any:
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
     """Draws from the Poisson distribution; -1 where its mean is negative or NaN.
 
     Args:
@@ -113,13 +114,17 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Any:
       lam: its mean, a number or an array, computed with in float32.
       shape: the shape of the result; that of `lam` if None.
       dtype: its dtype, an integer dtype; the default one if None.
+      method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one, and
+        of no meaning where the mean is negative or NaN.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or `lam` is not a real array or number.
-      ValueError: `key` is several keys, `dtype` is not an integer dtype, or `lam` does not broadcast to `shape`.
+      ValueError: `key` is several keys, `dtype` is not an integer dtype, `lam` does not broadcast to `shape`, or
+        `method` is another one.
     """
     key, dtype = check_key(key, "poisson"), integer_dtype("poisson", dtype)
-    return _poisson(key, lam, common_shape("poisson", shape, lam=lam), dtype)
+    draw = poisson_numbers if check_method("poisson", method) else _poisson
+    return draw(key, lam, common_shape("poisson", shape, lam=lam), dtype)
 
 
 @sampler

@@ -11,6 +11,7 @@ from primax.plugins.numpy.creation import read_shape
 from primax.plugins.numpy.promotion import broadcast, broadcast_to_shape, cast
 from primax.plugins.numpy.reductions import max as reduce_max
 from primax.plugins.numpy.reductions import sum as reduce_sum
+from primax.plugins.random.approximate import check_method, gamma_numbers
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.gamma import random_gamma_p
 from primax.plugins.random.integers import signs
@@ -24,11 +25,13 @@ __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_
 
 
 @sampler
-def _gamma(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool) -> Any:
+def _gamma(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool, approximate: bool = False) -> Any:
+    if approximate:
+        return gamma_numbers(key, a, shape, dtype, log_space)
     return random_gamma_p.bind(key, broadcast_to_shape(cast(a, dtype), shape), log_space=log_space)
 
 
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
     """Draws from the gamma distribution of scale 1; differentiable with respect to its parameter.
 
     Args:
@@ -36,31 +39,34 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
       a: the parameter of shape, a positive number or an array of them.
       shape: the shape of the result; that of `a` if None.
       dtype: its dtype, a float dtype; the default one if None.
+      method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or `a` is not a real array or number.
-      ValueError: `key` is several keys, `dtype` is not a float dtype, or `a` does not broadcast to `shape`.
+      ValueError: `key` is several keys, `dtype` is not a float dtype, `a` does not broadcast to `shape`, or `method` is
+        another one.
     """
     key, dtype = check_key(key, "gamma"), float_dtype("gamma", dtype)
-    return _gamma(key, a, common_shape("gamma", shape, a=a), dtype, False)
+    return _gamma(key, a, common_shape("gamma", shape, a=a), dtype, False, check_method("gamma", method))
 
 
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
     """Draws logarithms of gamma variables, which are accurate where those would be 0. See `gamma`."""
     key, dtype = check_key(key, "loggamma"), float_dtype("loggamma", dtype)
-    return _gamma(key, a, common_shape("loggamma", shape, a=a), dtype, True)
+    return _gamma(key, a, common_shape("loggamma", shape, a=a), dtype, True, check_method("loggamma", method))
 
 
 @sampler
-def _beta(key: Any, a: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _beta(key: Any, a: Any, b: Any, shape: tuple[int, ...], dtype: Any, approximate: bool) -> Any:
     first, second = random_split(key, (2,))
-    log_x, log_y = _gamma(first, a, shape, dtype, True), _gamma(second, b, shape, dtype, True)
+    log_x = _gamma(first, a, shape, dtype, True, approximate)
+    log_y = _gamma(second, b, shape, dtype, True, approximate)
     greater = max_p.bind(log_x, log_y)
     x, y = exp_p.bind(log_x - greater), exp_p.bind(log_y - greater)
     return x / (x + y)
 
 
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
     """Draws from the beta distribution; differentiable with respect to its parameters.
 
     Args:
@@ -68,12 +74,13 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
       a, b: its parameters, positive numbers or arrays of them.
       shape: the shape of the result; that to which the parameters broadcast if None.
       dtype: its dtype, a float dtype; the default one if None.
+      method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
     """
     key, dtype = check_key(key, "beta"), float_dtype("beta", dtype)
-    return _beta(key, a, b, common_shape("beta", shape, a=a, b=b), dtype)
+    return _beta(key, a, b, common_shape("beta", shape, a=a, b=b), dtype, check_method("beta", method))
 
 
 @sampler
@@ -106,11 +113,11 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any
 
 
 @sampler
-def _chisquare(key: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    return exp_p.bind(_gamma(key, cast(df, dtype) / 2.0, shape, dtype, True)) * 2.0
+def _chisquare(key: Any, df: Any, shape: tuple[int, ...], dtype: Any, approximate: bool = False) -> Any:
+    return exp_p.bind(_gamma(key, cast(df, dtype) / 2.0, shape, dtype, True, approximate)) * 2.0
 
 
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
     """Draws from the chi-square distribution; differentiable with respect to its parameter.
 
     Args:
@@ -118,12 +125,13 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
       df: the degrees of freedom, a positive number or an array of them.
       shape: the shape of the result; that of `df` if None.
       dtype: its dtype, a float dtype; the default one if None.
+      method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
     """
     key, dtype = check_key(key, "chisquare"), float_dtype("chisquare", dtype)
-    return _chisquare(key, df, common_shape("chisquare", shape, df=df), dtype)
+    return _chisquare(key, df, common_shape("chisquare", shape, df=df), dtype, check_method("chisquare", method))
 
 
 @sampler

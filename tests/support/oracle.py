@@ -24,20 +24,24 @@ CHANGES = {
     "the shape of multinomial leaves out the outcomes": (0, 12),
     # primax scales normal numbers once they are drawn, as a user would; 1 ulp apart.
     "initializers scale normal numbers while drawing them": (0, 11),
+    "gamma variables and counts may be approximate": (0, 12),
     # primax computes the third component, as NumPy 2 still does.
     "cross takes no vectors of length 2": (0, 12),
 }
 
-# Parameters that functions of jax have and those of primax do not: nothing is sharded, no sampler approximates.
+# Parameters that functions of jax have and those of primax do not: nothing is sharded.
 _LACKING = {
     "out_sharding": (),  # everywhere
-    "method": ("beta", "chisquare", "gamma", "loggamma", "poisson"),
 }
+_APPROXIMATE = ("beta", "chisquare", "gamma", "loggamma", "poisson")
 
 
 def lacking(function: str) -> list[str]:
-    """The parameters of a function of jax that primax's does not have."""
-    return [name for name, functions in _LACKING.items() if not functions or function in functions]
+    """The parameters of a function that jax's or primax's does not have."""
+    names = [name for name, functions in _LACKING.items() if not functions or function in functions]
+    if function in _APPROXIMATE and not jax_does("gamma variables and counts may be approximate"):
+        names.append("method")
+    return names
 
 
 def jax_does(change: str) -> bool:
