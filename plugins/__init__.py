@@ -36,6 +36,7 @@ BUILTIN_FAMILIES = (
     "export",
     "callbacks",
     "composite",
+    "checkify",
     "arrays",
     "numpy",
 )
@@ -55,4 +56,5 @@ DEFERRED_FAMILIES = (
     "random",
     "export",
     "composite",
+    "checkify",
 )

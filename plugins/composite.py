@@ -167,7 +167,7 @@ def primax_register(registry: Any) -> None:
         registry.define(
             primitive,
             impl=_call,
-            abstract_eval=derive.from_impl,
+            effectful_abstract_eval=derive.from_impl,
             jvp=derive.from_impl,
             transpose=derive.from_impl,
             batch=derive.from_impl,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["jet", "sparse"]
+__all__ = ["checkify", "jet", "sparse"]
 
 _SUBMODULES = frozenset(__all__)
 

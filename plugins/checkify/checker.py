@@ -1,0 +1,277 @@
+"""`checkify`: a function whose checks give an error as a value, which an interpreter carries through its program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.api_util import avals_of, check_function, name_of, wraps
+from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.interpreter import Interpreter, replay
+from primax.extend.programs import stage
+from primax.plugins.calls.primitive import evaluate
+from primax.plugins.checkify.check import CheckEffect, check_p, first_of
+from primax.plugins.checkify.errors import (
+    Error,
+    JaxException,
+    NaNError,
+    Site,
+    user_checks,
+)
+
+__all__ = ["Checker", "checkify"]
+
+_NO_ERROR = np.int32(0)
+
+
+class Checker(Interpreter):
+    """Goes through a program and notes what fails.
+
+    It goes twice: first to find the sites of all checks, so that the error has one structure in all branches and turns
+    of loops; then to compute. A rule `@Checker.rule(primitive)` is a function `(checker, eqn, *values)` that returns
+    what the primitive returns. It calls `checker.check` for what must not happen, and `checker.run` for programs that
+    the primitive holds.
+
+    Attributes:
+      errors: the kinds of checks that are wanted.
+      state: the error so far: the number of the site that failed first, then what all sites left behind.
+    """
+
+    def __init__(self, errors: frozenset[type[JaxException]]) -> None:
+        self.errors = errors
+        self.sites: list[Site] = []
+        self.numbers: dict[Any, int] = {}
+        self.checked: dict[int, bool] = {}  # by the id of a program whether it holds sites
+        self.searching = True
+        self.state: list[Any] = []
+        self.eqn: Any = None
+        self.count = 0
+
+    def start(self) -> None:
+        """Go on to compute, once all sites are known."""
+        self.searching = False
+        self.state = self.fresh()
+
+    def fresh(self) -> list[Any]:
+        """The error before anything has failed."""
+        return [_NO_ERROR, *(np.zeros(aval.shape, aval.dtype) for site in self.sites for aval in site.avals)]
+
+    def check(
+        self, failed: Any, kind: type[JaxException], describe: Callable[..., str], payload: Sequence[Any] = ()
+    ) -> None:
+        """Note that something has failed, if it has, and nothing before it.
+
+        Args:
+          failed: a boolean, of any shape: whether any is True.
+          kind: of the check; nothing is done if it is not wanted.
+          describe: what went wrong in words, from the values of `payload`.
+          payload: arrays to remember.
+        """
+        if kind not in self.errors:
+            return
+        key = id(self.eqn), self.count
+        self.count += 1
+        if self.searching:
+            if key not in self.numbers:
+                self.numbers[key] = len(self.sites)
+                self.sites.append(Site(kind, describe, self.eqn.source_info, [get_aval(x) for x in payload]))
+            return
+        number = self.numbers[key]
+        p = core.primitives
+        rank = len(get_aval(failed).shape)
+        if rank:
+            failed = p.reduce_or_p.bind(failed, axes=tuple(range(rank)))
+        first = p.and_p.bind(failed, p.eq_p.bind(self.state[0], _NO_ERROR))
+        at = 1 + sum(len(site.avals) for site in self.sites[:number])
+        state = list(self.state)
+        state[0] = p.select_n_p.bind(first, state[0], np.int32(number + 1))
+        for i, x in enumerate(payload, at):
+            state[i] = p.select_n_p.bind(first, state[i], x)
+        self.state = state
+
+    def holds_sites(self, *programs: core.ClosedJaxpr) -> bool:
+        """Whether anything is checked in programs, or would be: then the checker goes through them.
+
+        While the sites are searched for, they are found in the programs here.
+        """
+        if self.searching:
+            for closed in programs:
+                if id(closed) in self.checked:
+                    continue
+                before = len(self.sites), set(self.numbers)
+                self._search(closed)
+                self.checked[id(closed)] = len(self.sites) > before[0] or self._known(closed)
+            return False
+        return any(self.checked.get(id(closed), False) or _may_fail(closed) for closed in programs)
+
+    def _known(self, closed: core.ClosedJaxpr) -> bool:
+        """Whether sites of a program had been found before, where it stands elsewhere too."""
+        ids = {id(eqn) for eqn in closed.jaxpr.eqns}
+        return any(number[0] in ids for number in self.numbers) or any(
+            self.checked.get(id(inner), False)
+            for eqn in closed.jaxpr.eqns
+            for inner in eqn.params.values()
+            if isinstance(inner, core.ClosedJaxpr)
+        )
+
+    def _search(self, closed: core.ClosedJaxpr) -> None:
+        eqn, count = self.eqn, self.count
+
+        def look(*values: Any) -> list[Any]:
+            return self.interpret(closed, *values)
+
+        core.trace_to_jaxpr(look, closed.in_avals, "a program", "checkify")
+        self.eqn, self.count = eqn, count
+
+    def run(self, closed: core.ClosedJaxpr, state: Sequence[Any], values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The error after a program, given that before it, and its results."""
+        before, self.state = self.state, list(state)
+        try:
+            outs = self.interpret(closed, *values)
+            return self.state, outs
+        finally:
+            self.state = before
+
+    def equation(self, eqn: core.JaxprEqn, values: list[Any]) -> list[Any]:
+        outer = self.eqn, self.count
+        self.eqn, self.count = eqn, 0
+        try:
+            return super().equation(eqn, values)
+        finally:
+            self.eqn, self.count = outer
+
+    def default(self, eqn: core.JaxprEqn, *values: Any) -> Any:
+        outs = replay(eqn, values)
+        if NaNError in self.errors and eqn.primitive.name in MAKES_NAN:
+            self.check_nan(eqn, outs)
+        return outs if eqn.primitive.multiple_results else outs[0]
+
+    def default_higher_order(self, eqn: core.JaxprEqn, *values: Any) -> Any:
+        if _may_fail(eqn):
+            raise core.MissingRuleError(
+                f"checkify has no rule for {eqn.primitive}, which holds programs with checks; give it one by "
+                f"Checker.rule({eqn.primitive}_p)"
+            )
+        return self.default(eqn, *values)
+
+    def check_nan(self, eqn: core.JaxprEqn, outs: Sequence[Any]) -> None:
+        """Note NaNs among the results of an equation."""
+        p = core.primitives
+        for x in outs:
+            if dtypes.is_inexact(get_aval(x).dtype):
+                text = f"nan generated by primitive: {eqn.primitive}."
+                self.check(p.ne_p.bind(x, x), NaNError, lambda text=text: text)
+
+
+def _may_fail(holder: Any) -> bool:
+    """Whether a program or an equation has checks."""
+    return any(isinstance(effect, CheckEffect) for effect in holder.effects)
+
+
+def without_checks(fun: Callable[..., Sequence[Any]], args: Sequence[Any]) -> list[Any]:
+    """The results of a function of flat arguments whose checks are left out."""
+    closed = core.trace_to_jaxpr(fun, list(map(get_aval, args)), "a rule", "checkify")
+    checker = Checker(frozenset())
+    checker.start()
+    return checker.run(closed, checker.fresh(), args)[1]
+
+
+# What makes NaN of numbers that are none; other operations hand them on.
+MAKES_NAN = frozenset(
+    """
+    acos acosh add asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt conv_general_dilated cos cosh cumlogsumexp
+    cummax cummin cumprod cumsum digamma div dot_general erf erf_inv erfc exp exp2 expm1 fft igamma igamma_grad_a
+    igammac integer_pow lgamma log log1p log2 logistic mul one_minus_square pad pow psum reduce reduce_prod reduce_sum
+    reduce_window reduce_window_sum regularized_incomplete_beta rem rsqrt sin sinh solve sqrt square sub tan tanh
+    """.split()
+)
+
+
+@Checker.rule(check_p)
+def _user_check(checker: Checker, eqn: core.JaxprEqn, pred: Any, *payload: Any) -> Any:
+    message = eqn.params["message"]
+    failed = core.primitives.not_p.bind(pred)
+    if message.kind not in checker.errors:
+        return []
+    checker.check(failed, message.kind, message, first_of(failed, list(payload)))
+    return []
+
+
+class _Checked:
+    """A program with checks as one that takes and returns the error, too."""
+
+    __slots__ = ("closed", "sites")
+
+    def __init__(self, closed: core.ClosedJaxpr, sites: tuple[Site, ...]) -> None:
+        self.closed = closed
+        self.sites = sites
+
+
+def checked_program(closed: core.ClosedJaxpr, errors: frozenset[type[JaxException]]) -> _Checked:
+    """The program that returns the code of the error, what the sites left behind, and the results."""
+
+    def make() -> _Checked:
+        checker = Checker(errors)
+        checker.holds_sites(closed)
+        checker.start()
+
+        def run(*values: Any) -> list[Any]:
+            state, outs = checker.run(closed, checker.fresh(), values)
+            return [*state, *outs]
+
+        program = core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info, "checkify")
+        return _Checked(program, tuple(checker.sites))
+
+    return core.cached(closed, ("checkify", errors), make)  # type: ignore[no-any-return]
+
+
+def checkify(
+    f: Callable[..., Any], errors: frozenset[type[JaxException]] = user_checks
+) -> Callable[..., tuple[Error, Any]]:
+    """A function that returns, besides its result, an error that tells whether a check in it has failed.
+
+    Checks work under `jit`, `vmap`, `grad`, in loops and branches; and so does what this returns.
+
+    Args:
+      f: a function of arrays in any containers.
+      errors: the kinds of checks: `user_checks` for those by `check`; `nan_checks`, `div_checks` and `index_checks` for
+        those that are made for operations; `float_checks` for the first two of these, `automatic_checks` for the three,
+        `all_checks` for all.
+
+    Returns:
+      A function of the same arguments that returns `(error, out)`. `error.get()` says what failed first, and
+      `error.throw()` raises it.
+
+    Raises:
+      TypeError: `f` is not callable, or `errors` is no set of kinds of checks.
+
+    >>> import primax as px, primax.numpy as pnp
+    >>> from primax.experimental import checkify
+    >>> f = px.jit(checkify.checkify(lambda x, i: pnp.sin(x)[i], errors=checkify.index_checks))
+    >>> error, out = f(pnp.arange(3.0), 5)
+    >>> print(error.get())
+    out-of-bounds indexing for array of shape (3,): index 5 is out of bounds for axis 0 with size 3.
+    """
+    check_function("checkify", "f", f)
+    kinds = frozenset(errors) if isinstance(errors, frozenset | set) else None
+    if kinds is None or not all(isinstance(kind, type) and issubclass(kind, JaxException) for kind in kinds):
+        raise TypeError(f"checkify: errors must be a set of kinds of checks, such as user_checks, got {errors!r}")
+
+    @wraps(f)
+    def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        leaves, in_tree = tree.flatten((args, kwargs))
+
+        def call(positional: Any, named: Any) -> Any:
+            return f(*positional, **named)
+
+        avals = avals_of(leaves, (args, kwargs), "checkify", call=True)
+        program = stage(f, in_tree, avals, name_of(f), "checkify", call)
+        found = checked_program(program.closed, kinds)
+        flat = evaluate(found.closed, leaves)
+        count = 1 + sum(len(site.avals) for site in found.sites)
+        return Error(flat[0], flat[1:count], found.sites), tree.unflatten(program.out_tree, flat[count:])
+
+    return checked

@@ -1,0 +1,163 @@
+"""What a check that failed leaves behind: an `Error`, a pytree of arrays that a program can return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import source_info_util
+from primax.extend.core import tree
+
+__all__ = [
+    "DivisionByZeroError",
+    "Error",
+    "FailedCheckError",
+    "JaxException",
+    "JaxRuntimeError",
+    "NaNError",
+    "OOBError",
+    "Site",
+    "all_checks",
+    "automatic_checks",
+    "div_checks",
+    "float_checks",
+    "index_checks",
+    "init_error",
+    "nan_checks",
+    "user_checks",
+]
+
+
+class JaxRuntimeError(ValueError):
+    """A check failed."""
+
+
+class JaxException(Exception):
+    """What a check found: one of the classes below, which are also the kinds of checks to ask for."""
+
+
+class FailedCheckError(JaxException):
+    """A `check` failed."""
+
+
+class NaNError(JaxException):
+    """An operation made a NaN."""
+
+
+class DivisionByZeroError(JaxException):
+    """A divisor was zero."""
+
+
+class OOBError(JaxException):
+    """An index was out of bounds."""
+
+
+user_checks = frozenset({FailedCheckError})
+nan_checks = frozenset({NaNError})
+div_checks = frozenset({DivisionByZeroError})
+index_checks = frozenset({OOBError})
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+
+
+class Site:
+    """One place in a program where something is checked.
+
+    Attributes:
+      kind: the class of what may be found.
+      describe: what was found, in words, from the values that the site leaves behind.
+      source: the traceback of the equation.
+      avals: the types of those values.
+    """
+
+    __slots__ = ("avals", "describe", "kind", "source")
+
+    def __init__(
+        self, kind: type[JaxException], describe: Callable[..., str], source: Any, avals: Sequence[Any] = ()
+    ) -> None:
+        self.kind = kind
+        self.describe = describe
+        self.source = source
+        self.avals = tuple(avals)
+
+
+class Error:
+    """Whether a check has failed, which, and with what values.
+
+    It is a pytree, returned by compiled and mapped functions and carried by loops. What is found first counts. Under
+    `vmap` there is an error for each element.
+    """
+
+    __slots__ = ("_code", "_payload", "_sites")
+
+    def __init__(self, code: Any, payload: Sequence[Any], sites: tuple[Site, ...]) -> None:
+        self._code = code  # 0 if nothing has failed, else 1 more than the number of the site
+        self._payload = list(payload)
+        self._sites = sites
+
+    def get(self) -> str | None:
+        """What went wrong, in words; None if nothing did.
+
+        Under `vmap` a line for each element for which something did.
+        """
+        code = np.asarray(self._code)
+        lines = []
+        for index in np.ndindex(code.shape):
+            if code[index]:
+                where = f"at mapped index {', '.join(map(str, index))}: " if index else ""
+                lines.append(where + self._at(int(code[index]) - 1, index))
+        return "\n".join(lines) if lines else None
+
+    def get_exception(self) -> JaxException | None:
+        """What went wrong, as an exception of the kind of check; None if nothing did."""
+        text = self.get()
+        if text is None:
+            return None
+        code = np.asarray(self._code).ravel()
+        site = self._sites[int(code[np.argmax(code != 0)]) - 1]
+        return site.kind(text)
+
+    def throw(self) -> None:
+        """Raise an error if something went wrong.
+
+        Raises:
+          JaxRuntimeError: something did.
+        """
+        text = self.get()
+        if text is not None:
+            raise JaxRuntimeError(text)
+
+    def _at(self, number: int, index: tuple[int, ...]) -> str:
+        """What one element's error says."""
+        site = self._sites[number]
+        first = sum(len(other.avals) for other in self._sites[:number])
+        return site.describe(*(np.asarray(x)[index] for x in self._payload[first : first + len(site.avals)]))
+
+    def _where(self) -> str:
+        """The user's line of the check that failed, for elements without axes."""
+        code = np.asarray(self._code)
+        return source_info_util.summarize(self._sites[int(code) - 1].source) if code.ndim == 0 and code else ""
+
+    def __repr__(self) -> str:
+        try:
+            text = self.get()
+        except TypeError:  # it is traced
+            return f"Error({self._code})"
+        return f"Error({text!r})"
+
+
+def _flatten(error: Error) -> tuple[list[Any], tuple[Site, ...]]:
+    return [error._code, *error._payload], error._sites
+
+
+def _unflatten(sites: tuple[Site, ...], leaves: Sequence[Any]) -> Error:
+    code, *payload = leaves
+    return Error(code, payload, sites)
+
+
+tree.register_pytree_node(Error, _flatten, _unflatten)
+
+init_error = Error(np.int32(0), [], ())
