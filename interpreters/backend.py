@@ -252,8 +252,14 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
     alone = on_one_device(target)
     if not (alone and on_one_device(source)):
         target.check_shape(aval.shape, "device_put")
+        if source is target and not copy:
+            return b
         if not _divided_alike(source, target, len(aval.shape)):
             return _redivided(b, source, target)
+        if not alone and target.num_devices > 1:
+            own = [device for device in devices_of(target) if device in target.addressable_devices]
+            pairs = zip(parts_of(b), own, strict=True)
+            return of_parts(aval, target, [Array(move(x, sharding_of(d), True, copy)) for x, d in pairs])._b
     semantics = _jaxlib.ArrayCopySemantics.ALWAYS_COPY if copy else _jaxlib.ArrayCopySemantics.REUSE_INPUT
     (moved,) = _jaxlib.batched_copy_array_to_devices_with_sharding(
         [b], [target._internal_device_list], [target], [semantics]

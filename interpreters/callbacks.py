@@ -65,7 +65,7 @@ def emit_python_callback(
     extended = any(map(has_extended_dtype, operand_avals))
 
     def call(*args: Any) -> Any:
-        given = args[1:] if ordered else args
+        given = args[1:] if ordered else args[: len(operand_avals)]
         with config.enable_x64(x64):
             if extended:
                 given = tuple(map(_element_array, given, operand_avals))
@@ -80,6 +80,8 @@ def emit_python_callback(
         operands = [constrained(module, x, module.mesh, whole, n) for x, n in zip(operands, ranks, strict=True)]
     types = [aval_to_ir_type(aval) for aval in result_avals]
     avals = list(operand_avals)
+    if module.anchor is not None and module.depth == 0:
+        operands, avals = [*operands, module.anchor], [*avals, get_aval(np.int32(0))]
     if ordered:
         types = [aval_to_ir_type(AbstractToken()), *types]
         operands = [token, *operands]

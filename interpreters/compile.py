@@ -158,7 +158,9 @@ def _out_shardings(avals: Sequence[Any], site: Site, xla: Any, tokens: int) -> l
     wanted = site.outs or (None,) * len(avals)
     if None not in wanted:
         return list(wanted)
-    chosen = (xla.get_output_shardings() or [])[tokens:]
+    if site.mesh.size == 1:
+        return [sharding or site.replicated for sharding in wanted]
+    chosen = xla.get_output_shardings()[tokens:]
     found = []
     for i, (aval, sharding) in enumerate(zip(avals, wanted, strict=True)):
         if sharding is None:

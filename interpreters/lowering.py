@@ -75,6 +75,7 @@ class ModuleContext:
       partitions: on how many devices the program runs.
       mesh: a mesh of these devices; None for one device.
       mesh_symbols: the names of its meshes.
+      anchor: a number that calls of Python take, so that XLA knows them as one device's; None where none is needed.
       manual: the mesh, and those of its axes along which what is being built is the program of one device; else None.
       source: where the equation that is being lowered was made.
     """
@@ -92,6 +93,7 @@ class ModuleContext:
         self.mesh_symbols: dict[Any, str] = {}
         self.channels = 0
         self.mesh: Any = None
+        self.anchor: Any = None
         self.manual: tuple[Any, frozenset[Any]] | None = None
         self.host_callbacks: list[Any] = []
         self.keepalives: list[Any] = []

@@ -20,7 +20,7 @@ def require_steady_variance(rule: str, names: tuple[str, str], structure: Any, h
       TypeError: it does; the message names the axes and how to begin.
     """
     for i, (one, other) in enumerate(zip(have, made, strict=False)):
-        more = getattr(other, "vma", frozenset()) - getattr(one, "vma", frozenset())
+        more = axes_of_type(other) - axes_of_type(one)
         if more:
             marked = tree.unflatten(structure, range(structure.num_leaves))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
@@ -35,7 +35,7 @@ def require_steady_variance(rule: str, names: tuple[str, str], structure: Any, h
 def joined_types(types: Sequence[Any], axes: frozenset[Any]) -> Any:
     """The type of a result of several branches, which varies along the axes of each, and of what chooses."""
     first = types[0] if all(aval == types[0] for aval in types) else types[0].strip_weak_type()
-    joined = axes.union(*(getattr(aval, "vma", frozenset()) for aval in types))
+    joined = axes.union(*map(axes_of_type, types))
     return first.update(vma=joined) if joined and joined != first.vma else first
 
 
@@ -69,7 +69,7 @@ def _varying(one: Staged, axes: frozenset[Any]) -> Staged:
 def hoisted(
     program: core.ClosedJaxpr, consts: Sequence[Any], carry: int, xs: Sequence[Any]
 ) -> tuple[core.ClosedJaxpr, list[Any], list[Any]]:
-    """The body of a loop whose constants and elements are made to vary outside of it.
+    """The body of a loop whose constants and elements are made to vary outside of it, where it only uses them so.
 
     So the transpose sums once over devices, after the loop, and not in each step.
 
@@ -80,42 +80,56 @@ def hoisted(
       xs: the arrays of elements.
 
     Returns:
-      The program with more constants and elements, and all of either.
+      The program, its constants and its elements.
     """
+    given = list(consts), list(xs)
     if not manual_axes():
-        return program, list(consts), list(xs)
-    invars = program.jaxpr.invars
+        return program, *given
+    jaxpr = program.jaxpr
     first = len(consts) + carry
-    fixed = {v: i for i, v in enumerate(invars) if i < len(consts) or i >= first}
-    found = [eqn for eqn in program.jaxpr.eqns if eqn.primitive is hooks.pvary_p and eqn.invars[0] in fixed]
+    fixed = [v for i, v in enumerate(jaxpr.invars) if i < len(consts) or i >= first]
+    found = {v: used for v in fixed if (used := _made_to_vary(jaxpr, v)) is not None}
     if not found:
-        return program, list(consts), list(xs)
-    new_consts, new_xs = [], []
-    more_consts, more_xs = [], []
-    for eqn in found:
-        place = fixed[eqn.invars[0]]
-        axes = frozenset(eqn.params["axes"])
-        if place < len(consts):
-            new_consts.append(eqn.outvars[0])
-            more_consts.append(vary(consts[place], axes))
+        return program, *given
+    derived = {v for _, reached in found.values() for v in reached}
+    same: dict[Any, Any] = {}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if eqn.primitive is hooks.pvary_p and eqn.invars[0] in derived:
+            same[eqn.outvars[0]] = same.get(eqn.invars[0], eqn.invars[0])
         else:
-            new_xs.append(eqn.outvars[0])
-            more_xs.append(vary(xs[place - first], axes))
-    kept = [eqn for eqn in program.jaxpr.eqns if eqn not in found]
-    order = [*invars[: len(consts)], *new_consts, *invars[len(consts) :], *new_xs]
-    made = core.ClosedJaxpr(program.jaxpr.replace(invars=order, eqns=kept), program.consts)
-    used = {v for eqn in kept for v in eqn.invars if type(v) is core.Var} | set(made.jaxpr.outvars)
-    keep = [
-        v in used or len(consts) + len(new_consts) <= i < len(consts) + len(new_consts) + carry
-        for i, v in enumerate(order)
-    ]
-    trimmed = core.ClosedJaxpr(
-        made.jaxpr.replace(invars=[v for v, k in zip(order, keep, strict=True) if k]), program.consts
-    )
-    every_const = [*consts, *more_consts]
-    every_x = [*xs, *more_xs]
-    flags = iter(keep)
-    left_consts = [x for x in every_const if next(flags)]
-    for _ in range(carry):
-        next(flags)
-    return trimmed, left_consts, [x for x in every_x if next(flags)]
+            eqns.append(eqn.replace(invars=[same.get(v, v) if type(v) is core.Var else v for v in eqn.invars]))
+    outvars = [same.get(v, v) if type(v) is core.Var else v for v in jaxpr.outvars]
+    body = jaxpr.replace(eqns=eqns, outvars=outvars)
+    avals = [v.aval.update(vma=found[v][0]) if v in found else v.aval for v in jaxpr.invars]
+    made = core.trace_to_jaxpr(lambda *args: core.eval_jaxpr(body, program.consts, *args), avals, jaxpr.debug_info)
+    varied = [vary(x, found[v][0]) if v in found else x for v, x in zip(fixed, [*consts, *xs], strict=True)]
+    return made, varied[: len(consts)], varied[len(consts) :]
+
+
+def _made_to_vary(jaxpr: core.Jaxpr, v: core.Var) -> tuple[frozenset[Any], set[core.Var]] | None:
+    """The axes along which all that a program makes of an input is made to vary, and what it makes before.
+
+    None if nothing is, or something of it stays the same for all devices, or is made to vary along other axes.
+    """
+    if getattr(v.aval, "vma", None) != frozenset():
+        return None
+    reached = {v}
+    axes: set[frozenset[Any]] = set()
+    for eqn in jaxpr.eqns:
+        if reached.isdisjoint(x for x in eqn.invars if type(x) is core.Var):
+            continue
+        if eqn.primitive is hooks.pvary_p:
+            axes.add(frozenset(eqn.params["axes"]))
+        elif eqn.effects or any(core.jaxprs_in_params(eqn.params)) or any(axes_of_type(x.aval) for x in eqn.outvars):
+            return None
+        else:
+            reached.update(eqn.outvars)
+    if len(axes) != 1 or not reached.isdisjoint(x for x in jaxpr.outvars if type(x) is core.Var):
+        return None
+    return axes.pop(), reached
+
+
+def axes_of_type(aval: Any) -> frozenset[Any]:
+    """The axes along which values of a type may vary."""
+    return getattr(aval, "vma", frozenset())

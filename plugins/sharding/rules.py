@@ -249,16 +249,22 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
                 ]
             )
 
+        # Shardy forgets that a program is one device's where nothing goes into it: calls of Python take this number.
+        number = np.int32(0)
         op = sdy.ManualComputationOp(
             list(map(mlir.aval_to_ir_type, ctx.avals_out)),
-            list(args),
-            lying(params["in_specs"], ctx.avals_in),
+            [*args, mlir.ir_constant(number)],
+            lying([*params["in_specs"], PartitionSpec()], [*ctx.avals_in, core.get_aval(number)]),
             lying(params["out_specs"], ctx.avals_out),
             sdy.ManualAxesAttr.get([ir.StringAttr.get(str(name)) for name in axes]),
         )
-        block = op.body.blocks.append(*map(mlir.aval_to_ir_type, jaxpr.in_avals))
+        parts = [*jaxpr.in_avals, core.get_aval(number)]
+        block = op.body.blocks.append(*map(mlir.aval_to_ir_type, parts))
+        anchor = module.anchor
+        *given, module.anchor = block.arguments
         with ir.InsertionPoint(block):
-            sdy.return_(mlir.inline_jaxpr(ctx, jaxpr, list(block.arguments)))
+            sdy.return_(mlir.inline_jaxpr(ctx, jaxpr, given))
+        module.anchor = anchor
         return list(op.results)
     finally:
         module.manual = before

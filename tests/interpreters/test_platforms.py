@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import primax as px
 from primax import numpy as pnp
+from primax.core import config
 from primax.extend import core
 from primax.extend.interpreters import mlir
 from primax.interpreters import platforms
@@ -41,13 +43,15 @@ class Client:
 
 
 @pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Platforms may be registered, which go afterwards."""
     monkeypatch.setattr(platforms, "platforms", dict(platforms.platforms))
     monkeypatch.setattr(platforms, "_clients", dict(platforms._clients))
     monkeypatch.setattr(platforms, "_settled", {})
     monkeypatch.setattr(platforms, "_first", {})
     monkeypatch.delenv("PRIMAX_PLATFORM", raising=False)
+    with config.platforms(None):
+        yield
 
 
 @pytest.mark.usefixtures("registered")

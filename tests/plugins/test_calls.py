@@ -565,7 +565,7 @@ def test_stages() -> None:
     assert "HloModule" in compiled.as_text()
     assert compiled.cost_analysis()["flops"] >= 64
     assert compiled.memory_analysis().output_size_in_bytes == 32
-    assert compiled.runtime_executable().local_devices() == px.devices()
+    assert compiled.runtime_executable().local_devices() == px.devices()[:1]
     assert "cpu" in repr(compiled)
     expected = np.asarray(args[0]) @ np.asarray(args[1]["w"])
     out = compiled(*args)

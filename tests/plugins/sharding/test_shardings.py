@@ -1,0 +1,333 @@
+"""Arrays and programs over the devices of meshes: where they lie, what they compute, what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, SingleDeviceSharding
+
+P = px.P
+H = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+@pytest.fixture
+def mesh() -> Mesh:
+    return px.make_mesh((4, 2), ("x", "y"))
+
+
+def put(mesh: Mesh, *axes: object) -> px.Array:
+    return px.device_put(H, NamedSharding(mesh, P(*axes)))
+
+
+SPECS = [(), ("x",), ("y",), ("x", "y"), (None, "x"), (("x", "y"),), (None, ("y", "x")[:1]), (("y", "x"), None)]
+
+
+def test_meshes_are_one_object_for_equal_devices_names_and_types(mesh):
+    assert px.make_mesh((4, 2), ("x", "y")) is mesh
+    assert px.make_mesh((4, 2), ("y", "x")) is not mesh
+    assert px.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto)) is not mesh
+    assert dict(mesh.shape) == {"x": 4, "y": 2}
+    assert (mesh.size, mesh.empty, mesh.axis_names, mesh.axis_sizes) == (8, False, ("x", "y"), (4, 2))
+    assert mesh.device_ids.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert repr(mesh) == "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))"
+    assert mesh.abstract_mesh == AbstractMesh((4, 2), ("x", "y"))
+    assert hash(mesh.abstract_mesh) == hash(AbstractMesh((4, 2), ("x", "y")))
+    assert pickle.loads(pickle.dumps(mesh)) is mesh
+    assert pickle.loads(pickle.dumps(mesh.abstract_mesh)) == mesh.abstract_mesh
+
+
+def test_specifications_compare_by_what_they_divide():
+    assert P("x") == P(("x",))
+    assert hash(P("x")) == hash(P(("x",)))
+    assert P(()) == P(None)
+    assert P("x", None) != P("x")
+    assert repr(P("x", None, ("x", "y"))) == "P('x', None, ('x', 'y'))"
+    assert list(P("x", None)) == ["x", None]
+    assert P("x") + P("y") == P("x", "y")
+    assert P("x", "y")[1] == "y"
+    assert pickle.loads(pickle.dumps(P("x", unreduced={"y"}))) == P("x", unreduced={"y"})
+
+
+@pytest.mark.parametrize("axes", SPECS, ids=str)
+def test_arrays_lie_as_in_jax(jax, mesh, axes):
+    theirs = jax.sharding.NamedSharding(
+        jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y")), jax.sharding.PartitionSpec(*axes)
+    )
+    ours = NamedSharding(mesh, P(*axes))
+    x = px.device_put(H, ours)
+    assert x.sharding is ours
+    assert x.committed
+    np.testing.assert_array_equal(x, H)
+    parts = jax.device_put(H, theirs).addressable_shards
+    assert [(s.index, s.replica_id) for s in x.addressable_shards] == [(s.index, s.replica_id) for s in parts]
+    for one, other in zip(x.addressable_shards, parts, strict=True):
+        np.testing.assert_array_equal(one.data, other.data)
+        assert one.data.device == one.device
+    assert x.is_fully_replicated is theirs.is_fully_replicated
+    assert ours.shard_shape(H.shape) == theirs.shard_shape(H.shape)
+
+
+@pytest.mark.parametrize("source", SPECS, ids=str)
+@pytest.mark.parametrize("target", SPECS, ids=str)
+def test_arrays_go_from_every_division_to_every_other(mesh, source, target):
+    x = px.device_put(put(mesh, *source), NamedSharding(mesh, P(*target)))
+    assert x.sharding.spec == P(*target)
+    np.testing.assert_array_equal(x, H)
+
+
+def test_arrays_go_between_devices_and_meshes(mesh):
+    one = px.devices()[3]
+    np.testing.assert_array_equal(px.device_put(put(mesh, "x"), one), H)
+    assert px.device_put(put(mesh, "x"), one).device == one
+    other = Mesh(px.devices()[:2], "a")
+    for x in (put(mesh, "x"), px.device_put(H, one), H):
+        moved = px.device_put(x, NamedSharding(other, P("a")))
+        assert len(moved.devices()) == 2
+        np.testing.assert_array_equal(moved, H)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "bfloat16", "complex64", "int4", "float8_e4m3fn"])
+def test_dtypes_survive(mesh, dtype):
+    value = pnp.asarray(H % 4).astype(dtype)
+    x = px.device_put(value, NamedSharding(mesh, P("x", "y")))
+    assert x.dtype == value.dtype
+    np.testing.assert_array_equal(np.asarray(x).astype(np.complex64), np.asarray(value).astype(np.complex64))
+
+
+def test_scalars_empty_arrays_and_keys_lie_on_meshes(mesh):
+    scalar = px.device_put(2.0, NamedSharding(mesh, P()))
+    assert float(scalar) == 2.0
+    assert scalar.weak_type
+    assert len(scalar.devices()) == 8
+    empty = px.device_put(np.zeros((0, 4), np.float32), NamedSharding(mesh, P("x")))
+    assert empty.shape == (0, 4)
+    assert np.asarray(empty).shape == (0, 4)
+    keys = px.device_put(px.random.split(px.random.key(0), 8), NamedSharding(mesh, P("x")))
+    draws = px.vmap(px.random.normal)(keys)
+    np.testing.assert_array_equal(draws, px.vmap(px.random.normal)(px.random.split(px.random.key(0), 8)))
+    assert draws.sharding.spec == P("x")
+
+
+def test_trees_of_shardings_place_trees_of_arrays(mesh):
+    s, r = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
+    out = px.device_put({"a": H, "b": [H, 1.0]}, {"a": s, "b": r})
+    assert (out["a"].sharding, out["b"][0].sharding, out["b"][1].sharding) == (s, r, r)
+
+
+def test_arrays_are_made_of_parts(mesh):
+    s = NamedSharding(mesh, P("x", "y"))
+    x = px.make_array_from_callback((8, 4), s, lambda index: H[index])
+    assert x.sharding is s
+    np.testing.assert_array_equal(x, H)
+    again = px.make_array_from_single_device_arrays((8, 4), s, [shard.data for shard in x.addressable_shards][::-1])
+    np.testing.assert_array_equal(again, H)
+    np.testing.assert_array_equal(px.make_array_from_process_local_data(s, H), H)
+    with pytest.raises(ValueError, match=r"parts must be of shape \(2, 2\), got \(8, 4\)"):
+        px.make_array_from_callback((8, 4), s, lambda index: H)
+    with pytest.raises(ValueError, match="arrays must be one on each of"):
+        px.make_array_from_single_device_arrays((8, 4), s, [x.addressable_data(0)])
+
+
+def test_what_arrays_over_devices_can_do(mesh):
+    x = put(mesh, "x", "y")
+    assert repr(x) == repr(pnp.asarray(H))
+    assert float(x[1, 2]) == 6.0
+    assert x[2:4].tolist() == H[2:4].tolist()
+    assert [row.tolist() for row in x] == H.tolist()
+    assert x.addressable_data(3).tolist() == H[2:4, 2:].tolist()
+    assert x.on_device_size_in_bytes() == 16 * 8
+    assert x.is_ready() in (True, False)
+    twin = copy.deepcopy(x)
+    assert twin.sharding is x.sharding
+    assert twin.tolist() == x.tolist()
+    assert pickle.loads(pickle.dumps(x)).tolist() == H.tolist()
+    assert x.block_until_ready() is x
+    x.delete()
+    with pytest.raises(px.errors.DeletedArrayError):
+        np.asarray(x)
+    assert twin.tolist() == H.tolist()
+    with pytest.raises(BufferError, match="addressable_shards"):
+        twin.__dlpack__()
+    with pytest.raises(IndexError, match="index must be below 8"):
+        twin.addressable_data(8)
+
+
+PROGRAMS = {
+    "elementwise": lambda np_, x, y: np_.sin(x) * y + 1.0,
+    "matmul": lambda np_, x, y: x @ y.T,
+    "sum": lambda np_, x, y: (x * y).sum(0),
+    "sort": lambda np_, x, y: np_.sort(x - y, axis=0),
+    "reshape": lambda np_, x, y: np_.reshape(x + y, (-1,)),
+    "concatenate": lambda np_, x, y: np_.concatenate([x, y]),
+    "indexing": lambda np_, x, y: x[np_.array([3, 0, 5])] + y[1:4],
+    "cumsum": lambda np_, x, y: np_.cumsum(x, 0) + y,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("axes", [("x",), ("x", "y"), (("x", "y"),)], ids=str)
+def test_programs_compute_the_same_however_arguments_lie(mesh, name, axes):
+    program = PROGRAMS[name]
+    want = program(np, H, 2 * H)
+    x = put(mesh, *axes)
+    for out in (program(pnp, x, 2 * H), px.jit(lambda x, y: program(pnp, x, y))(x, 2 * H)):
+        np.testing.assert_allclose(out, want, rtol=1e-6)
+        assert len(out.devices()) == 8
+
+    def loss(x, y):
+        return (program(pnp, x, y) ** 2).sum()
+
+    np.testing.assert_allclose(px.grad(loss)(x, 2 * H), px.grad(loss)(H, 2 * H), rtol=1e-5)
+
+
+def test_shardings_of_arguments_and_results_can_be_told(mesh):
+    s, t = NamedSharding(mesh, P("x", "y")), NamedSharding(mesh, P("y"))
+    f = px.jit(
+        lambda a, b: {"sum": a + b["b"], "total": a.sum()}, in_shardings=(s, None), out_shardings=t if False else None
+    )
+    out = f(H, {"b": H})
+    assert out["sum"].sharding.spec == P("x", "y")
+    g = px.jit(lambda a: (a * 2, a.sum()), in_shardings=s, out_shardings=(t, None))
+    for _ in range(3):
+        doubled, total = g(put(mesh, "x", "y"))
+        assert doubled.sharding is t
+        assert float(total) == H.sum()
+    compiled = g.lower(H).compile()
+    assert compiled.input_shardings == ((s,), {})
+    assert compiled.output_shardings[0] is t
+    np.testing.assert_array_equal(compiled(H)[0], 2 * H)
+    assert 'sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>' in g.lower(H).as_text()
+
+
+def test_the_fast_path_takes_arrays_over_devices(mesh):
+    traced = []
+
+    def fun(x, y):
+        traced.append(1)
+        return x * y
+
+    f = px.jit(fun)
+    x = put(mesh, "x")
+    outs = [f(x, 2.0) for _ in range(4)]
+    assert len(traced) == 1
+    assert f._cache_size() == 1
+    assert all(out.sharding.spec == P("x") for out in outs)
+    np.testing.assert_array_equal(f(put(mesh, "y"), 2.0), 2 * H)
+    assert len(traced) == 1
+
+
+def test_donated_arrays_over_devices_are_reused(mesh):
+    f = px.jit(lambda a: a + 1, donate_argnums=0)
+    x = put(mesh, "x", "y")
+    y = f(x)
+    assert x.is_deleted()
+    assert y.sharding.spec == P("x", "y")
+    np.testing.assert_array_equal(f(y), H + 2)
+
+
+def test_constraints_tell_how_values_lie_inside_of_programs(mesh):
+    s = NamedSharding(mesh, P("y", "x"))
+    f = px.jit(lambda x: px.lax.with_sharding_constraint(x * 2, s))
+    assert f(put(mesh, "x")).sharding is s
+    np.testing.assert_allclose(px.grad(lambda x: (f(x) ** 2).sum())(put(mesh, "x")), 8 * H)
+    stacked = px.vmap(f, in_axes=1, out_axes=1)(np.stack([H, H], 1))
+    np.testing.assert_array_equal(stacked, np.stack([2 * H, 2 * H], 1))
+    assert px.lax.with_sharding_constraint(H, s).sharding is s
+    free = NamedSharding(mesh, P(P.UNCONSTRAINED, "y"))
+    np.testing.assert_array_equal(px.jit(lambda x: px.lax.with_sharding_constraint(x, free))(put(mesh, "x")), H)
+
+
+def test_a_mesh_in_scope_gives_specifications_their_devices(mesh):
+    assert px.get_mesh() is None
+    assert px.get_abstract_mesh().empty
+    with px.set_mesh(mesh):
+        assert px.get_mesh() is mesh
+        assert px.get_abstract_mesh() == mesh.abstract_mesh
+        assert px.device_put(H, P("x")).sharding is NamedSharding(mesh, P("x"))
+        f = px.jit(lambda x: px.lax.with_sharding_constraint(x + 1, P("y", "x")), in_shardings=P("x"))
+        assert f(H).sharding.spec == P("y", "x")
+        assert len((pnp.arange(8.0) + 1).devices()) == 8
+    assert px.get_mesh() is None
+    with mesh, mesh:
+        assert px.get_mesh() is mesh
+    assert px.get_mesh() is None
+    with px.sharding.use_abstract_mesh(AbstractMesh((2,), ("a",))):
+        assert px.get_abstract_mesh().axis_names == ("a",)
+        assert px.get_mesh() is None
+
+
+def test_callbacks_see_whole_values_once(mesh, capfd):
+    seen = []
+    f = px.jit(
+        lambda x: px.pure_callback(
+            lambda v: seen.append(v.shape) or np.sin(v), px.ShapeDtypeStruct((8, 4), np.float32), x
+        )
+    )
+    np.testing.assert_allclose(f(put(mesh, "x", "y")), np.sin(H), rtol=1e-6)
+    assert seen == [(8, 4)]
+    px.jit(lambda x: px.debug.print("sum {}", x.sum()))(put(mesh, "x"))
+    px.effects_barrier()
+    assert capfd.readouterr().out == "sum 496.0\n"
+
+
+def test_random_bits_do_not_depend_on_how_they_lie(mesh):
+    want = px.random.normal(px.random.key(1), (8, 4))
+    f = px.jit(lambda key: px.random.normal(key, (8, 4)), out_shardings=NamedSharding(mesh, P("x", "y")))
+    np.testing.assert_array_equal(f(px.random.key(1)), want)
+
+
+def test_ordered_effects_have_no_order_among_devices(mesh):
+    f = px.jit(lambda x: px.debug.print("{}", x.sum(), ordered=True))
+    with pytest.raises(ValueError, match=r"ordered effects .* have no order among 8 devices"):
+        f(put(mesh, "x"))
+
+
+def test_a_mesh_of_one_device_is_like_the_device():
+    one = px.make_mesh((1,), ("i",))
+    x = px.device_put(H, NamedSharding(one, P("i")))
+    np.testing.assert_array_equal(px.jit(lambda x: x * 2)(x), 2 * H)
+    np.testing.assert_array_equal(np.asarray(x), H)
+    assert SingleDeviceSharding(px.devices()[0]).is_fully_replicated
+
+
+def taking(mesh: Mesh, *axes: object) -> object:
+    return px.jit(lambda a: a, in_shardings=NamedSharding(mesh, P(*axes)))
+
+
+REFUSED = [
+    (lambda m: NamedSharding(m, P("z")), ValueError, r"spec names the axis 'z', which Mesh\(.*it has \('x', 'y'\)"),
+    (lambda m: NamedSharding(m, P("x", "x")), ValueError, "each axis of the mesh once, got 'x' twice"),
+    (lambda m: NamedSharding(m, "x"), TypeError, "spec must be a PartitionSpec"),
+    (lambda m: NamedSharding("m", P()), TypeError, "mesh must be a Mesh"),
+    (lambda m: px.device_put(np.zeros(6), NamedSharding(m, P("x"))), ValueError, "multiple of 4 .*'x' of size 4"),
+    (lambda m: px.device_put(np.zeros(8), NamedSharding(m, P("x", "y"))), ValueError, "at least 2 axes, got shape"),
+    (lambda m: px.device_put(1.0, P("x")), ValueError, "no mesh is in scope; set one with primax.set_mesh"),
+    (lambda m: px.device_put(1.0, "cpu"), TypeError, "device must be one of primax.devices"),
+    (lambda m: put(m, "x") + px.device_put(1.0, px.devices()[0]), ValueError, "different devices, .*device_put"),
+    (lambda m: taking(m, "y")(put(m, "x")), ValueError, "argument 0 .* in_shardings asks"),
+    (lambda m: taking(m, "x")(np.zeros(6)), ValueError, "in_shardings of argument 0"),
+    (lambda m: px.jit(lambda a: a, out_shardings=(NamedSharding(m, P()),) * 2)(H), ValueError, "out_shardings"),
+    (lambda m: px.jit(lambda a: a, in_shardings=3), TypeError, "in_shardings must be"),
+    (lambda m: px.make_mesh((16,), ("i",)), ValueError, "has 16 devices, and there are 8"),
+    (lambda m: px.make_mesh((2, 2), ("i",)), ValueError, "one name per axis"),
+    (lambda m: px.make_mesh((2, 2), ("i", "i")), ValueError, "axis_names must differ"),
+    (lambda m: Mesh([1, 2], "i"), TypeError, "devices must be an array of primax.devices"),
+    (lambda m: Mesh(px.devices()[:1] * 2, "i"), ValueError, "devices must differ"),
+    (lambda m: px.set_mesh("m"), TypeError, "mesh must be a Mesh or None"),
+    (lambda m: px.jit(lambda x: px.set_mesh(m))(1.0), ValueError, "cannot change while a function is traced"),
+    (lambda m: P(["x", ["y"]]), TypeError, "names of mesh axes"),
+    (lambda m: AbstractMesh((2,), ("i",), (AxisType.Auto,) * 2), ValueError, "one AxisType per axis"),
+]
+
+
+@pytest.mark.parametrize("call, kind, message", REFUSED)
+def test_what_does_not_fit_is_refused_with_the_names(mesh, call, kind, message):
+    with pytest.raises(kind, match=message):
+        call(mesh)
+    assert px.get_mesh() is None
