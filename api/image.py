@@ -13,6 +13,7 @@ from primax import lax
 from primax import numpy as pnp
 from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes, get_aval
+from primax.plugins.numpy.creation import read_shape
 from primax.plugins.numpy.programs import one_program
 from primax.plugins.numpy.promotion import promote
 
@@ -155,11 +156,9 @@ _resample = one_program(3)(_resampled)
 
 
 def _read_shape(function: str, shape: Any, rank: int) -> tuple[int, ...]:
-    sizes = tuple(integer(function, "shape", each) for each in sequence(function, "shape", shape))
+    sizes = read_shape(shape, function)
     if len(sizes) != rank:
         raise ValueError(f"{function}: shape must have {rank} elements, as the image has axes, got {sizes}")
-    if any(size < 0 for size in sizes):
-        raise ValueError(f"{function}: shape must have no negative sizes, got {sizes}")
     return sizes
 
 
@@ -197,8 +196,8 @@ def resize(image: Any, shape: Any, method: Any, antialias: bool = True, precisio
       An array of the new shape; of the dtype of the image for NEAREST, of a floating or complex one otherwise.
 
     Raises:
-      TypeError: `image` is no array.
-      ValueError: `shape` has another length, or a negative size, or pixels are asked of an axis without any;
+      TypeError: `image` is no array, or `shape` consists of something else than sizes.
+      ValueError: `shape` has another length, or pixels are asked of an axis without any;
         `method` is another one.
 
     >>> import primax as px

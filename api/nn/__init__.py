@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from primax.nn import initializers
 from primax.plugins.nn.activations import (
     celu,
@@ -46,6 +49,7 @@ __all__ = [
     "dot_product_attention",
     "elu",
     "gelu",
+    "get_scaled_dot_general_config",
     "glu",
     "hard_sigmoid",
     "hard_silu",
@@ -66,6 +70,8 @@ __all__ = [
     "pool",
     "relu",
     "relu6",
+    "scaled_dot_general",
+    "scaled_matmul",
     "selu",
     "sigmoid",
     "silu",
@@ -79,3 +85,18 @@ __all__ = [
     "swish",
     "tanh",
 ]
+
+# Functions whose module is imported when they are first used.
+_FUNCTIONS = frozenset(("get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"))
+
+
+def __getattr__(name: str) -> Any:
+    """Import functions when they are first used."""
+    if name in _FUNCTIONS:
+        function = globals()[name] = getattr(import_module("primax.nn.scaling"), name)
+        return function
+    raise AttributeError(f"module 'primax.nn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_FUNCTIONS})
