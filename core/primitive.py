@@ -39,6 +39,7 @@ class Primitive:
         "__weakref__",
         "_accepted",
         "_parameters",
+        "full_name",
         "module",
         "multiple_results",
         "name",
@@ -57,6 +58,7 @@ class Primitive:
         self.name = name
         self.multiple_results = multiple_results
         self.plugin: str | None = None
+        self.full_name = ""  # as in `beta::scale`, where primitives of several plugins have one name
         self._parameters: dict[str, Any] | None = None  # types and predicates by name
         self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # tells its plugin, should that fail
         self.types = Cache(8192)  # of its results, and its effects
@@ -66,7 +68,7 @@ class Primitive:
         rules.loader.primitives += 1
 
     def __repr__(self) -> str:
-        return self.name
+        return self.full_name or self.name
 
     def __reduce__(self) -> Any:
         for attribute, value in vars(sys.modules[self.module]).items():

@@ -245,7 +245,7 @@ class _Writer:
         note = self._note(eqn)
         if note:
             put(Note(note))
-        put(eqn.primitive.name)
+        put(str(eqn.primitive))
         if params:
             self._parameters(params)
         put(" ")

@@ -108,7 +108,7 @@ class Registry:
                 self._enter_rule(primitive, rule_tables[kind], key, rule, override)
             for kind, reason in unsupported.items():
                 journal.put(rule_tables[kind].unsupported, primitive, reason)
-                self._log("unsupported", primitive.name, kind)
+                self._log("unsupported", self._key_of(primitive), kind)
         if samples:
             self.samples(primitive, *samples)
 
@@ -128,7 +128,7 @@ class Registry:
         require_samples(f"registry.samples({primitive})", samples)
         with journal.recording(self.undos):
             journal.put(sample_sources, primitive, [*sample_sources.get(primitive, ()), *samples])
-        self._log("samples", primitive.name)
+        self._log("samples", self._key_of(primitive))
 
     def array_protocol(self, aval_type: type, *, override: bool = False, **functions: Callable[..., Any]) -> None:
         """Supply what interpreters need of values whose aval is an `aval_type`.
@@ -261,25 +261,49 @@ class Registry:
         self.entries.append(Entry(what, name, kind, provenance))
 
     def _claim(self, primitive: Primitive) -> None:
-        """Take the primitive's name, unless the primitive has been entered already."""
+        """Take the primitive's name, unless the primitive has been entered already.
+
+        Where another plugin has one of that name, it is known by both names, as in `beta::scale`; so is the other's,
+        unless that is one of primax, whose names stay short.
+        """
         name = primitive.name
         holder = self._primitives.get(name)
-        if holder is primitive:
+        full_name = f"{self.plugin}::{name}"
+        if holder is primitive or self._primitives.get(full_name) is primitive:
             return
-        if holder is not None:
-            raise RefusedError(
-                f"plugin {self.plugin!r} may not define a primitive {name!r}, "
-                f"since plugin {holder.plugin!r} has one of that name"
-            )
-        before = primitive.plugin
+        before = primitive.plugin, primitive.full_name
 
         def undo() -> None:
-            primitive.plugin = before
+            primitive.plugin, primitive.full_name = before
 
-        primitive.plugin = self.plugin
         journal.note(undo)
-        journal.put(self._primitives, name, primitive)
-        self._log("primitive", name)
+        if holder is None:
+            journal.put(self._primitives, name, primitive)
+        elif holder.plugin == self.plugin or full_name in self._primitives:
+            raise RefusedError(f"plugin {self.plugin!r} may not define two primitives {name!r}")
+        else:
+            self._tell_apart(holder)
+            primitive.full_name = full_name
+            journal.put(self._primitives, full_name, primitive)
+        primitive.plugin = self.plugin
+        self._log("primitive", self._key_of(primitive))
+
+    def _tell_apart(self, holder: Primitive) -> None:
+        """Let a primitive of a plugin be shown by its full name, since another will have the short one too."""
+        if holder.full_name or holder.module.startswith("primax."):
+            return
+
+        def undo() -> None:
+            holder.full_name = ""
+
+        holder.full_name = f"{holder.plugin}::{holder.name}"
+        journal.note(undo)
+
+    def _key_of(self, primitive: Primitive) -> str:
+        """By what name a primitive is found among those of all plugins."""
+        if self._primitives.get(primitive.name) is primitive:
+            return primitive.name
+        return primitive.full_name or primitive.name
 
     def _enter_rule(self, primitive: Primitive, table: RuleTable, key: Any, rule: Any, override: bool) -> None:
         current = table.provenance.get(key)
@@ -293,7 +317,7 @@ class Registry:
         primitive.types.clear()
         primitive.programs.clear()
         kind = f"{table.kind}[{key[1]}]" if isinstance(key, tuple) else table.kind
-        self._log("rule", primitive.name, kind, provenance)
+        self._log("rule", self._key_of(primitive), kind, provenance)
 
     def _placed(self, provenance: Provenance, rule: Any) -> Provenance:
         """Provenance of a rule that a factory of the surface has made: the line that asked for it."""
@@ -317,6 +341,26 @@ class Registry:
             yield
             journal.put(self._owners, (what, key), self.plugin)
         self._log(what, name)
+
+
+def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive | None:
+    """The primitive of a short or full name; None if there is none.
+
+    Args:
+      primitives: those of all plugins, by name.
+      name: such as `"scale"` or `"beta::scale"`.
+
+    Raises:
+      PluginError: the short name belongs to primitives of several plugins, none of which is primax's.
+    """
+    plugin, _, short = name.rpartition("::")
+    if plugin:
+        return next((p for p in primitives.values() if p.plugin == plugin and p.name == short), None)
+    found = primitives.get(name)
+    if found is not None and found.full_name:
+        names = sorted(p.full_name for p in primitives.values() if p.name == name)
+        raise PluginError(f"primitive {name!r} may be {' or '.join(names)}: say which")
+    return found
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -206,7 +206,7 @@ class Interpreter:
         raise MissingRuleError(
             f"{self._missing(eqn)}\n"
             f"  It holds programs ({held}), and only its author knows how it uses them.\n"
-            f"  Define {type(self).__name__}.handle_{eqn.primitive}(self, eqn, *values), or for all interpreters "
+            f"  Define {type(self).__name__}.handle_{eqn.primitive.name}(self, eqn, *values), or for all interpreters "
             f"registry.define({eqn.primitive}_p, interpret=rule) in its plugin."
         )
 
@@ -262,7 +262,9 @@ class Interpreter:
             rule = getattr(cls, "rules", {}).get(primitive)
             if rule is not None:
                 return rule  # type: ignore[no-any-return]
-        found: Rule | None = getattr(type(self), f"handle_{primitive}", None) or interpret_rules.get_or_load(primitive)
+        found: Rule | None = getattr(type(self), f"handle_{primitive.name}", None) or interpret_rules.get_or_load(
+            primitive
+        )
         if found is not None:
             return found
         return type(self).default_higher_order if any(jaxprs_in_params(eqn.params)) else type(self).default
@@ -280,5 +282,7 @@ class Interpreter:
         if not any(note.startswith(prefix) for note in getattr(error, "__notes__", ())):
             remedy = ""
             if self._handler(eqn) is interpret_rules.functions.get(eqn.primitive):
-                remedy = f" Define {type(self).__name__}.handle_{eqn.primitive} to go through its programs otherwise."
+                remedy = (
+                    f" Define {type(self).__name__}.handle_{eqn.primitive.name} to go through its programs otherwise."
+                )
             error.add_note(f"{prefix}{eqn.primitive}, used at {summarize(eqn.source_info)}.{remedy}")

@@ -79,6 +79,9 @@ class BatchedPrimitive(Primitive):
         self.plugin = of.plugin
         self.__doc__ = of.__doc__
 
+    def __repr__(self) -> str:
+        return repr(self.form_of)
+
     def __reduce__(self) -> Any:
         return _form_by_rule, (self.form_of, self.by_axis)
 

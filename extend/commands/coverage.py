@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from primax.core.errors import PluginError
 from primax.core.host import host
 from primax.core.primitive import Primitive
+from primax.core.registry import find_primitive
 from primax.core.rules import Provenance, rule_tables
 from primax.core.samples import samples_of
+from primax.extend.commands.common import UsageError, look_up
 
-__all__ = ["Coverage", "KINDS", "NOT_NEEDED", "VARIANTS", "all_primitives", "coverage", "kinds_of_rules"]
+__all__ = [
+    "Coverage",
+    "KINDS",
+    "NOT_NEEDED",
+    "VARIANTS",
+    "all_primitives",
+    "coverage",
+    "kinds_of_rules",
+    "primitive_of",
+]
 
 KINDS = ("impl", "abstract_eval", "jvp", "transpose", "batch", "lowering")
 """The kinds of rules that most primitives have, in the order in which they are shown."""
@@ -63,12 +76,30 @@ class Coverage:
 
 def all_primitives() -> dict[str, Primitive]:
     """The primitives of all active plugins, and those that have rules without having been registered, by name."""
-    found = dict(host.primitives)
+    found = {primitive.full_name or name: primitive for name, primitive in host.primitives.items()}
+    listed = set(host.primitives.values())
     for table in rule_tables.values():
         for key in table:
             primitive = key[0] if isinstance(key, tuple) else key
-            found.setdefault(primitive.name, primitive)
+            if primitive not in listed:
+                found.setdefault(primitive.name, primitive)
     return dict(sorted(found.items()))
+
+
+def primitive_of(name: str, known: Mapping[str, Primitive]) -> Primitive:
+    """The primitive of a short or full name.
+
+    Raises:
+      UsageError: there is none, or there are several; the message names them.
+    """
+    if name not in known:
+        try:
+            found = find_primitive(host.primitives, name)
+        except PluginError as error:
+            raise UsageError(str(error)) from None
+        if found is not None:
+            return found
+    return look_up("primitive", name, known)
 
 
 def kinds_of_rules() -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.core.primitive import Primitive
 from primax.extend.commands.common import add_json, load_plugins, look_up, show_json, warn_of_inactive
-from primax.extend.commands.coverage import KINDS, Coverage, all_primitives, coverage, kinds_of_rules
+from primax.extend.commands.coverage import KINDS, Coverage, all_primitives, coverage, kinds_of_rules, primitive_of
 from primax.extend.commands.table import render, terminal_width
 
 __all__ = ["configure", "run"]
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     records = load_plugins()
     warn_of_inactive(records)
     known = all_primitives()
-    chosen = {name: look_up("primitive", name, known) for name in sorted(set(arguments.primitives))} or known
+    chosen = {name: primitive_of(name, known) for name in sorted(set(arguments.primitives))} or known
     if arguments.plugin is not None:
         look_up("plugin", arguments.plugin, {record.name: record for record in records})
         chosen = {name: each for name, each in chosen.items() if each.plugin == arguments.plugin}

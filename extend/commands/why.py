@@ -10,7 +10,7 @@ from primax.core.host import PluginRecord
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, explain_missing, rule_tables
 from primax.extend.commands.common import add_json, load_plugins, look_up, show_json, warn_of_inactive
-from primax.extend.commands.coverage import NOT_NEEDED, Coverage, all_primitives, coverage
+from primax.extend.commands.coverage import NOT_NEEDED, Coverage, all_primitives, coverage, primitive_of
 from primax.extend.commands.table import facts, terminal_width
 
 __all__ = ["configure", "run"]
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Show where one rule comes from; exit code 1 if it is missing or unsupported."""
     records = load_plugins()
     warn_of_inactive(records)
-    primitive = look_up("primitive", arguments.primitive, all_primitives())
+    primitive = primitive_of(arguments.primitive, all_primitives())
     table = look_up("kind of rule", arguments.rule, rule_tables)
     found = coverage(primitive, table.kind)
     absent = found.status in ("missing", "unsupported")
@@ -80,7 +80,7 @@ def _primitive(primitive: Primitive, source: Provenance) -> str:
 def _data(
     primitive: Primitive, kind: str, found: Coverage, explanation: str, records: dict[str, PluginRecord]
 ) -> dict[str, Any]:
-    data = {"primitive": primitive.name, "plugin": primitive.plugin, "kind": kind, **found.as_dict()}
+    data = {"primitive": str(primitive), "plugin": primitive.plugin, "kind": kind, **found.as_dict()}
     for name, source in data.get("sources", {}).items():
         record = records.get(source["plugin"])
         source["distribution"] = record.distribution if record else ""

@@ -15,9 +15,10 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
+from primax.core.errors import PluginError
 from primax.core.host import host
 from primax.core.primitive import Primitive
-from primax.core.registry import nearest
+from primax.core.registry import find_primitive, nearest
 
 __all__: list[str] = []
 
@@ -48,7 +49,10 @@ class _View(ModuleType):
         if name.endswith("_p"):
             host.activate()
             short = name.removesuffix("_p")
-            found = host.primitives.get(_ALIASES.get(short, short))
+            try:
+                found = find_primitive(host.primitives, _ALIASES.get(short, short))
+            except PluginError as error:
+                raise AttributeError(f"{error}, as in primitives['plugin::{short}']") from None
             if found is not None:
                 return found
             hint = nearest(name, [f"{known}_p" for known in host.primitives])
@@ -57,14 +61,17 @@ class _View(ModuleType):
 
     def __dir__(self) -> list[str]:
         host.activate()
-        return sorted(f"{name}_p" for name in host.primitives)
+        return sorted(f"{name}_p" for name in host.primitives if name.isidentifier())
 
     def __getitem__(self, name: str) -> Primitive:
         host.activate()
         try:
-            return host.primitives[name]
-        except KeyError:
-            raise KeyError(f"no active plugin has a primitive {name!r}{nearest(name, host.primitives)}") from None
+            found = find_primitive(host.primitives, name)
+        except PluginError as error:
+            raise KeyError(str(error)) from None
+        if found is None:
+            raise KeyError(f"no active plugin has a primitive {name!r}{nearest(name, host.primitives)}")
+        return found
 
     def __iter__(self) -> Iterator[str]:
         host.activate()
@@ -76,7 +83,11 @@ class _View(ModuleType):
 
     def __contains__(self, name: object) -> bool:
         host.activate()
-        return name in host.primitives
+        return name in host.primitives or (isinstance(name, str) and "::" in name and _found(name))
+
+
+def _found(name: str) -> bool:
+    return find_primitive(host.primitives, name) is not None
 
 
 Mapping.register(_View)

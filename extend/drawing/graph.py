@@ -171,7 +171,7 @@ class _Builder:
             node = self.alone(box, eqn, sources, plugin, eqn.outvars)
             sources.update(dict.fromkeys(eqn.outvars, node))
             return
-        title = " ".join([eqn.primitive.name, *filter(None, [_own_name(eqn)])])
+        title = " ".join([str(eqn.primitive), *filter(None, [_own_name(eqn)])])
         frame = Box(f"cluster_{next(self.ids)}", title, plugin)
         box.parts.append(frame)
         inner = programs[0][1]
@@ -183,7 +183,7 @@ class _Builder:
     def alone(self, box: Box, eqn: JaxprEqn, sources: dict[Var, str], plugin: str, outs: Sequence[Any]) -> str:
         """An equation as one node."""
         lines = [_operands(eqn, self.texts), *_parameters(eqn), *map(self.text, outs)]
-        title = " ".join([eqn.primitive.name, *filter(None, [_own_name(eqn)])])
+        title = " ".join([str(eqn.primitive), *filter(None, [_own_name(eqn)])])
         node = self.node(box, "equation", title, lines, plugin, eqn_to_text(eqn, self.texts))
         for v in dict.fromkeys(v for v in eqn.invars if not isinstance(v, Literal)):
             self.edges.append(Edge(sources[v], node))

@@ -13,9 +13,9 @@ import primax as px
 from primax.core import array_protocol, avals, effects, operand, rules
 from primax.core.avals import AbstractValue
 from primax.core.effects import Effect
-from primax.core.errors import PluginError
+from primax.core.errors import MissingRuleError, PluginError
 from primax.core.primitive import Primitive
-from primax.core.registry import Registry
+from primax.core.registry import Registry, find_primitive
 from primax.extend.interpreters import ad
 from primax.interpreters import backend
 
@@ -151,12 +151,56 @@ def test_the_reason_why_a_kind_is_unsupported_reaches_the_user(make: Any) -> Non
         rules.jvp_rules.find(p)
 
 
-def test_two_primitives_of_one_name_are_refused_naming_both_plugins(make: Any) -> None:
-    first, second = Primitive("p"), Primitive("p")
+def test_two_plugins_may_have_primitives_of_one_name_which_are_told_apart(make: Any) -> None:
+    first, second, third = Primitive("p"), Primitive("p"), Primitive("p")
+    alpha, beta = make("alpha"), make("beta")
+    alpha.define(first, impl=_one)
+    assert str(first) == "p"
+    beta.define(second, impl=_two, jvp=_two)
+    assert (str(first), str(second)) == ("alpha::p", "beta::p")
+    assert [(entry.what, entry.name) for entry in beta.entries] == [("primitive", "beta::p")] + [
+        ("rule", "beta::p")
+    ] * 2
+    make("gamma").define(third, impl=_one)
+    assert str(third) == "gamma::p"
+    beta.define(second, batch=_two)  # further rules of the same one
+    with pytest.raises(MissingRuleError, match=r"no lowering rule for primitive 'p' \(from beta\)"):
+        rules.lowering_rules.find(second)
+    beta.roll_back()
+    assert (str(first), str(second), second.plugin) == ("p", "p", None)
+
+
+def test_names_of_primax_stay_short(make: Any) -> None:
+    own, other = Primitive("p"), Primitive("p")
+    own.module = "primax.plugins.made_up"
+    make("family").define(own, impl=_one)
+    make("beta").define(other, impl=_two)
+    assert (str(own), str(other)) == ("p", "beta::p")
+
+
+def test_a_plugin_may_not_define_two_primitives_of_one_name(make: Any) -> None:
+    make("alpha").define(Primitive("p"), impl=_one)
+    beta = make("beta")
+    beta.define(Primitive("p"), impl=_one)
+    beta.define(Primitive("q"), impl=_one)
+    for name in ("p", "q"):
+        with pytest.raises(PluginError, match=f"plugin 'beta' may not define two primitives '{name}'"):
+            beta.define(Primitive(name), impl=_two)
+
+
+def test_primitives_are_found_by_short_and_full_names(make: Any, shared: Any) -> None:
+    known: dict[str, Primitive] = shared[0]
+    first, second, third = Primitive("p"), Primitive("p"), Primitive("q")
     make("alpha").define(first, impl=_one)
-    with pytest.raises(PluginError, match="plugin 'beta' may not define a primitive 'p', since plugin 'alpha'"):
-        make("beta").define(second, impl=_two)
-    assert second.plugin is None
+    assert find_primitive(known, "p") is find_primitive(known, "alpha::p") is first
+    make("beta").define(second, impl=_two)
+    make("beta").define(third, impl=_two)
+    assert find_primitive(known, "alpha::p") is first
+    assert find_primitive(known, "beta::p") is second
+    assert find_primitive(known, "q") is find_primitive(known, "beta::q") is third
+    assert find_primitive(known, "gamma::p") is None
+    with pytest.raises(PluginError, match="primitive 'p' may be alpha::p or beta::p: say which"):
+        find_primitive(known, "p")
 
 
 def test_a_plugin_may_give_a_rule_that_the_primitive_of_another_lacks(make: Any) -> None:

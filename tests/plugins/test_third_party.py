@@ -195,14 +195,6 @@ BROKEN = [
         r"failed while it registered: NameError: name 'TABLES' is not defined, at .*/fails_halfway\.py:11",
     ),
     Broken(
-        "takes-a-primitive",
-        "2.0",
-        "sines",
-        _WORKING.format(name="sin"),
-        r"is refused: plugin 'sines' may not define a primitive 'sin', "
-        r"since plugin 'trigonometry' has one of that name, at .*/takes_a_primitive\.py:8",
-    ),
-    Broken(
         "takes-a-rule",
         "2.1",
         "cosines",
