@@ -41,7 +41,6 @@ from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.host import host
 from primax.core.mesh import PartitionSpec as P
-from primax.core.scopes import named_call, named_scope
 from primax.interpreters.compile import effects_barrier
 from primax.interpreters.differentiate import (
     grad,
@@ -51,6 +50,7 @@ from primax.interpreters.differentiate import (
     value_and_grad,
     vjp,
 )
+from primax.interpreters.evaluate import ensure_compile_time_eval
 from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
 from primax.interpreters.make_jaxpr import make_jaxpr
 from primax.interpreters.platforms import default_platform as default_backend
@@ -61,8 +61,8 @@ from primax.plugins.calls import clear_caches, eval_shape, jit
 from primax.plugins.devices import block_until_ready, copy_to_host_async, device_get, device_put
 
 if TYPE_CHECKING:
+    from primax.core.scopes import named_call, named_scope
     from primax.extend.drawing import visualize
-    from primax.interpreters.compile_time import ensure_compile_time_eval
     from primax.interpreters.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh, use_abstract_mesh
     from primax.interpreters.shardings import NamedSharding
     from primax.plugins.callbacks import io_callback, pure_callback
@@ -197,7 +197,7 @@ _FUNCTIONS = {
     name: f"primax.{module}"
     for module, names in {
         "extend.drawing": ("visualize",),
-        "interpreters.compile_time": ("ensure_compile_time_eval",),
+        "core.scopes": ("named_call", "named_scope"),
         "plugins.calls.passes": ("fwd_and_bwd",),
         "plugins.callbacks": ("io_callback", "pure_callback"),
         "plugins.custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),

@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
-from primax.core.config import check_tracer_leaks
 from primax.core.errors import UnexpectedTracerError
-from primax.core.trace import Tracer, thread
+from primax.core.thread import thread
 
-__all__ = ["leakless"]
+__all__ = ["refuse_leaks"]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 _MOST_NAMED = 5
 
 
-def leakless(run: _F) -> _F:
-    """A function that runs a transformation, and refuses tracers that are left if the option is on."""
-
-    @functools.wraps(run)
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        try:
-            out = run(*args, **kwargs)
-        except BaseException:
-            thread.ended = ()  # the traceback holds tracers
-            raise
-        if check_tracer_leaks.value:
-            _refuse_leaks()
-        return out
-
-    return checked  # type: ignore[return-value]
-
-
-def _refuse_leaks() -> None:
+def refuse_leaks(tracer_class: type) -> None:
     """Look for tracers of the transformations that have ended in this thread since the last look.
+
+    Args:
+      tracer_class: the class of tracers.
 
     Raises:
       UnexpectedTracerError: there are some; the message says what they are, and what holds them.
@@ -48,7 +31,7 @@ def _refuse_leaks() -> None:
         trace = reference()
         if trace is None:
             continue
-        leaked = [x for x in gc.get_referrers(trace) if isinstance(x, Tracer)]
+        leaked = [x for x in gc.get_referrers(trace) if isinstance(x, tracer_class)]
         if leaked:
             lines = [f"{trace.transformation} has ended, and {len(leaked)} of its tracers are still there."]
             for i in range(min(len(leaked), _MOST_NAMED)):
@@ -57,7 +40,7 @@ def _refuse_leaks() -> None:
             raise UnexpectedTracerError("\n".join(lines))
 
 
-def _described(tracer: Tracer, leaked: list[Tracer]) -> Iterator[str]:
+def _described(tracer: Any, leaked: list[Any]) -> Iterator[str]:
     origin = tracer._trace.provenance(tracer)
     yield f"  {tracer!r}: {tracer.describe()}.{' ' + origin if origin else ''}"
     for holder in gc.get_referrers(tracer):
@@ -70,7 +53,7 @@ def _is_running(holder: Any) -> bool:
     return type(holder).__name__ in ("frame", "generator")
 
 
-def _place(holder: Any, tracer: Tracer) -> str:
+def _place(holder: Any, tracer: Any) -> str:
     """A container, and the global name that leads to it, if one does."""
     name = _global_name(holder)
     if isinstance(holder, dict):

@@ -37,8 +37,7 @@ from primax.core.line_breaking import (
     lay_out,
 )
 from primax.core.recursion import deeper
-from primax.core.scopes import scope_of
-from primax.core.source_info import user_frame
+from primax.core.source_info import scope_of, user_frame
 
 __all__ = ["PrintedCall", "atom_to_text", "eqn_to_text", "jaxpr_to_text", "name_vars", "shown_params"]
 

@@ -6,65 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from primax.core.arguments import name_of, wraps
+from primax.core.source_info import use
 from primax.core.thread import thread
 
-__all__ = ["ScopedSource", "named_call", "named_scope", "scope_of", "scoped", "transposed"]
+__all__ = ["named_call", "named_scope"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-
-class _Use:
-    """Whether there has ever been a scope: until then nothing looks for one."""
-
-    begun: bool = False
-
-
-use = _Use()
-
-
-class ScopedSource:
-    """Where an equation was made, as a traceback, and the names of the scopes it was made in."""
-
-    __slots__ = ("scope", "traceback")
-
-    def __init__(self, scope: str, traceback: Any) -> None:
-        self.scope = scope
-        self.traceback = traceback
-
-    @property
-    def frames(self) -> Any:
-        return self.traceback.frames
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is ScopedSource and (self.scope, self.traceback) == (other.scope, other.traceback)
-
-    def __hash__(self) -> int:
-        return hash((self.scope, self.traceback))
-
-    def __str__(self) -> str:
-        return f"{self.traceback}\nin the scope {self.scope}"
-
-
-def scoped(source: Any) -> Any:
-    """A source with the scopes that this thread is in; that of an equation which has been made before stays its own."""
-    scope = thread.scope
-    return ScopedSource(scope, source) if scope and type(source) is not ScopedSource else source
-
-
-def scope_of(source: Any) -> str:
-    """The names of the scopes of a source, as `outer/inner`; empty if there are none."""
-    return source.scope if type(source) is ScopedSource else ""
-
-
-def transposed(source: Any) -> Any:
-    """The source of what transposes an equation."""
-    if type(source) is not ScopedSource or "transpose(" in source.scope:
-        return source
-    first, slash, rest = source.scope.partition("/")
-    before, jvp, name = first.partition("jvp(")
-    return ScopedSource(
-        f"{before}transpose({jvp}{name}){slash}{rest}" if jvp else f"transpose({first}){slash}{rest}", source.traceback
-    )
 
 
 def _transformed(name: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -26,7 +28,9 @@ from primax.core.rules import load_plugins
 from primax.core.source_info import user_frame
 from primax.core.thread import Thread, thread
 
-__all__ = ["Trace", "Tracer", "current_trace", "encloses", "set_current_trace", "thread"]
+__all__ = ["Trace", "Tracer", "current_trace", "encloses", "leakless", "set_current_trace", "thread"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 # Part of the key of jaxlib's dispatch cache: a jitted function met while a trace is at work must reach Python,
 # whatever its arguments are.
@@ -114,6 +118,23 @@ class Trace:
         if self.borrowed is None:
             self.borrowed = []
         self.borrowed.append((cache, key))
+
+
+def leakless(run: _F) -> _F:
+    """A function that runs a transformation, and refuses tracers that are left if the option is on."""
+
+    @functools.wraps(run)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        try:
+            out = run(*args, **kwargs)
+        except BaseException:
+            thread.ended = ()  # the traceback holds tracers
+            raise
+        if check_tracer_leaks.value:
+            import_module("primax.core.leaks").refuse_leaks(Tracer)
+        return out
+
+    return checked  # type: ignore[return-value]
 
 
 def install_eval_trace(trace: Any) -> None:

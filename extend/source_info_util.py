@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from primax.core._jaxlib import Traceback
-from primax.core.scopes import scope_of
-from primax.core.source_info import Frame, register_exclusion, user_frame, user_frames
+from primax.core.source_info import Frame, register_exclusion, scope_of, user_frame, user_frames
 from primax.core.thread import thread
 
 __all__ = [

@@ -9,7 +9,7 @@ from primax.core import config, rules
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
-from primax.core.scopes import transposed, use
+from primax.core.source_info import transposed, use
 from primax.core.trace import Tracer, thread
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn, has_external_transpose
 from primax.interpreters.rule_results import not_array, stale

@@ -14,8 +14,7 @@ from primax.core.avals import NO_VALUE, get_aval
 from primax.core.config import check_rules
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
-from primax.core.leaks import leakless
-from primax.core.trace import Trace, Tracer, enter, escaped, thread, tracing_flag
+from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread, tracing_flag
 from primax.interpreters.promise import check_results, outsiders, require_operands
 from primax.interpreters.rule_results import ExternalRules, not_array, require_list, stale
 from primax.interpreters.staging import trace_to_jaxpr

@@ -6,7 +6,8 @@ import functools
 import sys
 import weakref
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from primax.core.errors import MissingRuleError
 from primax.core.exact import is_hashable, params_key
 from primax.core.extended import ExtendedArray
 from primax.core.jaxpr import ClosedJaxpr
-from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, thread
+from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, set_current_trace, thread
 from primax.core.tree import dispatch_registry, flatten
 from primax.core.tree_flatten import TOO_DEEP, too_deep
 from primax.interpreters import backend
@@ -35,11 +36,14 @@ from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
     "EvalTrace",
+    "OpaqueTraceState",
     "apply_primitive",
     "clear_caches",
+    "ensure_compile_time_eval",
     "eval_trace",
     "fast_function",
     "first_call",
+    "get_opaque_trace_state",
     "leaves_tree",
 ]
 
@@ -412,3 +416,66 @@ def _dispatched(primitive: Any, params: dict[str, Any], key: Any) -> Any:
         return outs[0] if single else outs, fast, False
 
     return fast_function(primitive.name, None, miss, key=primitive.name)
+
+
+class CompileTimeTrace(Trace):
+    """Computes what has no tracers among its arguments, and leaves the rest to the transformation around."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        if any(isinstance(x, Tracer) for x in args):
+            return self.parent.process(primitive, args, params)
+        before = enter(eval_trace)
+        try:
+            return eval_trace.process(primitive, args, params)
+        finally:
+            enter(before)
+
+
+@contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """A `with` block in which operations on values that are known are computed, even while a program is traced.
+
+    Their results are known too, so that Python may ask for them. Operations on tracers are traced as ever.
+
+    >>> import primax as px
+    >>> @px.jit
+    ... def f(x):
+    ...     with px.ensure_compile_time_eval():
+    ...         count = px.numpy.sum(px.numpy.arange(4))
+    ...     return x * int(count)
+    >>> float(f(2.0))
+    12.0
+    """
+    if not thread.trace.tracing:
+        yield
+        return
+    trace = CompileTimeTrace(thread.trace)
+    try:
+        with set_current_trace(trace):
+            yield
+    finally:
+        trace.end()
+
+
+class OpaqueTraceState:
+    """Which transformations are at work, to be compared with another such state."""
+
+    __slots__ = ("_trace",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpaqueTraceState) and self._trace is other._trace
+
+
+def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
+    """The transformations that are at work now, as something that equals itself as long as they are the same.
+
+    Args:
+      convention: not used; there for code written for JAX.
+    """
+    return OpaqueTraceState(thread.trace)

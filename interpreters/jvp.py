@@ -11,8 +11,7 @@ from primax.core.config import check_rules
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
-from primax.core.leaks import leakless
-from primax.core.trace import Trace, Tracer, encloses, enter, escaped, thread, tracing_flag
+from primax.core.trace import Trace, Tracer, encloses, enter, escaped, leakless, thread, tracing_flag
 from primax.interpreters.promise import check_results, outsiders, require_operands
 from primax.interpreters.rule_results import ExternalRules, not_array, stale, type_of
 from primax.interpreters.staging import trace_to_jaxpr

@@ -13,7 +13,7 @@ from primax.core.array import array_of
 from primax.core.avals import get_aval
 from primax.core.exact import params_key
 from primax.core.jaxpr import JaxprEqn, Literal
-from primax.core.scopes import scoped, use
+from primax.core.source_info import scoped, use
 from primax.core.trace import Trace, Tracer, thread
 from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.partial_eval import split_call

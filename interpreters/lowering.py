@@ -18,8 +18,7 @@ from primax.core.errors import CallbackError, MissingRuleError, RuleError, XlaEr
 from primax.core.extended import has_extended_dtype, physical_aval
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, subjaxprs
 from primax.core.recursion import deeper
-from primax.core.scopes import scope_of
-from primax.core.source_info import is_internal, summarize
+from primax.core.source_info import is_internal, scope_of, summarize
 from primax.interpreters.contexts import SharedContext, shared_context
 from primax.interpreters.element_lowering import holds_extended, over_elements
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant

@@ -17,11 +17,9 @@ from primax.core.effects import no_effects
 from primax.core.errors import RuleError
 from primax.core.exact import params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
-from primax.core.leaks import leakless
 from primax.core.recursion import deeper
-from primax.core.scopes import scoped, use
-from primax.core.source_info import summarize
-from primax.core.trace import Trace, Tracer, enter, escaped, thread
+from primax.core.source_info import scoped, summarize, use
+from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
 from primax.interpreters.rule_results import apply_rule
 
 __all__ = ["StagingTrace", "StagingTracer", "trace_to_jaxpr"]

@@ -5,15 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["checkify", "jet", "sparse"]
+__all__ = ["checkify", "io_callback", "jet", "sparse"]
 
-_SUBMODULES = frozenset(__all__)
+_SUBMODULES = frozenset(("checkify", "jet", "sparse"))
 
 
 def __getattr__(name: str) -> Any:
-    """Import submodules when they are first used."""
+    """Import submodules, and functions that `primax` has too, when they are first used."""
     if name in _SUBMODULES:
         return import_module(f"primax.experimental.{name}")
+    if name == "io_callback":
+        return import_module("primax.plugins.callbacks").io_callback
     raise AttributeError(f"module 'primax.experimental' has no attribute {name!r}")
 
 

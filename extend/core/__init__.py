@@ -72,8 +72,14 @@ from primax.extend.core.names import (
     valid_jaxtype,
 )
 from primax.extend.linear_util import DebugInfo
-from primax.interpreters.compile_time import ensure_compile_time_eval, get_opaque_trace_state
-from primax.interpreters.evaluate import EvalTrace, apply_primitive, clear_caches, eval_trace
+from primax.interpreters.evaluate import (
+    EvalTrace,
+    apply_primitive,
+    clear_caches,
+    ensure_compile_time_eval,
+    eval_trace,
+    get_opaque_trace_state,
+)
 from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
 
 __all__ = [

@@ -71,3 +71,37 @@ def test_dialects_are_those_of_jaxlib(dialect):
 def test_numpy_types_are_array_types():
     assert {np.ndarray, np.float32} <= core.array_types
     assert float not in core.array_types
+
+
+def test_a_tutorial_compiles_its_own_programs_with_these_names():
+    """As "Autodidax" does: a module is built operation by operation, compiled by the client and run on buffers."""
+    ir, func, hlo = mlir.ir, mlir.dialects.func, mlir.dialects.stablehlo
+    with ir.Context() as context, ir.Location.unknown(context):
+        hlo.register_dialect(context)
+        module = ir.Module.create()
+        symbols = ir.SymbolTable(module.operation)
+        scalar = ir.RankedTensorType.get((), ir.F64Type.get())
+        with ir.InsertionPoint(module.body):
+
+            @func.func(scalar)
+            def doubled(x):
+                return hlo.add(x, x)
+
+            symbols.insert(doubled.func_op)
+
+            @func.func(scalar, scalar)
+            def main(x, y):
+                (twice,) = func.CallOp(doubled.func_op, [x]).results
+                three = hlo.constant(ir.DenseElementsAttr.get(np.asarray(3.0)))
+                return hlo.multiply(hlo.sine(twice), hlo.add(y, three))
+
+    client = backend.get_backend(None)
+    compiled = client.compile_and_load(str(module), client.devices()[:1])
+    with px.enable_x64(True):
+        (out,) = compiled.execute([px.device_put(np.float64(x))._b for x in (0.5, 1.0)])
+    assert float(np.asarray(out)) == pytest.approx(4.0 * np.sin(1.0))
+
+
+def test_io_callback_is_experimental_too():
+    assert px.experimental.io_callback is px.io_callback
+    assert {"checkify", "io_callback", "jet"} <= set(px.experimental.__all__)
