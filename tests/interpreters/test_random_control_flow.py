@@ -10,6 +10,7 @@ import primax as px
 from primax.extend import core
 
 jax = pytest.importorskip("jax")
+pytest.importorskip("jax.ad_checkpoint")  # which the programs name, and jax does not import by itself
 
 ROWS = 3
 INPUTS = ((3,), (2, 3))
