@@ -41,6 +41,7 @@ __all__ = [
     "persistent_cache_min_compile_time_secs",
     "platforms",
     "strict_plugins",
+    "threefry_partitionable",
     "transfer_guard",
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",
@@ -140,6 +141,14 @@ default_prng_impl = Option(
     NAME,
     "The generator of keys that do not name one.",
     tracing=True,
+)
+threefry_partitionable = Option(
+    "threefry_partitionable",
+    True,
+    BOOL,
+    "Draw each number of threefry2x32 by itself, as JAX does since 0.5; False gives the numbers of before.",
+    tracing=True,
+    shorthand=True,
 )
 log_compiles = _switch("log_compiles", "Log each compilation as a warning, rather than at debug level.")
 numpy_rank_promotion = Option(

@@ -69,7 +69,9 @@ def _impl_of(aval: ShapedArray, name: str) -> PRNGImpl:
 
 
 @lru_cache(maxsize=512)
-def _program(step: str, impl: PRNGImpl, avals: tuple[ShapedArray, ...], params: Any, x64: bool) -> core.ClosedJaxpr:
+def _program(
+    step: str, impl: PRNGImpl, avals: tuple[ShapedArray, ...], params: Any, options: tuple[bool, bool]
+) -> core.ClosedJaxpr:
     """What a function of a generator computes on the words of keys, mapped over the axes of arrays of them."""
     mapped = [bool(aval.shape) for aval in avals]
     function = getattr(impl, step)
@@ -107,7 +109,8 @@ def _by_generator(step: str, *names: str) -> Callable[..., Any]:
         (out,) = ctx.avals_out
         keys = ctx.avals_in[0] if isinstance(ctx.avals_in[0].dtype, KeyDType) else out
         given = tuple(params[name] for name in names)
-        closed = _program(step, keys.dtype.impl, tuple(ctx.avals_in), given, config.enable_x64.value)
+        options = config.enable_x64.value, config.threefry_partitionable.value
+        closed = _program(step, keys.dtype.impl, tuple(ctx.avals_in), given, options)
         (found,) = closed.out_avals
         wanted = physical_aval(out)
         if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):

@@ -65,6 +65,8 @@ def threefry_seed(seed: Any) -> Any:
 
 def threefry_split(key: Any, shape: tuple[int, ...]) -> Any:
     """Keys of that shape, uint32[*shape, 2]: the bits at the counts 0, 1, ..."""
+    if not config.threefry_partitionable.value:
+        return reshape_p.bind(_in_halves(key, 2 * prod(shape)), new_sizes=(*shape, 2), dimensions=None)
     high, low = _mixed_by_loop(*_words(key), *iota_2x32(shape), shape)
     return concatenate_p.bind(_with_last_axis(high), _with_last_axis(low), dimension=len(shape))
 
@@ -76,6 +78,8 @@ def threefry_fold_in(key: Any, data: Any) -> Any:
 
 def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     """Unsigned integers of 8, 16, 32 or 64 bits, at the counts 0, 1, ...; for fewer than 64 the two words are mixed."""
+    if not config.threefry_partitionable.value:
+        return _bits_in_halves(key, bit_width, shape)
     high, low = threefry2x32_p.bind(*_words(key), *iota_2x32(shape))
     if bit_width == 64:
         dtype = _UINTS[64]
@@ -85,6 +89,48 @@ def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> An
     if bit_width == 32:
         return mixed
     return convert_element_type_p.bind(mixed, new_dtype=_UINTS[bit_width], weak_type=False)
+
+
+def _in_halves(key: Any, count: int) -> Any:
+    """A number of words, the first half of which are the upper ones, as without `threefry_partitionable`."""
+    if count >= 2**32:
+        raise ValueError(
+            f"random_bits: fewer than 2**32 words are drawn at once without threefry_partitionable, got {count}"
+        )
+    half = -(-count // 2)
+    counts = iota_p.bind(dtype=_UINT32, shape=(2 * half,), dimension=0)
+    if count % 2:
+        last = broadcast_in_dim_p.bind(np.uint32(0), shape=(1,), broadcast_dimensions=())
+        counts = concatenate_p.bind(iota_p.bind(dtype=_UINT32, shape=(count,), dimension=0), last, dimension=0)
+    words = threefry2x32_p.bind(*_words(key), *split_p.bind(counts, sizes=(half, half), axis=0))
+    return _first(concatenate_p.bind(*words, dimension=0), count)
+
+
+def _first(x: Any, count: int) -> Any:
+    if get_aval(x).shape == (count,):
+        return x
+    return slice_p.bind(x, start_indices=(0,), limit_indices=(count,), strides=None)
+
+
+def _bits_in_halves(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+    """Bits as without `threefry_partitionable`."""
+    size, dtype = prod(shape), _UINTS[bit_width]
+    count = -(-bit_width * size // 32)
+    words = _in_halves(key, count)
+    if bit_width == 64:
+        halves = split_p.bind(words, sizes=(size, size), axis=0)
+        high, low = (convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) for x in halves)
+        words = or_p.bind(shift_left_p.bind(high, np.uint64(32)), low)
+    elif bit_width < 32:
+        parts = [shift_right_logical_p.bind(words, np.uint32(shift)) for shift in range(0, 32, bit_width)]
+        narrow = [convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) for x in parts]
+        wide = concatenate_p.bind(*map(_with_last_axis, narrow), dimension=1)
+        words = _first(_reshape_flat(wide, count * 32 // bit_width), size)
+    return reshape_p.bind(words, new_sizes=shape, dimensions=None)
+
+
+def _reshape_flat(x: Any, count: int) -> Any:
+    return reshape_p.bind(x, new_sizes=(count,), dimensions=None)
 
 
 def iota_2x32(shape: tuple[int, ...]) -> tuple[Any, Any]:
