@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.core import dtypes, printer, rules
 from primax.core.avals import WEAKNESS, get_aval, is_valid, same_type
-from primax.core.effects import Effects
+from primax.core.effects import Effects, effects_of
 from primax.core.errors import JaxprTypeError, RuleError
 from primax.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params, opened
 from primax.core.recursion import deeper
@@ -122,6 +122,7 @@ class CheckContext:
             self._bind(v)
         if effects != eqn.effects:
             raise _Fault(f"{eqn.primitive} has {_listed(effects)}, but the equation has {_listed(eqn.effects)}")
+        effects = effects_of([eqn], [*self.jaxpr.constvars, *self.jaxpr.invars])
         if not effects <= self.jaxpr.effects:
             raise _Fault(f"the equation has {_listed(effects)}, but its jaxpr has {_listed(self.jaxpr.effects)}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.core import rules
 from primax.core.diagnostics import blame, shorten, wrong
-from primax.core.effects import no_effects
+from primax.core.effects import effects_of
 from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, cached
 
 __all__ = ["dce_jaxpr"]
@@ -64,7 +64,7 @@ def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tu
     eqns.reverse()
     used_inputs = [v in live or k for v, k in zip(jaxpr.invars, keep, strict=True)]
     invars = [v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u]
-    effects = no_effects.union(*(eqn.effects for eqn in eqns)) if eqns else no_effects
+    effects = effects_of(eqns, [*jaxpr.constvars, *invars])
     return Jaxpr(jaxpr.constvars, invars, outvars, eqns, effects, jaxpr.debug_info, jaxpr.x64), used_inputs
 
 

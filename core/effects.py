@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
 from primax.core import journal
 from primax.core.rules import load_plugins
 
-__all__ = ["Effect", "Effects", "effect_kinds", "no_effects", "register_effect"]
+__all__ = [
+    "Effect",
+    "Effects",
+    "OperandEffect",
+    "effect_kinds",
+    "effects_of",
+    "moved_effects",
+    "no_effects",
+    "register_effect",
+]
 
 
 class Effect:
@@ -16,8 +27,56 @@ class Effect:
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
+class OperandEffect(Effect):
+    """Base of effects on one operand: reading or writing what it refers to, say.
+
+    Attributes:
+      operand: the place of the operand: among those of an equation, or among the constants and inputs of a program.
+    """
+
+    operand: int
+
+
 Effects = frozenset[Effect]
 no_effects: Effects = frozenset()
+
+
+def effects_of(eqns: Iterable[Any], inputs: Iterable[Any]) -> Effects:
+    """The effects of a program: those of its equations, those on operands at the places of its inputs.
+
+    Effects on what the program makes itself are nobody else's.
+
+    Args:
+      eqns: its equations.
+      inputs: its constants and inputs.
+    """
+    found: set[Effect] = set()
+    places: dict[Any, int] | None = None
+    for eqn in eqns:
+        for effect in eqn.effects:
+            if isinstance(effect, OperandEffect):
+                if places is None:
+                    places = {v: i for i, v in enumerate(inputs)}
+                place = places.get(eqn.invars[effect.operand])
+                if place is not None:
+                    found.add(replace(effect, operand=place))
+            else:
+                found.add(effect)
+    return frozenset(found) if found else no_effects
+
+
+def moved_effects(effects: Effects, place: Callable[[int], int]) -> Effects:
+    """Effects of a program as those of an equation that holds it, whose operands are at other places.
+
+    Args:
+      effects: those of the program.
+      place: from the place of an input to that of the operand.
+    """
+    return frozenset(
+        replace(effect, operand=place(effect.operand)) if isinstance(effect, OperandEffect) else effect
+        for effect in effects
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +103,16 @@ def register_effect(
       custom_derivatives: whether they may stand inside functions with custom derivative rules.
 
     Raises:
-      TypeError: `kind` is not a subclass of `Effect`.
+      TypeError: `kind` is not a subclass of `Effect`, or one on operands is to be ordered, which has the order of the
+        equations that touch its operand.
     """
     if not (isinstance(kind, type) and issubclass(kind, Effect)):
         raise TypeError(f"register_effect: kind must be a subclass of Effect, got {kind!r}")
+    if ordered and issubclass(kind, OperandEffect):
+        raise TypeError(
+            f"register_effect: ordered must be False for {kind.__name__}, an effect on one operand, got True; it "
+            "happens in the order of the equations that touch the operand"
+        )
     journal.put(effect_kinds, kind, EffectKind(ordered, control_flow, custom_derivatives))
     return kind
 

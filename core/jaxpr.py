@@ -10,7 +10,7 @@ from primax.core.arguments import integer
 from primax.core.array import array_of
 from primax.core.avals import get_aval
 from primax.core.cache import Cache
-from primax.core.effects import Effects, no_effects
+from primax.core.effects import Effects, OperandEffect, effects_of, no_effects
 from primax.core.recursion import deeper
 from primax.core.trace import thread
 
@@ -161,9 +161,15 @@ class Jaxpr:
         return [v.aval for v in self.outvars]
 
     def replace(self, **changes: Any) -> Jaxpr:
-        """A copy with some of `constvars, invars, outvars, eqns, effects, debug_info, x64` replaced."""
+        """A copy with some of `constvars, invars, outvars, eqns, effects, debug_info, x64` replaced.
+
+        Effects on operands are placed anew, unless `effects` are given.
+        """
         fields = {name: getattr(self, name) for name in _FIELDS}
-        return Jaxpr(**{**fields, **changes})
+        made = Jaxpr(**{**fields, **changes})
+        if self.effects and "effects" not in changes and any(isinstance(e, OperandEffect) for e in self.effects):
+            made.effects = effects_of(made.eqns, [*made.constvars, *made.invars])
+        return made
 
     def pretty_print(
         self,

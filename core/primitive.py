@@ -15,7 +15,7 @@ from primax.core import rules
 from primax.core.avals import AbstractValue
 from primax.core.cache import Cache
 from primax.core.diagnostics import blame, shorten, wrong
-from primax.core.effects import Effect, Effects, kind_of, no_effects
+from primax.core.effects import Effect, Effects, OperandEffect, kind_of, no_effects
 from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.operand import Operand
@@ -196,7 +196,7 @@ class Primitive:
         if table is rules.effectful_abstract_eval_rules:
             if not (isinstance(out, tuple) and len(out) == 2):
                 raise wrong(table, self, f"must return (avals, effects), got {shorten(out)}")
-            out, effects = out[0], _effects(table, self, out[1])
+            out, effects = out[0], _effects(table, self, out[1], len(avals))
         if self.multiple_results:
             if not isinstance(out, list | tuple):
                 must = "must return a list of avals, since multiple_results is True"
@@ -267,7 +267,7 @@ def _attribute(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _effects(table: rules.RuleTable, primitive: Primitive, returned: Any) -> Effects:
+def _effects(table: rules.RuleTable, primitive: Primitive, returned: Any, operands: int) -> Effects:
     """The effects that a rule returned."""
     if isinstance(returned, str) or not isinstance(returned, Iterable):
         raise wrong(table, primitive, f"must return a set of effects, got {shorten(returned)}")
@@ -275,6 +275,9 @@ def _effects(table: rules.RuleTable, primitive: Primitive, returned: Any) -> Eff
     for effect in effects:
         if not isinstance(effect, Effect):
             raise wrong(table, primitive, f"must return effects that are instances of Effect, got {shorten(effect)}")
+        if isinstance(effect, OperandEffect) and not 0 <= effect.operand < operands:
+            must = f"must return effects on operands from 0 to {operands - 1}, got {shorten(effect)}"
+            raise wrong(table, primitive, must)
         try:
             kind_of(effect)
         except TypeError as error:

@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from primax.core.effects import Effect, Effects, effect_kinds, kind_of, no_effects, register_effect
+from primax.core.effects import (
+    Effect,
+    Effects,
+    OperandEffect,
+    effect_kinds,
+    effects_of,
+    kind_of,
+    moved_effects,
+    no_effects,
+    register_effect,
+)
 
 __all__ = [
     "Effect",
     "EffectTypeSet",
     "Effects",
+    "OperandEffect",
     "control_flow_allowed_effects",
     "custom_derivatives_allowed_effects",
     "lowerable_effects",
+    "effects_of",
+    "moved_effects",
     "no_effects",
     "ordered_effects",
     "register_effect",

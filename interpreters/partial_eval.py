@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from primax.core import rules
 from primax.core.dce import dce_jaxpr
 from primax.core.diagnostics import blame, shorten, wrong
-from primax.core.effects import no_effects
+from primax.core.effects import effects_of
 from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached
 
@@ -117,7 +117,7 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Seque
     unknown_out = [want or v in unknown_vars for v, want in zip(jaxpr.outvars, forced, strict=True)]
     unknown_invars = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u]
     unknown_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if u]
-    rest = Jaxpr((), unknown_invars, unknown_outvars, unknown_eqns, _effects(unknown_eqns), jaxpr.debug_info)
+    rest = Jaxpr((), unknown_invars, unknown_outvars, unknown_eqns, effects_of(unknown_eqns, ()), jaxpr.debug_info)
     rest, _ = dce_jaxpr(rest, [True] * len(unknown_outvars), True)
     bound = set(unknown_invars)
     residual_vars: dict[Var, None] = {}
@@ -140,7 +140,8 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Seque
     for i, v in enumerate((*known_invars, *known_outvars, *extra)):
         if type(v) is not Literal:
             position.setdefault(v, i)
-    unknown = rest.replace(constvars=consts, invars=[*passed, *unknown_invars])
+    inputs = [*consts, *passed, *unknown_invars]
+    unknown = rest.replace(constvars=consts, invars=inputs[len(consts) :], effects=effects_of(rest.eqns, inputs))
     if not known_eqns and _same(unknown, jaxpr):
         unknown = jaxpr  # so that what is cached on it, such as splits of the programs it holds, is found again
     whole_known = Jaxpr(
@@ -148,7 +149,7 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Seque
         known_invars,
         [*known_outvars, *extra],
         known_eqns,
-        _effects(known_eqns),
+        effects_of(known_eqns, [*jaxpr.constvars, *known_invars]),
         jaxpr.debug_info,
     )
     known, _ = dce_jaxpr(whole_known, [True] * len(whole_known.outvars), True)
@@ -189,10 +190,6 @@ def _same(one: Jaxpr, other: Jaxpr) -> bool:
         and one.outvars == other.outvars
         and one.eqns == other.eqns
     )
-
-
-def _effects(eqns: Sequence[JaxprEqn]) -> Any:
-    return no_effects.union(*(eqn.effects for eqn in eqns)) if eqns else no_effects
 
 
 def close_over(jaxpr: Jaxpr) -> Jaxpr:

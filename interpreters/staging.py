@@ -13,7 +13,7 @@ from primax.core.arguments import name_of
 from primax.core.array import Array, array_of
 from primax.core.avals import get_aval, unwrap
 from primax.core.collector import sparing
-from primax.core.effects import no_effects
+from primax.core.effects import effects_of, no_effects
 from primax.core.errors import RuleError
 from primax.core.exact import params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
@@ -170,7 +170,10 @@ class StagingTrace(Trace):
         if self.constants:
             with config.enable_x64(self.x64):
                 consts = [_of_type(value, var.aval) for var, value in self.constants.values()]
-        return ClosedJaxpr(Jaxpr(constvars, self.invars, outvars, self.eqns, self.effects, self.name, self.x64), consts)
+        effects = self.effects
+        if effects:
+            effects = effects_of(self.eqns, [*constvars, *self.invars])
+        return ClosedJaxpr(Jaxpr(constvars, self.invars, outvars, self.eqns, effects, self.name, self.x64), consts)
 
 
 def _of_type(x: Any, aval: Any) -> Any:

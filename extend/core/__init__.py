@@ -22,7 +22,16 @@ from primax.core.cache import Cache
 from primax.core.cache import epoch as rules_epoch
 from primax.core.check import check_jaxpr
 from primax.core.dce import dce_jaxpr
-from primax.core.effects import Effect, Effects, kind_of, no_effects, ordered_effects, register_effect
+from primax.core.effects import (
+    Effect,
+    Effects,
+    OperandEffect,
+    kind_of,
+    moved_effects,
+    no_effects,
+    ordered_effects,
+    register_effect,
+)
 from primax.core.errors import (
     ConcretizationTypeError,
     JaxprTypeError,
@@ -103,6 +112,7 @@ __all__ = [
     "Literal",
     "MissingRuleError",
     "NonConcreteBooleanIndexError",
+    "OperandEffect",
     "Primitive",
     "PrintedCall",
     "Provenance",
@@ -155,6 +165,7 @@ __all__ = [
     "named_axes",
     "new_jaxpr_eqn",
     "new_rule_table",
+    "moved_effects",
     "no_effects",
     "ordered_effects",
     "physical",

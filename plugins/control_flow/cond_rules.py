@@ -27,7 +27,12 @@ def _impl(index: Any, *args: Any, branches: Programs) -> Any:
 
 
 def _abstract_eval(index: Any, *avals: Any, branches: Programs) -> Any:
-    return branches[0].out_avals, core.no_effects.union(*(branch.effects for branch in branches))
+    return branches[0].out_avals, _effects(branches)
+
+
+def _effects(branches: Programs) -> Any:
+    """The effects of all branches, whose inputs stand after the index."""
+    return core.no_effects.union(*(core.moved_effects(branch.effects, lambda i: i + 1) for branch in branches))
 
 
 def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> Any:
@@ -190,7 +195,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
 
 
 def _with_branches(eqn: core.JaxprEqn, invars: Any, outvars: Any, branches: Programs) -> core.JaxprEqn:
-    effects = core.no_effects.union(*(branch.effects for branch in branches))
+    effects = _effects(branches)
     return eqn.replace(invars=invars, outvars=outvars, params={"branches": branches}, effects=effects)
 
 

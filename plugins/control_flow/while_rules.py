@@ -27,8 +27,14 @@ def _impl(*args: Any, **params: Any) -> Any:
     return run_compiled(while_p, params["body_jaxpr"], args, params)
 
 
-def _abstract_eval(*avals: Any, body_jaxpr: Closed, cond_jaxpr: Closed, **params: Any) -> Any:
-    return body_jaxpr.out_avals, body_jaxpr.effects | cond_jaxpr.effects
+def _abstract_eval(*avals: Any, body_jaxpr: Closed, **params: Any) -> Any:
+    return body_jaxpr.out_avals, _effects(body_jaxpr=body_jaxpr, **params)
+
+
+def _effects(*, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_jaxpr: Closed) -> Any:
+    """The effects of both programs; the constants of either stand before the carry."""
+    of_cond = core.moved_effects(cond_jaxpr.effects, lambda i: i if i < cond_nconsts else i + body_nconsts)
+    return of_cond | core.moved_effects(body_jaxpr.effects, lambda i: i + cond_nconsts)
 
 
 def _check(
@@ -43,7 +49,9 @@ def _check(
     for i, (have, atom) in enumerate(zip(body_jaxpr.out_avals, carry, strict=True)):
         if not core.same_type(have, atom.aval, core.WEAKNESS):
             raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body makes it {have.str_short()}")
-    return _abstract_eval(body_jaxpr=body_jaxpr, cond_jaxpr=cond_jaxpr)
+    return body_jaxpr.out_avals, _effects(
+        cond_nconsts=cond_nconsts, cond_jaxpr=cond_jaxpr, body_nconsts=body_nconsts, body_jaxpr=body_jaxpr
+    )
 
 
 def _parts(xs: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tuple[list[Any], list[Any], list[Any]]:
@@ -222,7 +230,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
         invars=[v for v, take in zip(eqn.invars, known.takes, strict=True) if take],
         outvars=[v for v, u in zip(eqn.outvars, known.carry_unknown, strict=True) if not u],
         params=known.params,
-        effects=known.params["cond_jaxpr"].effects | known.params["body_jaxpr"].effects,
+        effects=_effects(**known.params),
     )
     return known_eqn, eqn.replace(outvars=rest), known.carry_unknown
 
