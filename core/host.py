@@ -15,6 +15,7 @@ import pluggy
 from primax.core import config, hookspec, journal, rules
 from primax.core.arguments import name_of
 from primax.core.author import author
+from primax.core.consent import OVERRIDES, Consents
 from primax.core.errors import PluginError, PluginWarning
 from primax.core.plugin_catalog import DISABLED, PluginCatalog
 from primax.core.plugin_record import PluginRecord, one_line
@@ -52,6 +53,8 @@ class PluginHost(PluginCatalog):
         self._active: list[PluginRecord] = []
         self._unreported: list[PluginRecord] = []
         self._owners: dict[tuple[str, Any], str] = {}
+        self._consents = Consents()
+        self._without_consent: set[str] = set()
         self._activation = _Activation()
 
     def __repr__(self) -> str:
@@ -62,6 +65,7 @@ class PluginHost(PluginCatalog):
         rules.loader.load = self.activate_imported
         rules.loader.load_all = self.activate
         rules.loader.suppliers = self.suppliers
+        rules.loader.refusal = self._refusal_to_override
 
     def register_module(self, module: Any, *, name: str | None = None) -> PluginRecord:
         """Activate a plugin that is at hand.
@@ -251,7 +255,7 @@ class PluginHost(PluginCatalog):
 
     def _register(self, record: PluginRecord, plugin: Any) -> None:
         """Let a plugin register, and undo all of it if it fails. The lock is held."""
-        registry = Registry(record.name, self.primitives, self._owners)
+        registry = Registry(record.name, self.primitives, self._owners, self._consents)
         activation = self._activation
         outer = activation.loading, activation.running
         activation.loading, activation.running = record, True
@@ -281,6 +285,41 @@ class PluginHost(PluginCatalog):
             self._active.append(record)
         finally:
             activation.loading, activation.running = outer
+
+    def allow_overrides(self, *names: str) -> None:
+        """Let plugins replace rules of other plugins' primitives, each before those that follow.
+
+        Raises:
+          PluginError: there is no plugin of a name.
+        """
+        for name in names:
+            self.record(name)
+        with self._lock:
+            self._consents.add(list(names))
+            for name in self._without_consent & {*names}:
+                record = self.record(name)
+                record.state, record.reason, record.traceback = "discovered", "", ""
+                self._complete, self._looked_at = False, -1
+            self._without_consent -= {*names}
+
+    def _discover(self) -> None:
+        listed = self._listed
+        super()._discover()
+        if not listed:
+            for name in self._consents.read_environment():
+                if self._find(name) is None:
+                    hint = self._nearest(name) + self._known()
+                    raise PluginError(f"{OVERRIDES} names {name!r}, which is no plugin{hint}")
+
+    def _refusal_to_override(self, primitive: Any, current: Any) -> str:
+        """Why the plugin that is registering just now may not replace a rule; empty if it may, or none is."""
+        record = self._activation.loading
+        if record is None or record.source != "installed":
+            return ""  # it comes with primax, or the user has given it by hand
+        refusal = self._consents.refusal(record.name, getattr(primitive, "plugin", None), current)
+        if refusal:
+            self._without_consent.add(record.name)
+        return refusal
 
     def _enlist(self, name: str, plugin: Any) -> None:
         """Hand a plugin to pluggy, which finds its hooks and refuses those that are none."""

@@ -13,6 +13,7 @@ from primax.core.array_protocol import ArrayProtocol, install_protocol, protocol
 from primax.core.author import author, is_surface
 from primax.core.avals import AbstractValue, aval_handlers, register_aval
 from primax.core.cache import epoch
+from primax.core.consent import Consents
 from primax.core.diagnostics import name_of_key
 from primax.core.effects import Effect, effect_kinds, register_effect
 from primax.core.errors import PluginError
@@ -57,11 +58,17 @@ class Registry:
       plugin: the plugin's name.
       primitives: the primitives of all plugins, by name; shared by all registries of one host.
       owners: who supplies each operator, protocol, effect and aval handler; shared likewise.
+      consents: who may replace rules of others; shared likewise, None if nobody asks.
     """
 
     def __init__(
-        self, plugin: str, primitives: dict[str, Primitive], owners: dict[tuple[str, Any], str] | None = None
+        self,
+        plugin: str,
+        primitives: dict[str, Primitive],
+        owners: dict[tuple[str, Any], str] | None = None,
+        consents: Consents | None = None,
     ) -> None:
+        self._consents = consents
         self.plugin = plugin
         self.entries: list[Entry] = []
         self.undos: list[Callable[[], None]] = []
@@ -129,6 +136,23 @@ class Registry:
         with journal.recording(self.undos):
             journal.put(sample_sources, primitive, [*sample_sources.get(primitive, ()), *samples])
         self._log("samples", self._key_of(primitive))
+
+    def allow_overrides(self, *plugins: str) -> None:
+        """Let other plugins replace rules of this plugin's primitives.
+
+        Args:
+          plugins: their names; without any, all may.
+
+        Raises:
+          TypeError: one is no name.
+        """
+        self._require_open("allow_overrides")
+        for name in plugins:
+            if not isinstance(name, str) or not name:
+                raise TypeError(f"registry.allow_overrides: plugins must be names, got {name!r}")
+        if self._consents is not None:
+            with journal.recording(self.undos):
+                journal.put(self._consents.by_plugin, self.plugin, plugins or ("*",))
 
     def array_protocol(self, aval_type: type, *, override: bool = False, **functions: Callable[..., Any]) -> None:
         """Supply what interpreters need of values whose aval is an `aval_type`.
@@ -312,6 +336,15 @@ class Registry:
                 f"plugin {self.plugin!r} may not replace the {table.kind} rule of {name_of_key(key)}, "
                 f"{current}, unless it passes override=True"
             )
+        if current is not None:
+            refusal = rules.loader.refusal(primitive, current)
+            if refusal:
+                raise RefusedError(
+                    f"plugin {self.plugin!r} may not replace the {table.kind} rule of {name_of_key(key)}, "
+                    f"{current}, {refusal}"
+                )
+            if self._consents is not None and self._consents.is_outranked(self.plugin, current):
+                return
         table.register(key, rule, plugin=self.plugin, override=override)
         provenance = table.provenance[key] = self._placed(table.provenance[key], rule)
         primitive.types.clear()

@@ -153,6 +153,11 @@ class RuleTable(MutableMapping[Any, Rule]):
                     f"{name_of_key(key)} has a {self.kind} rule already, {before[1]}; "
                     f"pass override=True to replace it: {self._call('register', key, 'rule')}"
                 )
+            if before is not None:
+                refusal = loader.refusal(_primitive(key), before[1])
+                if refusal:
+                    what = f"the {self.kind} rule of {name_of_key(key)}, {before[1]},"
+                    raise PluginError(f"{what} may not be replaced {refusal}")
             if before is not None and origin == "given":
                 origin = "overridden"
             self.functions[key] = rule
@@ -318,6 +323,7 @@ class _Loader:
       load_all: activates all plugins.
       suppliers: lines for a message about who could supply what a primitive lacks.
       primitives: how many primitives have been made.
+      refusal: why the plugin that is registering just now may not replace a rule; empty if it may, or none is.
     """
 
     def __init__(self) -> None:
@@ -325,6 +331,7 @@ class _Loader:
         self.load_all: Callable[[], bool] = _nothing_to_load
         self.primitives = 0
         self.suppliers: Callable[[Any], list[str]] = lambda primitive: []
+        self.refusal: Callable[[Any, Any], str] = lambda primitive, provenance: ""
 
 
 loader = _Loader()

@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.core.host import PluginRecord, host
 
-__all__ = ["plugins", "register", "unregister"]
+__all__ = ["allow_overrides", "plugins", "register", "unregister"]
 
 
 def plugins(*, load: bool = False) -> list[PluginRecord]:
@@ -67,3 +67,17 @@ def unregister(name: str) -> None:
       PluginError: no plugin of this name is active.
     """
     host.unregister(name)
+
+
+def allow_overrides(*names: str) -> None:
+    """Let plugins replace rules of other plugins' primitives, as `PRIMAX_ALLOW_OVERRIDES=a,b` does.
+
+    A plugin that was refused for want of consent is activated when a rule is missed next.
+
+    Args:
+      names: the plugins; of two that replace the same rule, the later wins.
+
+    Raises:
+      PluginError: there is no plugin of a name.
+    """
+    host.allow_overrides(*names)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from primax.extend.records import register, unregister
+from primax.extend.records import allow_overrides, register, unregister
 
-__all__ = ["BUILTIN_FAMILIES", "DEFERRED_FAMILIES", "ESSENTIAL_FAMILIES", "register", "unregister"]
+__all__ = [
+    "BUILTIN_FAMILIES",
+    "DEFERRED_FAMILIES",
+    "ESSENTIAL_FAMILIES",
+    "allow_overrides",
+    "register",
+    "unregister",
+]
 
 BUILTIN_FAMILIES = (
     "structural",
