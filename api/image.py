@@ -274,7 +274,6 @@ def scale_and_translate(
         if not -image.ndim <= axis < image.ndim:
             raise ValueError(f"{function}: spatial_dims must be axes of the image of rank {image.ndim}, got {axis}")
         dims.append(axis % image.ndim)
-    real = dtypes.finfo(image.dtype).dtype
     vectors = []
     for name, value in (("scale", scale), ("translation", translation)):
         vector = pnp.asarray(*promote(function, value))
@@ -282,7 +281,7 @@ def scale_and_translate(
             raise ValueError(f"{function}: {name} must have the shape ({len(dims)},), got {vector.shape}")
         if dtypes.is_complex(vector.dtype):
             raise TypeError(f"{function}: {name} must be real, got {get_aval(vector).str_short()}")
-        vectors.append(vector.astype(dtypes.promote_types(real, np.float32)))
+        vectors.append(vector.astype(np.float64 if vector.dtype == np.float64 else np.float32))
     _refuse_empty(function, image, sizes, dims)
     if not dims:
         return image

@@ -19,6 +19,7 @@ from primax.plugins.random import (
 )
 from primax.plugins.random.choices import categorical, choice, permutation
 from primax.plugins.random.counts import binomial, multinomial, poisson
+from primax.plugins.random.gamma import random_gamma_p
 from primax.plugins.random.gamma_family import (
     ball,
     beta,
@@ -87,6 +88,7 @@ __all__ = [
     "poisson",
     "rademacher",
     "randint",
+    "random_gamma_p",
     "rayleigh",
     "split",
     "t",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import product
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -63,7 +65,9 @@ class RegularGridInterpolator:
         self.bounds_error = False
         (values,) = promote(_NAME, values, to=dtypes.to_inexact_dtype)
         self.values = pnp.asarray(values)
-        self.grid = tuple(pnp.asarray(*promote(_NAME, each)) for each in sequence(_NAME, "points", points))
+        self.grid = tuple(
+            pnp.asarray(*promote(_NAME, each, to=dtypes.to_inexact_dtype)) for each in sequence(_NAME, "points", points)
+        )
         self.fill_value = fill_value
         if len(self.grid) > self.values.ndim:
             raise ValueError(
@@ -96,36 +100,41 @@ class RegularGridInterpolator:
         rank = len(self.grid)
         if isinstance(xi, tuple):
             xi = pnp.stack(pnp.broadcast_arrays(*promote(_NAME, *xi)), axis=-1)
-        xi = pnp.asarray(*promote(_NAME, xi))
-        if not xi.ndim and rank == 1:
-            xi = xi[None]
+        xi = pnp.asarray(*promote(_NAME, xi, to=dtypes.to_inexact_dtype))
+        if xi.ndim < 2 and xi.size % rank == 0:
+            xi = xi.reshape(-1, rank)  # one point, or the coordinates of several behind each other, as in SciPy
         if not xi.ndim or xi.shape[-1] != rank:
             raise ValueError(f"{_NAME}: xi must have {rank} coordinates along its last axis, got shape {xi.shape}")
-        shape = xi.shape[:-1] or ((1,) if isinstance(xi, Tracer) or xi.ndim == 1 else ())
-        columns = xi.reshape(-1, rank)
-        found = [self._place(line, columns[:, i]) for i, line in enumerate(self.grid)]
-        out = self._nearest(found) if method == "nearest" else self._linear(found)
+        shape = xi.shape[:-1]
+        # All is computed in the widest of the dtypes.
+        real = max(
+            (dtypes.finfo(x.dtype).dtype for x in (self.values, *self.grid, xi)), key=lambda dtype: dtype.itemsize
+        )
+        wide = np.complex128 if real.itemsize == 8 else np.complex64
+        values = self.values.astype(wide if dtypes.is_complex(self.values.dtype) else real)
+        grid = [line.astype(real) for line in self.grid]
+        columns = list(xi.astype(real).reshape(-1, rank).T)
+        found = [self._place(line, x) for line, x in zip(grid, columns, strict=True)]
+        out = (self._nearest if method == "nearest" else self._linear)(values, found)
         if self.fill_value is not None:
-            outside = pnp.zeros(columns.shape[0], bool)
-            for i, line in enumerate(self.grid):
-                outside = outside | (columns[:, i] < line[0]) | (columns[:, i] > line[-1])
+            outside = reduce(or_, [(x < line[0]) | (x > line[-1]) for line, x in zip(grid, columns, strict=True)])
             out = pnp.where(outside.reshape(-1, *(1,) * (out.ndim - 1)), self.fill_value, out)
-        return out.reshape(*shape, *self.values.shape[rank:])
+        return out.reshape(*shape, *values.shape[rank:])
 
     def _place(self, line: Any, x: Any) -> tuple[Any, Any]:
         """The line below each position, and how far from it to the next the position is."""
         below = pnp.clip(pnp.searchsorted(line, x, side="right") - 1, 0, line.shape[0] - 2)
         return below, (x - line[below]) / (line[below + 1] - line[below])
 
-    def _linear(self, found: Any) -> Any:
+    def _linear(self, values: Any, found: Any) -> Any:
         total: Any = 0
         for corner in product(*([(0, 1)] * len(found))):
             weight: Any = 1
             for step, (_, part) in zip(corner, found, strict=True):
                 weight = weight * (part if step else 1 - part)
-            value = self.values[tuple(below + step for step, (below, _) in zip(corner, found, strict=True))]
-            total = total + value * pnp.asarray(weight).reshape(-1, *(1,) * (value.ndim - 1))
+            value = values[tuple(below + step for step, (below, _) in zip(corner, found, strict=True))]
+            total = total + value * weight.reshape(-1, *(1,) * (value.ndim - 1))
         return total
 
-    def _nearest(self, found: Any) -> Any:
-        return self.values[tuple(pnp.where(part <= 0.5, below, below + 1) for below, part in found)]
+    def _nearest(self, values: Any, found: Any) -> Any:
+        return values[tuple(pnp.where(part <= 0.5, below, below + 1) for below, part in found)]

@@ -39,7 +39,7 @@ _FOLDS: dict[str, Callable[[Any, int], Any]] = {
 def _nodes(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
     """Positions around a coordinate, with their weights."""
     if order == 0 or not dtypes.is_inexact(coordinate.dtype):
-        return [(lax.round(coordinate) if dtypes.is_inexact(coordinate.dtype) else coordinate, 1)]
+        return [(lax.round(coordinate) if dtypes.is_inexact(coordinate.dtype) else coordinate, None)]
     low = pnp.floor(coordinate)
     above = coordinate - low
     return [(low, 1 - above), (low + 1, above)]
@@ -95,7 +95,10 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
         value = array[tuple(index for index, _, _ in corner)]
         if mode == "constant":
             value = pnp.where(reduce(lambda a, b: a & b, [inside for _, inside, _ in corner], True), value, fill)
-        term = reduce(mul, [weight for _, _, weight in corner], value)
+        weights = [weight for _, _, weight in corner if weight is not None]
+        if weights and not dtypes.is_inexact(array.dtype):
+            value = value.astype(weights[0].dtype)
+        term = reduce(mul, weights, value)
         total = term if total is None else total + term
     if dtypes.is_integer(array.dtype) and dtypes.is_inexact(total.dtype):
         total = lax.round(total)

@@ -42,6 +42,15 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
         raise ValueError(f"vq: code_book must have vectors of length {obs.shape[1]}, got {code_book.shape[1]}")
     if not code_book.shape[0]:
         raise ValueError(f"vq: code_book must have codes, got shape {code_book.shape}")
-    away = pnp.sqrt(pnp.sum(pnp.square(pnp.abs(obs[:, None, :] - code_book[None, :, :])), axis=-1))
+    parts = pnp.abs(obs[:, None, :] - code_book[None, :, :])
+    if not parts.shape[-1]:
+        raise ValueError(f"vq: obs must have vectors of elements, got {obs.shape}")
+    # Relative to the largest part, whose square might overflow.
+    largest = pnp.max(parts, axis=-1, keepdims=True)
+    usable = (largest > 0) & (largest < np.inf)
+    divisor = pnp.where(usable, largest, 1)
+    square = pnp.sum(pnp.square(parts / divisor), axis=-1)
+    # The derivative at a code is 0.
+    away = pnp.where(square == 0, 0, pnp.sqrt(pnp.where(square == 0, 1, square))) * divisor[..., 0]
     code = pnp.argmin(away, axis=-1).astype(np.int32)
     return code, pnp.min(away, axis=-1)

@@ -169,7 +169,7 @@ def _cycle(A: Operator, r: Any, restart: int) -> Any:
 def _rotation(a: Any, b: Any) -> tuple[Any, Any]:
     """Cosine and sine of the rotation of Givens that makes (a, b) into (r, 0), with a real b."""
     r = pnp.sqrt(pnp.real(a * pnp.conj(a)) + pnp.real(b) ** 2)
-    return a / _safe(r) + (r == 0), b / _safe(r)
+    return pnp.where(r == 0, 1, a / _safe(r)), b / _safe(r)
 
 
 def _turned(x: Any, k: Any, c: Any, s: Any) -> Any:

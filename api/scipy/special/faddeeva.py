@@ -213,5 +213,5 @@ def wofz(z: Any) -> Any:
     Array(0.4276+0.j, dtype=complex64)
     """
     (z,) = inexact("wofz", z)
-    dtype = dtypes.promote_types(get_aval(z).dtype, np.complex64)
-    return _wofz_program(strong(cast(z, dtype)))
+    wide = dtypes.finfo(get_aval(z).dtype).bits == 64
+    return _wofz_program(strong(cast(z, np.dtype(np.complex128 if wide else np.complex64))))

@@ -37,7 +37,7 @@ def _bessel(v: int, n_iter: int, z: Any) -> Any:
         total = total + pnp.where(k % 2 == 0, pnp.where(k == 0, 1.0, 2.0), 0.0) * below
         large = pnp.abs(below) > _LARGE
         scale = pnp.where(large, 1 / _LARGE, 1.0)
-        carry = now * scale, below * scale, total * scale, scalings + large
+        carry = now * scale, below * scale, total * scale, scalings + large.astype(np.int32)
         return carry, (carry[1], carry[3])
 
     start = pnp.zeros_like(z), pnp.full_like(z, 1e-16), pnp.zeros_like(z), pnp.zeros(z.shape, np.int32)

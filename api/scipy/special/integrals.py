@@ -9,7 +9,9 @@ import numpy as np
 
 from primax import lax
 from primax import numpy as pnp
+from primax.extend.core import get_aval
 from primax.plugins.custom_derivatives import custom_jvp
+from primax.plugins.numpy.promotion import cast
 from primax.plugins.scipy.special.operands import real as real_operands
 from primax.plugins.special import digamma_p, lgamma_p
 from primax.scipy.special.evaluation import chebyshev, compiled, evaluated, polynomial
@@ -183,8 +185,9 @@ def expn(n: Any, x: Any) -> Any:
 
     Source: NIST DLMF 8.19.
     """
-    n, x = real_operands("expn", n, x)
-    return evaluated("expn", _expn_program, lax.stop_gradient(pnp.trunc(n)), x)
+    (x,), (n,) = real_operands("expn", x), real_operands("expn", n)
+    order = cast(lax.stop_gradient(pnp.trunc(n)), get_aval(x).dtype)
+    return evaluated("expn", _expn_program, order, x)
 
 
 def _auxiliary(f: Any, g: Any, t: Any) -> tuple[Any, Any]:

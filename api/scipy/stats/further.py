@@ -119,10 +119,11 @@ class multinomial:
         Raises:
           TypeError: an argument is no array, or complex.
         """
-        x, n, p = promote("multinomial.logpmf", x, n, p, to=to_inexact)
-        x, n, p = pnp.asarray(x), pnp.asarray(n), pnp.asarray(p)
-        if pnp.iscomplexobj(x):
-            raise TypeError(f"multinomial.logpmf: arguments must be real, got {x.dtype}")
+        x, n, p = (pnp.asarray(promote("multinomial.logpmf", each, to=to_inexact)[0]) for each in (x, n, p))
+        for each in (x, n, p):
+            if pnp.iscomplexobj(each):
+                raise TypeError(f"multinomial.logpmf: arguments must be real, got {each.dtype}")
+        x, n = x.astype(p.dtype), n.astype(p.dtype)
         possible = (pnp.sum(x, axis=-1) == n) & pnp.all((x >= 0) & (x == pnp.floor(x)), axis=-1)
         safe = pnp.where(x >= 0, x, 0.0)
         out = gammaln(n + 1) + pnp.sum(xlogy(safe, p) - gammaln(safe + 1), axis=-1)

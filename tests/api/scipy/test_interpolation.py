@@ -44,6 +44,9 @@ def test_interpolation_on_grids_is_differentiated_and_compiled():
             px.jit(lambda v, x: RegularGridInterpolator(GRID, v)(x))(VALUES, inside),
             RegularGridInterpolator(GRID, VALUES)(inside),
         )
+    line = RegularGridInterpolator((np.arange(3),), np.float32([1, 3, 7]))
+    assert line(np.float32([0.5, 1.5, 2.0])).tolist() == [2, 5, 7]
+    assert line(0.5).tolist() == [2]
     assert RegularGridInterpolator((np.arange(2),), np.int32([1, 3]))(np.float32([0.5])).tolist() == [2.0]
 
 
@@ -81,6 +84,9 @@ def test_samples_are_integrated_and_coded_as_by_scipy():
         got, want = vq.vq(a, b), codes.vq(a, b)
         np.testing.assert_array_equal(got[0], want[0])
         np.testing.assert_allclose(got[1], want[1], rtol=1e-5)
+    assert vq.vq(np.float32([1e30]), np.float32([-1]))[1].tolist() == np.float32([1e30]).tolist()
+    gradient = px.grad(lambda x: vq.vq(x, IMAGE)[1].sum())(IMAGE)
+    assert np.isfinite(gradient).all()
     assert px.vmap(lambda row: vq.vq(row, pnp.array([0.0, 1.0]))[0])(IMAGE).shape == (4, 5)
 
 
