@@ -14,7 +14,6 @@ from primax.interpreters.backend import (
     as_array,
     asked_transfer,
     compile_options,
-    from_dlpack,
     is_constant,
     of_parts,
     on_host,
@@ -39,6 +38,7 @@ from primax.interpreters.compile import (
 )
 from primax.interpreters.evaluate import clear_caches as clear_in_memory_compilation_cache
 from primax.interpreters.evaluate import fast_function, fast_path, first_call, leaves_tree
+from primax.interpreters.from_dlpack import from_dlpack
 from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.platforms import (

@@ -25,7 +25,7 @@ from primax.core.errors import XlaError
 from primax.core.extended import has_extended_dtype, logical, physical, physical_aval
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.interpreters import backend
-from primax.interpreters.lowering import Lowered, lower_to_module
+from primax.interpreters.modules import Lowered, lower_to_module
 from primax.interpreters.partitioning import Spread
 from primax.interpreters.platforms import client
 from primax.interpreters.shardings import devices_of, named_from_hlo, sharding_of

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from primax.core import _jaxlib, config
-from primax.interpreters.lowering import Lowered
+from primax.interpreters.modules import Lowered
 from primax.interpreters.platforms import platform_of
 
 __all__ = ["clear", "contents", "discard", "key_of", "prune", "read", "write"]

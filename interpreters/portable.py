@@ -8,7 +8,8 @@ from typing import Any
 from primax.core import _jaxlib
 from primax.interpreters.contexts import shared_context
 from primax.interpreters.custom_calls import load_lapack
-from primax.interpreters.lowering import Lowered, ModuleContext
+from primax.interpreters.lowering import ModuleContext
+from primax.interpreters.modules import Lowered
 
 __all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "to_artifact"]
 

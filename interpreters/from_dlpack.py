@@ -1,0 +1,94 @@
+"""Arrays of other libraries, taken through DLPack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.core import _jaxlib
+from primax.core._jaxlib import ArrayImpl
+from primax.core.arguments import naming
+from primax.core.array import Array, constructor
+from primax.core.avals import ShapedArray, get_aval
+from primax.core.dlpack import capsule_dtype, capsule_view
+from primax.interpreters.backend import move, put_host
+from primax.interpreters.platforms import client, local_devices, platforms
+from primax.interpreters.shardings import canonical_sharding, sharding_of
+
+__all__ = ["from_dlpack"]
+
+_ALIGNMENT = 64  # of host memory that XLA can use as it is
+_DLPACK_HOST = 1
+
+
+def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Array:
+    """An array of the value of another library's, through DLPack.
+
+    Args:
+      x: an array with `__dlpack__` and `__dlpack_device__`.
+      device: where the result goes; None leaves it where it is.
+      copy: True never shares memory; None and False share it where the device allows, so that `x` must not be
+        written to as long as the result lives; False refuses where memory must be copied.
+
+    Raises:
+      TypeError: `x` does not speak DLPack, or has elements that primax has no dtype for.
+      ValueError: `copy` is False and the memory cannot be shared.
+      BufferError: `x` is on a device that primax does not know.
+    """
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise TypeError(f"from_dlpack: x must have __dlpack__ and __dlpack_device__, got {type(x).__name__}")
+    if type(x) is Array:
+        made = constructor.copy(x) if copy else x
+    else:
+        try:
+            kind, number = x.__dlpack_device__()
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"from_dlpack: x.__dlpack_device__() must give a pair of integers: {error}") from None
+        with naming("from_dlpack"):
+            made = _from_host(x, copy) if int(kind) == _DLPACK_HOST else _from_accelerator(x, int(kind), number)
+    sharding = canonical_sharding("from_dlpack", "device", device)
+    if sharding is None or sharding is made.sharding:
+        return made
+    if copy is False:
+        raise ValueError(f"from_dlpack: copy is False, but the array must be copied to {device}")
+    return Array(move(made._b, sharding, True))
+
+
+def _host_view(x: Any) -> Any:
+    """A NumPy array of the memory of an array of another library."""
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        if type(x) is np.ndarray and not x.flags.writeable:  # NumPy 2.0 does not export it
+            return x
+        capsule = x.__dlpack__()
+    return capsule_view(capsule)
+
+
+def _from_host(x: Any, copy: bool | None) -> Array:
+    host = _host_view(x)
+    aval = get_aval(host)
+    shared = (
+        host.flags.c_contiguous
+        and host.size > 0
+        and host.ctypes.data % _ALIGNMENT == 0
+        and host.dtype == aval.dtype  # not so where enable_x64 is off and the elements are of 64 bits
+    )
+    if copy is False and not shared:
+        raise ValueError(
+            "from_dlpack: copy is False, but memory can be shared only if it is contiguous, aligned to "
+            f"{_ALIGNMENT} bytes and of an enabled dtype, got {host.dtype} with strides {host.strides}"
+        )
+    return Array(put_host(host, aval, sharding_of(client("cpu").local_devices()[0]), lent=shared and not copy))
+
+
+def _from_accelerator(x: Any, kind: int, number: int) -> Array:
+    platform = {2: "cuda", 10: "rocm"}.get(kind)
+    if platform is None or platform not in platforms:
+        raise BufferError(f"from_dlpack: x is on a device of DLPack's kind {kind}, and there are {sorted(platforms)}")
+    device = next(d for d in local_devices(platform) if d.local_hardware_id == number)
+    capsule = x.__dlpack__()
+    aval = ShapedArray(tuple(x.shape), capsule_dtype(capsule))
+    b = _jaxlib.dlpack_managed_tensor_to_buffer(capsule, device, None)
+    return Array(ArrayImpl(aval, sharding_of(device), [b], committed=False, _skip_checks=True))

@@ -1,0 +1,198 @@
+"""Modules: whole programs in StableHLO, with what their arguments and results are told to be."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from primax.core import _jaxlib
+from primax.core.config import check_rules
+from primax.core.diagnostics import encodable
+from primax.core.effects import ordered_effects
+from primax.core.errors import XlaError
+from primax.core.extended import physical_aval
+from primax.core.jaxpr import ClosedJaxpr
+from primax.interpreters.contexts import shared_context
+from primax.interpreters.ir_types import cached_ir_type, ir_constant
+from primax.interpreters.lowering import ModuleContext, jaxpr_subcomp
+from primax.interpreters.partitioning import Spread, sharding_attributes
+
+__all__ = ["Lowered", "lower_to_module"]
+
+
+class Lowered:
+    """A finished module.
+
+    Attributes:
+      module: the MLIR module.
+      kept: for each input of the program whether the module takes it.
+      keepalives: what must live as long as the executable.
+    """
+
+    def __init__(self, module: ModuleContext, ordered: list[Any], kept: list[bool]) -> None:
+        self.module = module.module
+        self.shared = module.shared
+        self.platform = module.platform
+        self.host_callbacks = module.host_callbacks
+        self.keepalives = module.keepalives
+        self.calls_foreign = module.calls_foreign
+        self.ordered_effects = ordered
+        self.kept = kept
+        self.result_count = len(module.root.outvars)
+
+
+def lower_to_module(
+    closed: ClosedJaxpr,
+    name: str,
+    platform: str,
+    donated: Sequence[bool] = (),
+    kept: Sequence[bool] = (),
+    embed: bool = False,
+    checked: bool = False,
+    spread: Spread | None = None,
+) -> Lowered:
+    """The StableHLO module of a program, whose `main` takes the constants, then the kept inputs.
+
+    Args:
+      closed: the program.
+      name: of the module.
+      platform: what to lower for.
+      donated: for each input whether its buffer may be reused for an output.
+      kept: for each input whether `main` takes it; all if empty.
+      embed: whether the constants are written into the module, rather than passed.
+      checked: whether to compare what every rule returns with the types of its equation.
+      spread: how it is spread over several devices; None for one device.
+
+    Raises:
+      ValueError: a program for several devices has ordered effects.
+    """
+    ir = _jaxlib.ir
+    jaxpr = closed.jaxpr
+    donated = list(donated) or [False] * len(jaxpr.invars)
+    kept = list(kept) or [True] * len(jaxpr.invars)
+    shared = shared_context()
+    ordered = ordered_effects(closed.effects)
+    with shared, shared.unknown:
+        op = ir.Module.create()
+        attributes = op.operation.attributes
+        if not isinstance(name, str):
+            raise TypeError(f"lower: name must be a str, got {name!r}")
+        attributes["sym_name"] = ir.StringAttr.get(encodable(name))
+        partitions = 1 if spread is None else spread.mesh.size
+        if partitions > 1 and ordered:
+            raise ValueError(
+                f"{name}: ordered effects ({', '.join(sorted(map(str, ordered)))}) have no order among "
+                f"{partitions} devices; make them unordered, or run the program on one device"
+            )
+        i32 = ir.IntegerType.get_signless(32)
+        attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(i32, partitions)
+        attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)
+        module = ModuleContext(shared, op, platform, jaxpr, partitions)
+        module.mesh = None if spread is None else spread.mesh
+        module.checked = checked or check_rules.value
+        invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
+        constvars = [] if embed else jaxpr.constvars
+        in_avals = [v.aval for v in (*constvars, *invars)]
+        out_avals = [v.aval for v in jaxpr.outvars]
+        token_types = [_jaxlib.hlo_ext.TokenType.get()] * len(ordered)
+        in_types = [*token_types, *(cached_ir_type(shared, aval) for aval in in_avals)]
+        out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in out_avals)]
+        main = _jaxlib.func.FuncOp("main", (in_types, out_types), visibility="public", ip=module.body)
+        module.symbols.insert(main)
+        gives = [d for d, k in zip(donated, kept, strict=True) if k]
+        _mark_arguments(module, main, [*[False] * len(constvars), *gives], in_avals, out_avals, len(ordered), name)
+        if spread is not None:
+            _lay_out(module, main, spread, kept, in_avals, out_avals, len(ordered))
+        with ir.InsertionPoint(main.add_entry_block()):
+            arguments = list(main.arguments)
+            tokens = dict(zip(ordered, arguments, strict=False))
+            values = arguments[len(ordered) :]
+            consts, given = values[: len(constvars)], iter(values[len(constvars) :])
+            if embed:
+                consts = [ir_constant(x, v.aval) for v, x in zip(jaxpr.constvars, closed.consts, strict=True)]
+            args = [next(given) if k else None for k in kept]
+            outs, tokens = jaxpr_subcomp(module, jaxpr, tokens, consts, args)
+            _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
+        try:
+            op.operation.verify()
+        except ir.MLIRError as error:
+            if not checked:  # build it once more, now looking at what every rule returns
+                lower_to_module(closed, name, platform, donated, kept, embed, checked=True, spread=spread)
+            raise XlaError(
+                f"the module of {name} is not valid StableHLO; a lowering rule is wrong:\n{error}"
+            ) from error
+    return Lowered(module, ordered, kept)
+
+
+def _lay_out(
+    module: ModuleContext,
+    main: Any,
+    spread: Spread,
+    kept: Sequence[bool],
+    in_avals: Sequence[Any],
+    out_avals: Sequence[Any],
+    tokens: int,
+) -> None:
+    """Tell how the arguments and results of `main` lie on the devices."""
+    ir = _jaxlib.ir
+    ins = [*spread.consts, *(s for s, k in zip(spread.ins, kept, strict=True) if k)]
+    for given, avals, which in ((ins, in_avals, "arg_attrs"), (spread.outs, out_avals, "res_attrs")):
+        ranks = [len(physical_aval(aval).shape) for aval in avals]
+        told = [dict[str, Any]()] * tokens + sharding_attributes(module, given, ranks)
+        before = main.attributes[which] if which in main.attributes else [{}] * len(told)
+        both = [{**{a.name: a.attr for a in old}, **new} for old, new in zip(before, told, strict=True)]
+        main.attributes[which] = ir.ArrayAttr.get([ir.DictAttr.get(found) for found in both])
+
+
+def _mark_arguments(
+    module: ModuleContext,
+    main: Any,
+    donated: Sequence[bool],
+    in_avals: Sequence[Any],
+    out_avals: Sequence[Any],
+    tokens: int,
+    name: str,
+) -> None:
+    """Tell which arguments of `main` are donated."""
+    if not any(donated):
+        return
+    ir = _jaxlib.ir
+    attributes: list[dict[str, Any]] = [{} for _ in donated]
+    if module.partitions == 1:
+        _mark_donated(attributes, in_avals, out_avals, donated, tokens, name)
+    else:  # XLA finds out what fits what, since it may choose how results lie
+        for found, gives in zip(attributes, donated, strict=True):
+            if gives:
+                found["jax.buffer_donor"] = ir.BoolAttr.get(True)
+    main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(found) for found in [*[{}] * tokens, *attributes]])
+
+
+def _mark_donated(
+    attributes: Sequence[dict[str, Any]],
+    in_avals: Sequence[Any],
+    out_avals: Sequence[Any],
+    donated: Sequence[bool],
+    tokens: int,
+    name: str,
+) -> None:
+    """Tell for each donated input which output reuses its buffer; warn of those that fit none."""
+    ir = _jaxlib.ir
+    free: dict[Any, list[int]] = {}
+    for i, aval in enumerate(out_avals):
+        free.setdefault((aval.shape, aval.dtype), []).append(i)
+    useless = []
+    for found, aval, donate in zip(attributes, in_avals, donated, strict=True):
+        if not donate:
+            continue
+        targets = free.get((aval.shape, aval.dtype))
+        if targets:
+            found["tf.aliasing_output"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), tokens + targets.pop(0))
+        else:
+            useless.append(aval.str_short())
+    if useless:
+        warnings.warn(
+            f"{name}: donated arguments of types [{', '.join(useless)}] fit no result, and are not reused",
+            UserWarning,
+            stacklevel=2,
+        )
