@@ -67,8 +67,10 @@ if TYPE_CHECKING:
     from primax.interpreters.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh, use_abstract_mesh
     from primax.interpreters.shardings import NamedSharding
     from primax.plugins.callbacks import io_callback, pure_callback
+    from primax.plugins.calls.jit import Inline
     from primax.plugins.calls.passes import fwd_and_bwd
     from primax.plugins.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
+    from primax.plugins.environment import live_arrays, print_environment_info
     from primax.plugins.remat import checkpoint, remat
     from primax.plugins.sharding import (
         make_array_from_callback,
@@ -83,6 +85,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array",
+    "Inline",
     "NamedSharding",
     "P",
     "ShapeDtypeStruct",
@@ -130,6 +133,7 @@ __all__ = [
     "jvp",
     "linear_transpose",
     "linearize",
+    "live_arrays",
     "local_devices",
     "log_compiles",
     "make_array_from_callback",
@@ -144,6 +148,7 @@ __all__ = [
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "pmap",
+    "print_environment_info",
     "pure_callback",
     "remat",
     "set_mesh",
@@ -169,12 +174,14 @@ _SUBMODULES = frozenset(
         "custom_batching",
         "custom_derivatives",
         "debug",
+        "dlpack",
         "dtypes",
         "errors",
         "example_libraries",
         "experimental",
         "export",
         "extend",
+        "ffi",
         "flatten_util",
         "image",
         "lax",
@@ -200,7 +207,9 @@ _FUNCTIONS = {
     for module, names in {
         "extend.drawing": ("visualize",),
         "core.scopes": ("named_call", "named_scope"),
+        "plugins.calls.jit": ("Inline",),
         "plugins.calls.passes": ("fwd_and_bwd",),
+        "plugins.environment": ("live_arrays", "print_environment_info"),
         "plugins.callbacks": ("io_callback", "pure_callback"),
         "plugins.custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
         "plugins.remat": ("checkpoint", "remat"),

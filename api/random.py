@@ -48,6 +48,8 @@ from primax.plugins.random.normal import double_sided_maxwell, lognormal, maxwel
 from primax.plugins.random.uniform import uniform
 from primax.plugins.random.vectors import multivariate_normal, orthogonal
 
+Key = NewType("Key", Array)  # an array of keys of rank 0, for annotations
+
 __all__ = [
     "Key",
     "PRNGKey",

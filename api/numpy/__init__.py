@@ -281,6 +281,7 @@ from primax.plugins.numpy.reductions import (
     count_nonzero,
     max,
     min,
+    minmax,
     prod,
     ptp,
     sum,
@@ -360,6 +361,7 @@ from primax.plugins.numpy.sorting import (
     searchsorted,
     sort,
     sort_complex,
+    top_k,
 )
 from primax.plugins.numpy.statistics import (
     average,

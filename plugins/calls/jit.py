@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -34,12 +35,30 @@ from primax.plugins.calls.spread import Spread
 from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, struct_of
 from primax.plugins.devices import constrain_all
 
-__all__ = ["clear_caches", "eval_shape", "jit"]
+__all__ = ["Inline", "clear_caches", "eval_shape", "jit"]
 
 
 def clear_caches() -> None:
     """Forget all traced and compiled programs; the next call of each function traces it again."""
     core.clear_caches()
+
+
+class Inline(enum.Enum):
+    """When the equations of a jitted function take the place of its call, as JAX names it.
+
+    Here a call stays a call, whose program XLA inlines as it sees fit, unless it is JAX_EARLY: then programs contain
+    the equations.
+    """
+
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"
+
+
+def _is_inlined(inline: bool | Inline) -> bool:
+    return inline is Inline.JAX_EARLY if isinstance(inline, Inline) else bool(inline)
 
 
 class Jitted:
@@ -265,7 +284,7 @@ def jit(
     donate_argnums: Any = None,
     donate_argnames: Any = None,
     keep_unused: bool = False,
-    inline: bool = False,
+    inline: bool | Inline = False,
     device: Any = None,
     backend: str | None = None,
     compiler_options: CompilerOptions | None = None,
@@ -283,7 +302,7 @@ def jit(
       donate_argnums: positions of arguments whose buffers results may reuse; reading them afterwards raises.
       donate_argnames: names of such arguments.
       keep_unused: whether to pass arguments that the program does not use.
-      inline: whether programs that call it contain its equations instead of a call.
+      inline: whether programs that call it contain its equations instead of a call; or an `Inline`.
       device: where to run; otherwise where committed arguments are.
       backend: the name of the platform to run on, whose first device is meant.
       compiler_options: options of XLA by name, such as `{"xla_backend_optimization_level": 0}`.
@@ -337,9 +356,9 @@ def jit(
             raise ValueError("jit: device and backend must be None where in_shardings or out_shardings are given")
         device = devices_of(canonical_sharding("jit", "device", device))[0]
     overrides = read_options("jit", compiler_options)
-    jitted = Jitted(fun, static, donate, keep_unused, bool(inline), device, overrides, spread)
+    jitted = Jitted(fun, static, donate, keep_unused, _is_inlined(inline), device, overrides, spread)
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
-    how = (keep_unused, bool(inline), device, overrides, spread and spread.key)
+    how = (keep_unused, _is_inlined(inline), device, overrides, spread and spread.key)
     key = (static.positions, static_names, donate.positions, donate_names, *how)
     wide = not jitted.special and _takes_many(fun)
     if wide:

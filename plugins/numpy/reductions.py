@@ -23,7 +23,19 @@ from primax.plugins.numpy.shaping import reshaped
 from primax.plugins.structural import broadcast_in_dim_p, reduce_sum_p
 from primax.plugins.structural.arguments import canonical_axes, canonical_axis
 
-__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "prod", "ptp", "sum"]
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "max",
+    "min",
+    "minmax",
+    "prod",
+    "ptp",
+    "sum",
+]
 
 _BOOL = np.dtype(np.bool_)
 FLOAT32 = np.dtype(np.float32)
@@ -285,6 +297,32 @@ def min(
     if out is not None:
         refuse_out("min")
     return _extremum("min", primitives.reduce_min_p, arithmetic.min_p, False, a, axis, keepdims, initial, where)
+
+
+def minmax(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> tuple[Any, Any]:
+    """The smallest and the largest of the elements along axes; NaN if one is.
+
+    Args:
+      a: an array of real numbers.
+      axis: an axis, a sequence of axes, or None for all.
+      out: None.
+      keepdims: whether the axes stay, with length 1.
+      initial: a number that counts as an element, or a pair: one for the smallest, one for the largest.
+      where: a mask of the elements that count.
+
+    Raises:
+      ValueError: there are no elements, and `initial` is not given.
+
+    >>> import primax as px
+    >>> px.numpy.minmax(px.numpy.array([3, 1, 2]))
+    (Array(1, dtype=int32), Array(3, dtype=int32))
+    """
+    if out is not None:
+        refuse_out("minmax")
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    return min(a, axis, None, keepdims, low, where), max(a, axis, None, keepdims, high, where)
 
 
 def _truth(function: str, primitive: Any, neutral: bool, a: Any, axis: Any, keepdims: bool, keep: Any) -> Any:

@@ -22,7 +22,7 @@ from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, convert,
 from primax.plugins.numpy.rows import take_rows
 from primax.plugins.numpy.selection import choose
 from primax.plugins.numpy.shaping import ravel, reshaped
-from primax.plugins.numpy.taking import take
+from primax.plugins.numpy.taking import take, take_along_axis
 from primax.plugins.reductions import reduce_or_p
 from primax.plugins.structural import iota_p, reduce_sum_p, rev_p, slice_p
 from primax.plugins.structural.arguments import canonical_axis
@@ -37,6 +37,7 @@ __all__ = [
     "searchsorted",
     "sort",
     "sort_complex",
+    "top_k",
 ]
 
 _MOST_COMPARISONS = 1 << 16
@@ -80,6 +81,49 @@ def sort(
     a, axis = _prepared("sort", a, axis, kind, order)
     (out,) = primitives.sort_p.bind(a, dimension=axis, is_stable=bool(stable), num_keys=1)
     return rev_p.bind(out, dimensions=(axis,)) if descending else out
+
+
+def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True) -> tuple[Any, Any]:
+    """The largest or smallest elements along an axis, with their positions.
+
+    NaN counts as the largest. Of equal elements, the one that comes first is taken first.
+
+    Args:
+      a: an array of real numbers.
+      k: how many, from 0 to the length of the axis.
+      axis: the axis.
+      mode: "largest" or "smallest".
+      sorted: whether they are in order, which they are in any case.
+
+    Returns:
+      Two arrays of length `k` along the axis: the elements, from the largest or smallest on, and their positions.
+
+    Raises:
+      ValueError: `axis` is out of range, there are not `k` elements, or `mode` is another.
+
+    >>> import primax as px
+    >>> px.numpy.top_k(px.numpy.array([3, 1, 2]), 2, mode="smallest")
+    (Array([1, 2], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    shape = aval_of("top_k", a, "a").shape
+    if not among(mode, ("largest", "smallest")):
+        raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
+    axis = canonical_axis(axis, len(shape), "top_k")
+    count = integer("top_k", "k", k)
+    if not 0 <= count <= shape[axis]:
+        raise ValueError(f"top_k: k must be from 0 to {shape[axis]}, the length of the axis, got {count}")
+    if mode == "largest":
+        values, positions = primitives.top_k(asarray(a), count, axis=axis)
+        return values, positions
+    order = argsort(asarray(a), axis)
+    positions = convert(order, get_aval(order), np.dtype(np.int32))
+    first = slice_p.bind(
+        positions,
+        start_indices=(0,) * len(shape),
+        limit_indices=tuple(count if i == axis else size for i, size in enumerate(shape)),
+        strides=None,
+    )
+    return take_along_axis(a, first, axis), first
 
 
 def argsort(

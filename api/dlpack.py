@@ -1,0 +1,27 @@
+"""Arrays of other libraries, through DLPack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.core import dtypes
+from primax.core.arguments import numpy_dtype
+from primax.interpreters.backend import from_dlpack
+
+__all__ = ["from_dlpack", "is_supported_dtype"]
+
+
+def is_supported_dtype(dtype: Any) -> bool:
+    """Whether arrays of a dtype can be handed over.
+
+    Args:
+      dtype: a dtype, or what NumPy takes for one.
+
+    >>> from primax.dlpack import is_supported_dtype
+    >>> is_supported_dtype("float32"), is_supported_dtype("int4")
+    (True, False)
+    """
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return False
+    found = numpy_dtype("is_supported_dtype", "dtype", dtype)
+    return found == dtypes.bfloat16 or (found.kind in "biufc" and found.type.__module__ == "numpy")

@@ -1,0 +1,52 @@
+"""What a program runs on, for reports; and the arrays that there are."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend
+from primax.extend.core import Array
+
+__all__ = ["live_arrays", "print_environment_info"]
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """The arrays that are on the devices of a platform now: those of programs and constants too.
+
+    Args:
+      platform: its name; by default, that on which computations run.
+
+    Raises:
+      XlaError: there is no such platform.
+
+    >>> import primax as px
+    >>> x = px.numpy.arange(12345)
+    >>> any(y.shape == (12345,) for y in px.live_arrays())
+    True
+    """
+    return [Array(b) for b in backend.client(platform).live_arrays() if not b.is_deleted()]
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print the versions of primax and what it rests on, and the devices: what belongs in a report.
+
+    Args:
+      return_string: whether to return the text rather than to print it.
+    """
+    lines = [f"{name + ':':8}{version(name)}" for name in ("primax", "jaxlib")]
+    lines += [
+        f"numpy:  {np.__version__}",
+        f"python: {sys.version}",
+        f"devices: {', '.join(map(str, backend.devices()))}",
+        f"platform: {platform.platform()}",
+    ]
+    text = "\n".join(lines)
+    if return_string:
+        return text
+    print(text)
+    return None
