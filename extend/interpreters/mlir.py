@@ -13,6 +13,7 @@ from primax.core import _jaxlib
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
 from primax.interpreters import ir_types
+from primax.interpreters.contexts import SharedContext
 from primax.interpreters.ir_types import cached_ir_type, dtype_to_ir_type, ir_attribute, ir_constant
 from primax.interpreters.lowering import (
     LoweringRuleContext,
@@ -64,6 +65,7 @@ __all__ = [
     "lower_fun",
     "lower_jaxpr_to_fun",
     "lowering_rules",
+    "make_ir_context",
     "mesh_symbol",
     "module_to_bytecode",
     "module_to_string",
@@ -182,3 +184,11 @@ def core_call_lowering(
       call_jaxpr: the program, without constvars if it is open.
     """
     return _call_jaxpr(ctx, name, ClosedJaxpr(call_jaxpr) if isinstance(call_jaxpr, Jaxpr) else call_jaxpr, args)
+
+
+def make_ir_context() -> Any:
+    """A new MLIR context that knows the dialects of programs.
+
+    Rules need none: they work in that of their module, `ctx.module_context.context`.
+    """
+    return SharedContext().context

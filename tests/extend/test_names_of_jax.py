@@ -7,8 +7,9 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend import backend, core, linear_util, mlir
+from primax.extend import backend, core, linear_util, lowering, mlir
 from primax.extend.interpreters import ad
+from primax.extend.interpreters import mlir as rules
 
 
 def test_a_linear_program_is_pulled_back():
@@ -100,6 +101,14 @@ def test_a_tutorial_compiles_its_own_programs_with_these_names():
     with px.enable_x64(True):
         (out,) = compiled.execute([px.device_put(np.float64(x))._b for x in (0.5, 1.0)])
     assert float(np.asarray(out)) == pytest.approx(4.0 * np.sin(1.0))
+
+
+def test_a_context_for_modules_is_made_and_rules_know_theirs():
+    context = rules.make_ir_context()
+    body = "%y = stablehlo.sine %x : tensor<f32> return %y : tensor<f32>"
+    text = f"func.func @main(%x: tensor<f32>) -> tensor<f32> {{ {body} }}"
+    assert "stablehlo.sine" in str(mlir.ir.Module.parse(text, context))
+    assert lowering.LoweringRuleContext is rules.LoweringRuleContext
 
 
 def test_io_callback_is_experimental_too():

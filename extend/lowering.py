@@ -1,0 +1,7 @@
+"""What lowering rules are given."""
+
+from __future__ import annotations
+
+from primax.extend.interpreters.mlir import LoweringRuleContext, ModuleContext
+
+__all__ = ["LoweringRuleContext", "ModuleContext"]
