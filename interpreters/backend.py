@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -136,8 +137,9 @@ def put_host(
     if on_one_device(sharding):
         pieces, targets = [x], list(devices_of(sharding))
     else:
-        pieces, targets = _pieces(x, sharding)
-        semantics = _HostBuffer.ZERO_COPY
+        pieces, targets, copied = _pieces(x, sharding)
+        if copied:
+            semantics = _HostBuffer.ZERO_COPY
         committed = True
     b = _jaxlib.batched_device_put(
         aval, sharding, pieces, targets, committed, host_buffer_semantics=semantics, enable_x64=True
@@ -146,21 +148,23 @@ def put_host(
     return b
 
 
-def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any]]:
-    """The parts of a host array for the devices of this process, and these devices.
+def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any], bool]:
+    """The parts of a host array for the devices of this process, these devices, and whether the parts are copies.
 
-    The parts are lent to the devices, hence copied before: jaxlib cannot copy one part to several devices.
+    jaxlib cannot copy one part to several devices. So parts that several devices have are copied here, and lent.
     """
     parts = sharding.addressable_devices_indices_map(x.shape)
-    made: dict[Any, np.ndarray[Any, Any]] = {}
+    if prod(sharding.tiles(x.ndim)) == sharding.num_devices:
+        return [x[part] for part in parts.values()], list(parts), False
+    copies: dict[Any, np.ndarray[Any, Any]] = {}
     pieces = []
     for part in parts.values():
         key = tuple([(each.start, each.stop) for each in part])
-        found = made.get(key)
+        found = copies.get(key)
         if found is None:
-            found = made[key] = np.array(x[part], order="C")
+            found = copies[key] = np.array(x[part], order="C")
         pieces.append(found)
-    return pieces, list(parts)
+    return pieces, list(parts), True
 
 
 def parts_of(b: Any) -> list[Any]:

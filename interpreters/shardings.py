@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 Index = tuple[slice, ...]
+_MOST_SHAPES = 256  # for which a sharding remembers its parts
 
 
 class _Placement(GSPMDSharding):  # type: ignore[misc]
@@ -47,6 +48,7 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
         self._ordered_devices = tuple(ordered)
         self.device_set = frozenset(self._ordered_devices)
         self.platform = platform_of(self._ordered_devices[0])
+        self._own_parts: dict[tuple[int, ...], Mapping[Any, Index]] = {}
 
     @property
     def memory_kind(self) -> Any:
@@ -108,8 +110,15 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> Mapping[Any, Index]:
         """`devices_indices_map` for the devices of this process."""
-        own = self.addressable_devices
-        return {device: part for device, part in self.devices_indices_map(global_shape).items() if device in own}
+        shape = tuple(global_shape)
+        found = self._own_parts.get(shape)
+        if found is None:
+            own = self.addressable_devices
+            found = {device: part for device, part in self.devices_indices_map(shape).items() if device in own}
+            if len(self._own_parts) >= _MOST_SHAPES:
+                self._own_parts.clear()
+            self._own_parts[shape] = found
+        return found
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
         """Whether arrays of that many axes lie in the same way."""

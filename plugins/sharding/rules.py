@@ -15,7 +15,7 @@ from primax.plugins.collectives import psum
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.sharding.parts import part_aval, physical_ndim, residual_spec, whole_aval, with_axis
 from primax.plugins.sharding.shard_map import shard_map_p
-from primax.plugins.structural import expand_dims, squeeze
+from primax.plugins.structural import broadcast_in_dim_p, expand_dims, squeeze_p
 
 __all__ = ["RULES"]
 
@@ -88,31 +88,37 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **pa
 
 def _stacked(closed: Closed, count: int, axes: Sequence[Any], checked: bool) -> tuple[Closed, list[Any]]:
     """A program whose results from `count` on, its residuals, can be put together, and how they are."""
-    specs = [residual_spec(aval, axes, checked) for aval in closed.out_avals[count:]]
+    jaxpr = closed.jaxpr
+    specs = [residual_spec(v.aval, axes, checked) for v in jaxpr.outvars[count:]]
 
-    def run(*args: Any) -> list[Any]:
-        outs = core.eval_jaxpr(closed.jaxpr, closed.consts, *args)
-        rest = zip(outs[count:], specs, strict=True)
-        return [*outs[:count], *(x if spec is None else expand_dims(x, (0,)) for x, spec in rest)]
+    def make() -> Closed:
+        eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
+        for i, spec in enumerate(specs, count):
+            if spec is not None:
+                shape = (1, *outvars[i].aval.shape)
+                params = {"shape": shape, "broadcast_dimensions": tuple(range(1, len(shape)))}
+                whole = core.Var(outvars[i].aval.update(shape=shape))
+                eqns.append(core.new_jaxpr_eqn([outvars[i]], [whole], broadcast_in_dim_p, params))
+                outvars[i] = whole
+        return core.ClosedJaxpr(jaxpr.replace(eqns=eqns, outvars=outvars), closed.consts)
 
-    key = ("stacked residuals", count, tuple(axes))
-    return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info)), specs
+    return core.cached(closed, ("stacked residuals", count, tuple(axes)), make), specs
 
 
 def _unstacked(closed: Closed, specs: Sequence[Any]) -> Closed:
     """A program that takes its first arguments, residuals, as `_stacked` returns them."""
-    avals = [
-        aval if spec is None else aval.update(shape=(1, *aval.shape))
-        for spec, aval in zip(specs, closed.in_avals[: len(specs)], strict=True)
-    ]
+    jaxpr = closed.jaxpr
 
-    def run(*args: Any) -> list[Any]:
-        given = [x if s is None else squeeze(x, (0,)) for x, s in zip(args[: len(specs)], specs, strict=True)]
-        return core.eval_jaxpr(closed.jaxpr, closed.consts, *given, *args[len(specs) :])
+    def make() -> Closed:
+        eqns, invars = [], list(jaxpr.invars)
+        for i, spec in enumerate(specs):
+            if spec is not None:
+                part = invars[i]
+                invars[i] = core.Var(part.aval.update(shape=(1, *part.aval.shape)))
+                eqns.append(core.new_jaxpr_eqn([invars[i]], [part], squeeze_p, {"dimensions": (0,)}))
+        return core.ClosedJaxpr(jaxpr.replace(eqns=[*eqns, *jaxpr.eqns], invars=invars), closed.consts)
 
-    key = ("unstacked residuals", tuple(specs))
-    rest = closed.in_avals[len(specs) :]
-    return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, [*avals, *rest], closed.jaxpr.debug_info))  # type: ignore[no-any-return]
+    return core.cached(closed, ("unstacked residuals", tuple(specs)), make)  # type: ignore[no-any-return]
 
 
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
