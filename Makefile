@@ -8,11 +8,12 @@ JOBS ?= auto
 SECONDS ?= 120
 SEED ?= 0
 
-.PHONY: help setup demo test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz doctest lint format surface bench clean
+.PHONY: help setup demo demo-sharded test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz doctest lint format surface bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       train a network on handwritten digits, with an example plugin, and write a report with pictures"
+	@echo "make demo-sharded  train a network on eight devices of the CPU, and draw what lies where"
 	@echo "make test       tests and doctests, then the tests again in 64 bits"
 	@echo "make test-slow  the tests that need a package index or more than 20 seconds"
 	@echo "make fuzz       random calls against jax, for SECONDS=120 and with SEED=0, ONLY=name; tests/fuzz/README.md tells more"
@@ -28,6 +29,10 @@ setup: $(VENV)/.dev
 
 demo: $(VENV)/.demo
 	PYTHONPATH=examples $(BIN)/python -m digits --out report
+
+demo-sharded: $(VENV)/.demo
+	mkdir -p report
+	PRIMAX_NUM_CPU_DEVICES=8 $(BIN)/python examples/many_devices.py --out report/many_devices.png
 
 test: test-suite
 	@$(MAKE) --no-print-directory test-x64

@@ -1,8 +1,15 @@
-"""Looking at values while a program runs."""
+"""Looking at values while a program runs, and at where arrays lie."""
 
 from __future__ import annotations
 
 from primax.plugins.callbacks import debug_callback as callback
 from primax.plugins.callbacks import debug_print as print
+from primax.plugins.sharding.drawing import inspect_array_sharding, visualize_array_sharding, visualize_sharding
 
-__all__ = ["callback", "print"]
+__all__ = [
+    "callback",
+    "inspect_array_sharding",
+    "print",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]

@@ -45,6 +45,18 @@ def test_chains_of_hmc_agree_and_judge_well(tmp_path: Path) -> None:
     assert 50 < numbers(r"(\d+)% accepted", out)[0] <= 100
 
 
+def test_a_network_learns_the_same_on_many_devices(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    out = printed(tmp_path, "many_devices.py", "--steps", "20")
+    assert all(far < 1e-5 for far in numbers(r"at most (\S+) from one device", out))
+    starts, ends = numbers(r"loss ([\d.]+) ->", out), numbers(r"-> ([\d.]+),", out)
+    assert len(starts) == len(ends) == 3
+    assert all(end < start / 2 for start, end in zip(starts, ends, strict=True))
+    assert "8 devices, Mesh('data': 4, 'model': 2" in out
+    assert (tmp_path / "many_devices.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize("name", ["predator_prey.py", "gaussian_process.py", "hmc.py"])
 def test_an_application_is_one_short_file(name: str) -> None:
     assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) < 80

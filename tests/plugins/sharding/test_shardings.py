@@ -300,6 +300,25 @@ def taking(mesh: Mesh, *axes: object) -> object:
     return px.jit(lambda a: a, in_shardings=NamedSharding(mesh, P(*axes)))
 
 
+def test_where_arrays_lie_is_drawn(mesh, capsys):
+    px.debug.visualize_array_sharding(put(mesh, "y", "x"))
+    px.debug.visualize_sharding((8,), NamedSharding(mesh, P("x")))
+    assert capsys.readouterr().out.splitlines() == [
+        "+-------+-------+-------+-------+",
+        "| cpu 0 | cpu 2 | cpu 4 | cpu 6 |",
+        "+-------+-------+-------+-------+",
+        "| cpu 1 | cpu 3 | cpu 5 | cpu 7 |",
+        "+-------+-------+-------+-------+",
+        "+---------+---------+---------+---------+",
+        "| cpu 0,1 | cpu 2,3 | cpu 4,5 | cpu 6,7 |",
+        "+---------+---------+---------+---------+",
+    ]
+    with pytest.raises(TypeError, match="value must be an array that has been computed"):
+        px.jit(px.debug.visualize_array_sharding)(H)
+    with pytest.raises(ValueError, match="one or two axes"):
+        px.debug.visualize_sharding((2, 2, 2), NamedSharding(mesh, P()))
+
+
 REFUSED = [
     (lambda m: NamedSharding(m, P("z")), ValueError, r"spec names the axis 'z', which Mesh\(.*it has \('x', 'y'\)"),
     (lambda m: NamedSharding(m, P("x", "x")), ValueError, "each axis of the mesh once, got 'x' twice"),

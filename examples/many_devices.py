@@ -1,0 +1,112 @@
+"""One network on eight devices: the same training on one device, divided by XLA, and divided by hand with shard_map."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "8")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+
+import primax as px
+import primax.numpy as pnp
+from primax import lax
+
+P = px.P
+# Batches are divided along "data"; the hidden layer along "model".
+SPECS = {"in": P(None, "model"), "bias": P("model"), "out": P("model", None)}
+
+
+def parameters(width=128):
+    rng = np.random.default_rng(0)
+    weights = {
+        "in": rng.normal(size=(64, width)) / 8,
+        "bias": np.zeros(width),
+        "out": rng.normal(size=(width, 10)) / 12,
+    }
+    return {name: w.astype(np.float32) for name, w in weights.items()}
+
+
+def loss(params, images, labels, total=lambda scores: scores, mean=lambda value: value):
+    """The cross entropy. `total` sums over devices that share the hidden layer, `mean` is over those of the data."""
+    hidden = px.nn.relu(images @ params["in"] + params["bias"])
+    scores = px.nn.log_softmax(total(hidden @ params["out"]))
+    return mean(-pnp.take_along_axis(scores, labels[:, None], 1).mean())
+
+
+def train(loss, params, batches):
+    """The losses of gradient descent, and the last parameters."""
+
+    @px.jit
+    def step(params, images, labels):
+        value, grads = px.value_and_grad(loss)(params, images, labels)
+        return value, px.tree.map(lambda w, g: w - 0.3 * g, params, grads)
+
+    losses = []
+    for images, labels in batches:
+        value, params = step(params, images, labels)
+        losses.append(float(value))
+    return np.array(losses), params
+
+
+def draw_owners(axis, name, array):
+    """An array, each part in the color of its first device, with the numbers of all devices that hold it."""
+    parts = {}
+    for shard in array.addressable_shards:
+        bounds = tuple(part.indices(size)[:2] for part, size in zip(shard.index, array.shape, strict=True))
+        parts.setdefault(bounds, []).append(shard.device.id)
+    owner = np.zeros(array.shape)
+    for ((top, bottom), (left, right)), devices in parts.items():
+        owner[top:bottom, left:right] = devices[0]
+        axis.text((left + right - 1) / 2, (top + bottom - 1) / 2, " ".join(map(str, devices)), ha="center", va="center")
+    axis.imshow(owner, aspect="auto", cmap="Set3", vmin=0, vmax=11, interpolation="nearest")
+    axis.set(title=f"{name}\n{array.shape}, {array.sharding.spec}", xticks=[], yticks=[])
+
+
+def draw(arrays, losses, path):
+    """What lies where, and how the loss falls."""
+    figure, axes = plt.subplots(1, len(arrays) + 1, figsize=(4 * len(arrays) + 4, 3.6), layout="constrained")
+    for axis, (name, array) in zip(axes, arrays.items(), strict=False):
+        draw_owners(axis, name, array)
+    for style, (name, values) in zip(("-", "--", ":"), losses.items(), strict=True):
+        axes[-1].plot(values, style, label=name)
+    axes[-1].set(title="cross entropy", xlabel="step")
+    axes[-1].legend()
+    figure.savefig(path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=60, help="how many batches of 256 digits (default: %(default)s)")
+    parser.add_argument("--out", default="many_devices.png", help="the picture (default: %(default)s)")
+    options = parser.parse_args()
+    count = len(px.devices())
+    mesh = px.make_mesh((count // 2, 2) if count > 1 else (1, 1), ("data", "model"))
+    images, labels = load_digits(return_X_y=True)
+    rows = np.random.default_rng(1).integers(0, len(labels), (options.steps, 256))
+    batches = [((images[r] / 16).astype(np.float32), labels[r].astype(np.int32)) for r in rows]
+    lying = {name: px.NamedSharding(mesh, spec) for name, spec in SPECS.items()}
+    placed = px.device_put(parameters(), lying)
+    divided = [px.device_put(batch, px.NamedSharding(mesh, P("data"))) for batch in batches]
+
+    def parts(params, images, labels):
+        return loss(params, images, labels, lambda x: lax.psum(x, "model"), lambda x: lax.pmean(x, "data"))
+
+    by_hand = px.shard_map(parts, mesh=mesh, in_specs=(SPECS, P("data"), P("data")), out_specs=P())
+    losses = {}
+    losses["one device"], _ = train(loss, parameters(), batches)
+    losses["divided by XLA"], trained = train(loss, placed, divided)
+    losses["shard_map"], _ = train(by_hand, placed, divided)
+    for name, values in losses.items():
+        far = np.abs(values - losses["one device"]).max()
+        print(f"{name:15} loss {values[0]:.3f} -> {values[-1]:.3f}, at most {far:.1e} from one device")
+    arrays = {"a batch": divided[0][0], "first layer": trained["in"], "second layer": trained["out"]}
+    draw(arrays, losses, options.out)
+    print(f"{count} devices, {mesh}; what lies where is in {options.out}")
+
+
+if __name__ == "__main__":
+    main()
