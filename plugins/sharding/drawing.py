@@ -63,7 +63,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
     if type(value) is not core.Array:
         raise TypeError(
             "inspect_array_sharding: value must be an array that has been computed, got "
-            f"{core.get_aval(value).str_short()} of type {type(value).__name__}; return it, and look at the result, or at "
-            "jit(f).lower(...).compile().output_shardings"
+            f"{core.get_aval(value).str_short()} of type {type(value).__name__}; return it, and look at the result, "
+            "or at jit(f).lower(...).compile().output_shardings"
         )
     callback(value.sharding)
