@@ -18,7 +18,8 @@ import primax as px
 INNER = {"core", "extend", "interpreters", "plugins", "__main__"}  # what authors of plugins use, and a command
 # Types of what functions return, for isinstance and annotations; users do not make them by a call.
 NOT_CALLED = frozenset(
-    "Array numpy.ndarray stages.Compiled stages.Lowered stages.Traced export.Exported nn.initializers.Initializer "
+    "Array numpy.ndarray stages.Compiled stages.Lowered stages.Traced stages.ArgInfo stages.CompilerOptions "
+    "stages.Wrapped sharding.Sharding export.Exported nn.initializers.Initializer "
     "tree_util.PyTreeDef tree_util.KeyPath dtypes.extended dtypes.prng_key custom_derivatives.SymbolicZero "
     "custom_derivatives.CustomVJPPrimal numpy.character numpy.complexfloating numpy.flexible numpy.floating "
     "numpy.generic numpy.inexact numpy.integer numpy.number numpy.object_ numpy.signedinteger "
@@ -83,7 +84,8 @@ def _modules() -> list[str]:
 
 
 def _members_of(path: str, mine: Any, other: Any, dunder: bool = False) -> Iterator[tuple[str, Any, Any]]:
-    for name in dir(mine):
+    public = getattr(mine, "__all__", None)
+    for name in dir(mine) if public is None else public:
         if (name.startswith("_") and not (dunder and _is_operator(name, mine))) or not hasattr(other, name):
             continue
         here, there = getattr(mine, name), getattr(other, name)

@@ -10,6 +10,7 @@ from functools import cache
 from fuzz.draw import KINDS, Draw
 from fuzz.pairs import Pair
 from fuzz.templates_arrays import ARRAYS
+from fuzz.templates_libraries import LIBRARIES
 from fuzz.templates_numpy import NUMPY
 from fuzz.templates_programs import PROGRAMS, Template
 
@@ -19,7 +20,7 @@ VECTORS = re.compile(
 )
 PLANES = re.compile(r"numpy\.fft\..*2")
 # The shares of calls that follow a template; the others have arguments by signature, which are refused more often.
-SHARES = ((PROGRAMS, 1.0), (ARRAYS, 0.8), (NUMPY, 0.8))
+SHARES = ((PROGRAMS, 1.0), (LIBRARIES, 0.9), (ARRAYS, 0.8), (NUMPY, 0.8))
 
 
 def drawing(pair: Pair, rng: random.Random, reached: bool = True) -> Draw:

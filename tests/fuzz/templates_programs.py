@@ -8,6 +8,12 @@ from fuzz.draw import Draw
 
 Template = Callable[[Draw, str], str]
 
+TRANSFERS = (
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+)
 FEW = ((3,), (2, 3), (), (2,))
 
 
@@ -147,6 +153,10 @@ def setting(d: Draw, f: str) -> str:
         "default_matmul_precision": "'float32'",
         "default_prng_impl": "'rbg'",
         "numpy_dtype_promotion": "'strict'",
+        "numpy_rank_promotion": d.one("'allow'", "'warn'", "'raise'"),
+        "default_device": d.one("m.devices()[0]", "None"),
+        "named_scope": "'inside'",
+        **dict.fromkeys(TRANSFERS, d.one("'allow'", "'log'")),
     }
     value = values.get(f.rpartition(".")[2], d.one("True", "False"))
     inside = d.one("m.numpy.arange(3) * 1.5", "m.numpy.zeros(2)", "m.random.key(0).shape")
@@ -352,7 +362,8 @@ PROGRAMS: dict[str, Template] = {
     r"ad_checkpoint\.checkpoint_name": named,
     "pure_callback": pure_callback,
     r"debug\..*": debug,
-    "debug_.*|default_matmul_precision|default_prng_impl|disable_jit|enable_x64|log_compiles|numpy_dtype_promotion": setting,
+    r"debug_\w+|check_\w+|checking_leaks|default_matmul_precision|default_prng_impl|default_device|disable_jit|enable_x64|"
+    r"log_compiles|named_scope|numpy_\w+_promotion|transfer_guard\w*": setting,
     "default_backend|effects_barrier|clear_caches|device_count|devices|local_devices|copy_to_host_async|device_get|block_.*": devices,
     "device_put": device_put,
     r"lax\.fori_loop": fori,
@@ -366,6 +377,6 @@ PROGRAMS: dict[str, Template] = {
     r"(tree|tree_util)\.(?!register).*": tree_function,
     r"tree_util\.register.*|export\.register.*": register,
     r"export\.export": export,
-    r"checkpoint_policies\..*": policy,
+    r"(ad_checkpoint\.)?checkpoint_policies\..*": policy,
     r"(dtypes|numpy)\.(issubdtype|finfo|iinfo|result_type|promote_types)": dtype_function,
 }

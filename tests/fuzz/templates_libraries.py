@@ -1,0 +1,169 @@
+"""Calls of functions of whole libraries: images, segments, interpolation, solvers, layers of networks, optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fuzz.draw import Draw
+
+Template = Callable[[Draw, str], str]
+
+
+def segments(d: Draw, f: str) -> str:
+    """Sums and the like of the parts of an array."""
+    rows = d.rng.choice([3, 4])
+    ids = f"A({[d.rng.randrange(-1, 4) for _ in range(rows)]}, 'int32')"
+    number = d.one("", ", num_segments=3", ", num_segments=5", ", bucket_size=2, num_segments=4")
+    return f"{f}({d.of(d.rng.choice([(rows,), (rows, 2)]))}, {ids}{number}{d.one('', ', mode=' + repr('clip'))})"
+
+
+def resized(d: Draw, f: str) -> str:
+    """Images of another size."""
+    image, method = d.floats((3, 4), "plain"), repr(d.one("nearest", "linear", "cubic", "lanczos3"))
+    smooth = d.one("", ", antialias=False")
+    if f.endswith("resize"):
+        return f"{f}({image}, {d.one((2, 3), (6, 4), (3, 9))}, {method}{smooth})"
+    method = repr(d.one("linear", "cubic", "lanczos5"))
+    scale, shift = f"A([{d.one(1.5, 0.7)}, 2.0], 'float32')", "A([0.3, -0.2], 'float32')"
+    return f"{f}({image}, (4, 5), (0, 1), {scale}, {shift}, {method}{smooth})"
+
+
+def numeric(d: Draw, f: str) -> str:
+    """What SciPy has: interpolation, codes, integrals, rotations, minima and solutions of equations."""
+    a, b = d.floats((3,), "positive"), d.floats((2, 3), "positive")
+    points = f"A([[{d.one(0.2, 2.5)}, 0.3], [1.5, 0.9]], 'float32')"
+    order, mode = d.one(0, 1), repr(d.one("constant", "nearest", "wrap", "mirror", "reflect"))
+    matrix = "m.numpy.array([[4., 1., 0.], [1., 5., 2.], [0., 2., 6.]])"
+    texts = {
+        "vq": f"{f}({d.floats((4, 2), 'plain')}, {d.floats((3, 2), 'plain')})",
+        "trapezoid": f"{f}({b}{d.one('', ', dx=0.5', ', ' + a, ', axis=0')})",
+        "RegularGridInterpolator": f"{f}((np.arange(3.), np.arange(2.)), {d.floats((3, 2), 'plain')}, "
+        f"{d.one(repr('linear'), repr('nearest'))}, False, {d.one('None', 1.5)})({points})",
+        "map_coordinates": f"{f}({d.floats((3, 4), 'plain')}, [{a}, {a}], {order}, mode={mode}, cval={d.one(0.0, 2.0)})",
+        "OptimizeResults": f"{f}(*range({d.one(9, 9, 8)}))",
+        "minimize": f"m.numpy.round({f}(lambda x: ((x - {d.one(1, 2)}) ** 2).sum(), {a}, method='BFGS').x, 2)",
+        "Rotation": f"{f}.from_{d.one('rotvec', 'mrp')}({a}).as_matrix()",
+        "Slerp": f"{f}.init(np.arange(2.), m.scipy.spatial.transform.Rotation.from_rotvec({b}))({d.one(0.3, 0.5)}).as_rotvec()",
+        **dict.fromkeys(
+            ("cg", "gmres", "bicgstab"),
+            f"m.numpy.round({f}({d.one(matrix, f'lambda v: {matrix} @ v')}, {a})[0], 2)",
+        ),
+    }
+    return texts[f.rpartition(".")[2]]
+
+
+def layer(d: Draw, f: str) -> str:
+    """A layer of a network: the shape that it says, and its result."""
+    image = (1, 4, 4, 2)
+    dense = "m.example_libraries.stax.Dense(2)"
+    shape, made = {
+        "Dense": ((2, 3), f"{f}({d.one(2, 4)})"),
+        "Conv": (image, f"{f}(3, (2, 2){d.one('', ', padding=' + repr('SAME'))})"),
+        "ConvTranspose": (image, f"{f}(3, (2, 2))"),
+        "Conv1DTranspose": ((1, 4, 2), f"{f}(3, (2,))"),
+        "GeneralConv": (image, f"{f}(('NHWC', 'HWIO', 'NHWC'), 3, (2, 2))"),
+        "GeneralConvTranspose": (image, f"{f}(('NHWC', 'HWIO', 'NHWC'), 3, (2, 2))"),
+        "BatchNorm": (image, f"{f}({d.one('', 'center=False', 'scale=False')})"),
+        **dict.fromkeys(("MaxPool", "AvgPool", "SumPool"), (image, f"{f}((2, 2){d.one('', ', strides=(2, 2)')})")),
+        "elementwise": ((2, 3), f"{f}({d.elementwise()})"),
+        "Dropout": ((2, 3), f"{f}(0.5{d.one('', ', mode=' + repr('test'))})"),
+        "serial": ((2, 3), f"{f}({dense}, {dense})"),
+        "FanOut": ((2, 3), f"{f}({d.one(2, 3)})"),
+        "parallel": ([(2, 3), (2, 3)], f"{f}({dense}, {dense})"),
+        "FanInConcat": ([(2, 3), (2, 3)], f"{f}({d.one('', 0)})"),
+        "shape_dependent": ((2, 3), f"{f}(lambda shape: m.example_libraries.stax.Dense(shape[-1] + 1))"),
+    }[f.rpartition(".")[2]]
+    several = isinstance(shape, list)
+    x = f"[{d.floats((2, 3), 'plain')}, {d.floats((2, 3), 'plain')}]" if several else d.floats(shape, "plain")
+    key = f"m.random.key({d.rng.randrange(9)})"
+    return f"[(out, use(params, {x}, rng={key})) for init, use in [{made}] for out, params in [init({key}, {shape})]]"
+
+
+def optimizer(d: Draw, f: str) -> str:
+    """What an optimizer makes of parameters in a step, schedules of steps, and norms of gradients."""
+    name = f.rpartition(".")[2]
+    x, step = f"({d.floats((3,), 'plain')}, {d.floats((2,), 'plain')})", d.one(0.1, 1.0)
+    i = d.rng.randrange(12)
+    states = "m.example_libraries.optimizers.sgd(0.1).init_fn"
+    texts = {
+        "constant": f"{f}({step})({i})",
+        "exponential_decay": f"{f}({step}, 5, 0.9)({i})",
+        "inverse_time_decay": f"{f}({step}, 5, 0.9{d.one('', ', staircase=True')})({i})",
+        "polynomial_decay": f"{f}({step}, 5, 0.01{d.one('', ', power=2.0')})({i})",
+        "piecewise_constant": f"{f}([3, 6], [1.0, 0.5, 0.1])({i})",
+        "make_schedule": f"{f}({d.one(step, 'lambda i: i * 0.5')})({i})",
+        "l2_norm": f"{f}({x})",
+        "clip_grads": f"{f}({x}, {d.one(0.5, 100.0)})",
+        "pack_optimizer_state": f"{f}(m.example_libraries.optimizers.unpack_optimizer_state({states}({x}))).packed_state",
+        "unpack_optimizer_state": f"[p.subtree for p in {f}({states}({x}))]",
+        "JoinPoint": f"{f}({i}).subtree",
+        "Optimizer": f"{f}({i}, {i}, {i}).update_fn",
+        "OptimizerState": f"{f}({i}, {i}, {i}).packed_state",
+        "optimizer": f"{f}(lambda n: (lambda x: x * n, lambda i, g, x: x - g, lambda x: x))(2).init_fn({x}).packed_state",
+    }
+    if name in texts:
+        return texts[name]
+    mass = ", 0.9" if name in ("momentum", "nesterov") else ""
+    return f"[get(update({i}, {x}, init({x}))) for init, update, get in [{f}({step}{mass})]]"
+
+
+def parts(d: Draw, f: str) -> str:
+    """Meshes, arrays that lie in parts, and functions that are mapped over parts: here there is one."""
+    axis = d.one("'x'", "None")
+    mesh, shape = "m.make_mesh((1,), ('x',))", d.rng.choice([(2, 3), (2,)])
+    place = d.one("m.sharding.SingleDeviceSharding(m.devices()[0])", f"m.NamedSharding({mesh}, m.P({axis}))")
+    sizes = d.rng.choice([("(2,)", "('x',)"), ("(2, 3)", "('x', 'y')")])
+    texts = {
+        "P": f"tuple({f}({axis}, {d.one(repr('y'), 'None')}))",
+        "NamedSharding": f"tuple({f}({mesh}, m.P({axis})).spec)",
+        "make_mesh": f"[(mesh.axis_names, mesh.size) for mesh in [{f}((1,), ('x',))]]",
+        "Mesh": f"[(mesh.axis_names, mesh.size) for mesh in [{f}(np.array(m.devices()[:1]), ('x',))]]",
+        "AbstractMesh": f"[(mesh.axis_names, mesh.axis_sizes, mesh.size) for mesh in [{f}({', '.join(sizes)})]]",
+        "SingleDeviceSharding": f"len({f}(m.devices()[0]).device_set)",
+        "get_abstract_mesh": f"{f}().axis_names",
+        "get_mesh": f"{f}().axis_names",
+        "set_mesh": f"{f}({mesh}).__exit__(None, None, None)",
+        "use_abstract_mesh": f"{f}(m.sharding.AbstractMesh({', '.join(sizes)})) is not None",
+        "make_array_from_callback": f"{f}({shape}, {place}, lambda i: np.arange(6.).reshape(2, 3)[{'' if len(shape) == 2 else '0, :2, ...'}][i])",
+        "make_array_from_process_local_data": f"{f}({place}, np.ones({shape}, 'float32'))",
+        "make_array_from_single_device_arrays": f"{f}({shape}, {place}, [{d.of(shape)}])",
+        "pmap": f"{f}({d.elementwise()})({d.floats((1, 3))})",
+        "shard_map": f"{f}({d.elementwise()}, mesh={mesh}, in_specs=m.P({axis}), out_specs=m.P({axis}))({d.floats((2, 3))})",
+    }
+    return texts[f.rpartition(".")[2]]
+
+
+def others(d: Draw, f: str) -> str:
+    """Taylor series, trees as vectors, functions with names, and checks of derivatives."""
+    x, y = d.floats((3,), "positive"), d.floats((3,), "plain")
+    function = d.one("m.numpy.sin", "m.numpy.exp", "lambda x: x * x")
+    texts = {
+        **dict.fromkeys(("jet", "jet2"), f"{f}({function}, ({x},), ([{y}, {y}],))"),
+        "ravel_pytree": f"[(flat, undo(flat)) for flat, undo in [{f}(({x}, {{'a': {d.of((2, 2))}}}))]]",
+        "named_call": f"{f}({function}{d.one('', ', name=' + repr('inside'))})({x})",
+        "composite": f"{f}({function}, 'my.name'{d.one('', ', version=2')})({x})",
+        "fwd_and_bwd": f"[(out, bwd(rest, out)) for fwd, bwd in [{f}({function}, 0)] for out, rest in [fwd({x})]]",
+        "custom_vjp_primal_tree_values": f"{f}({d.one('[]', '((), None)', '{}')})",
+        "check_grads": f"{f}({function}, ({x},), {d.one(1, 2)}, atol=0.1, rtol=0.1)",
+        "check_jvp": f"{f}({function}, lambda p, t: m.jvp({function}, p, t), ({x},), atol=0.1, rtol=0.1)",
+        "check_vjp": f"{f}({function}, lambda *p: m.vjp({function}, *p), ({x},), atol=0.1, rtol=0.1)",
+    }
+    return texts[f.rpartition(".")[2]]
+
+
+LAYERS = (
+    "Dense Conv ConvTranspose Conv1DTranspose GeneralConv GeneralConvTranspose BatchNorm MaxPool AvgPool SumPool elementwise "
+    "Dropout serial FanOut parallel FanInConcat shape_dependent"
+).split()
+
+LIBRARIES: dict[str, Template] = {
+    r"ops\.segment_\w+": segments,
+    r"image\.(resize|scale_and_translate)": resized,
+    r"scipy\.(cluster\.vq|integrate|interpolate|ndimage|optimize|sparse\.linalg|spatial\.transform)\.\w+": numeric,
+    rf"example_libraries\.stax\.({'|'.join(LAYERS)})": layer,
+    r"example_libraries\.optimizers\.\w+": optimizer,
+    r"experimental\.jet\.jet2?|flatten_util\.\w+|test_util\.check_\w+|named_call|lax\.composite|fwd_and_bwd|"
+    r"custom_derivatives\.custom_vjp_primal_tree_values": others,
+    r"sharding\.(AbstractMesh|Mesh|SingleDeviceSharding|get_abstract_mesh|get_mesh|use_abstract_mesh)": parts,
+    r"P|NamedSharding|make_mesh|set_mesh|make_array_from_\w+|pmap|shard_map": parts,
+}
