@@ -127,6 +127,8 @@ def parts(d: Draw, f: str) -> str:
         "make_array_from_callback": f"{f}({shape}, {place}, lambda i: np.arange(6.).reshape(2, 3)[{'' if len(shape) == 2 else '0, :2, ...'}][i])",
         "make_array_from_process_local_data": f"{f}({place}, np.ones({shape}, 'float32'))",
         "make_array_from_single_device_arrays": f"{f}({shape}, {place}, [{d.of(shape)}])",
+        "with_sharding_constraint": f"{f}({d.of(shape)}, {place})",
+        "pcast": f"m.shard_map(lambda x: {f}(x, 'x', to='varying'), mesh={mesh}, in_specs=m.P(), out_specs=m.P('x'))({d.of(shape)})",
         "pmap": f"{f}({d.elementwise()})({d.floats((1, 3))})",
         "shard_map": f"{f}({d.elementwise()}, mesh={mesh}, in_specs=m.P({axis}), out_specs=m.P({axis}))({d.floats((2, 3))})",
     }
@@ -165,5 +167,5 @@ LIBRARIES: dict[str, Template] = {
     r"experimental\.jet\.jet2?|flatten_util\.\w+|test_util\.check_\w+|named_call|lax\.composite|fwd_and_bwd|"
     r"custom_derivatives\.custom_vjp_primal_tree_values": others,
     r"sharding\.(AbstractMesh|Mesh|SingleDeviceSharding|get_abstract_mesh|get_mesh|use_abstract_mesh)": parts,
-    r"P|NamedSharding|make_mesh|set_mesh|make_array_from_\w+|pmap|shard_map": parts,
+    r"P|NamedSharding|make_mesh|set_mesh|make_array_from_\w+|pmap|shard_map|lax\.(pcast|with_sharding_constraint)": parts,
 }

@@ -362,7 +362,7 @@ PROGRAMS: dict[str, Template] = {
     r"ad_checkpoint\.checkpoint_name": named,
     "pure_callback": pure_callback,
     r"debug\..*": debug,
-    r"debug_\w+|check_\w+|checking_leaks|default_matmul_precision|default_prng_impl|default_device|disable_jit|enable_x64|"
+    r"debug_\w+|check_\w+|default_matmul_precision|default_prng_impl|default_device|disable_jit|enable_x64|"
     r"log_compiles|named_scope|numpy_\w+_promotion|transfer_guard\w*": setting,
     "default_backend|effects_barrier|clear_caches|device_count|devices|local_devices|copy_to_host_async|device_get|block_.*": devices,
     "device_put": device_put,
