@@ -32,10 +32,12 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Array:
         written to as long as the result lives; False refuses where memory must be copied.
 
     Raises:
-      TypeError: `x` does not speak DLPack, or has elements that primax has no dtype for.
+      TypeError: `x` does not speak DLPack, or has elements that primax has no dtype for; `copy` is no bool.
       ValueError: `copy` is False and the memory cannot be shared.
       BufferError: `x` is on a device that primax does not know.
     """
+    if not isinstance(copy, bool | np.bool_ | None):
+        raise TypeError(f"from_dlpack: copy must be a bool or None, got {copy!r}")
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"from_dlpack: x must have __dlpack__ and __dlpack_device__, got {type(x).__name__}")
     if type(x) is Array:

@@ -381,6 +381,9 @@ def test_from_dlpack_copies_what_it_cannot_share() -> None:
 
 
 def test_from_dlpack_says_what_it_cannot_take() -> None:
+    for wrong in (1, "yes", np.zeros(3)):
+        with pytest.raises(TypeError, match=r"from_dlpack: copy must be a bool or None, got "):
+            from_dlpack(np.ones(3), None, wrong)
     with pytest.raises(TypeError, match="x must have __dlpack__ and __dlpack_device__, got list"):
         from_dlpack([1.0])
 

@@ -52,6 +52,8 @@ def difference(mine: Any, other: Any, at: tuple[Any, ...] = (), slack: float = 1
         if list(mine) != list(other):
             return Difference("structure", f"primax has keys {list(mine)}, jax {list(other)}", at)
         return _first((mine[key], other[key], (*at, key)) for key in mine)
+    if hasattr(mine, "_fields"):  # which may be no sequence for its users
+        return _first(((getattr(mine, name), getattr(other, name), (*at, name)) for name in mine._fields), slack)
     if isinstance(mine, tuple | list):
         if len(mine) != len(other):
             return Difference("structure", f"primax has {len(mine)} entries, jax {len(other)}", at)
@@ -173,7 +175,7 @@ Judge = Callable[[], Any]
 def at_leaf(value: Any, at: tuple[Any, ...]) -> Any:
     """The leaf of a nested result that a difference speaks of."""
     for step in at:
-        value = value[step]
+        value = getattr(value, step) if hasattr(type(value), "_fields") else value[step]
     return value
 
 

@@ -80,12 +80,12 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
       keepdims: whether the axis stays, with length 1.
 
     Returns:
-      A named tuple `(mode, count)`.
+      A named tuple `(mode, count)`; of no elements NaN and 0.0, as in SciPy.
 
     Raises:
       NotImplementedError: `nan_policy` is another one.
       TypeError: `a` is no array.
-      ValueError: `axis` is out of range, or there are no elements along it.
+      ValueError: `axis` is out of range.
 
     >>> import primax as px
     >>> px.scipy.stats.mode(px.numpy.array([2, 4, 1, 4]))
@@ -94,9 +94,11 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     _policy("mode", nan_policy)
     rank = get_aval(a).shape if not isinstance(a, list | tuple) else ()
     x, axis_read = _sample("mode", a, axis)
-    if not x.shape[axis_read]:
-        raise ValueError(f"mode: a must have elements along axis {axis_read}, got {get_aval(x).str_short()}")
-    value, count = _most_common(x, axis_read)
+    if x.shape[axis_read]:
+        value, count = _most_common(x, axis_read)
+    else:
+        kept = (*x.shape[:axis_read], 1, *x.shape[axis_read + 1 :])
+        value, count = pnp.full(kept, np.nan, float), pnp.zeros(kept)
     if keepdims:
         shape = (1,) * len(rank) if axis is None else value.shape
         return ModeResult(value.reshape(shape), count.reshape(shape))

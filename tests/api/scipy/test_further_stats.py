@@ -41,6 +41,19 @@ def test_modes_ranks_and_errors_of_means_are_those_of_scipy():
     np.testing.assert_allclose(stats.sem(missing, 0, nan_policy="omit"), omitted, rtol=1e-6)
     assert stats.rankdata(np.zeros(0)).shape == (0,)
     assert px.jit(stats.mode)(np.int32([4, 4, 1])).mode == 4
+
+
+@pytest.mark.parametrize("shape, axis", [((0, 3), 0), ((2, 0), 1), ((0, 3), 1), ((0,), None)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_modes_of_nothing_are_those_of_jax(shape, axis, keepdims):
+    jax = pytest.importorskip("jax")
+    jax_stats = pytest.importorskip("jax.scipy.stats")
+    for dtype in ("float32", "int8"):
+        x = np.zeros(shape, dtype)
+        got, want = stats.mode(x, axis, keepdims=keepdims), jax_stats.mode(x, axis, keepdims=keepdims)
+        for ours, theirs in zip(got, want, strict=True):
+            assert (ours.shape, ours.dtype, ours.weak_type) == (theirs.shape, theirs.dtype, theirs.weak_type)
+            np.testing.assert_array_equal(ours, jax.device_get(theirs))
     with px.enable_x64(True):
         assert stats.rankdata(TABLE).dtype == np.float64
 
@@ -137,7 +150,6 @@ def test_estimates_are_pytrees():
             NotImplementedError,
             "mode: nan_policy must be 'propagate', got",
         ),
-        (lambda: stats.mode(TABLE[:0]), ValueError, "mode: a must have elements along axis 0"),
         (lambda: stats.rankdata([1.0]), TypeError, "rankdata: argument 0 must be an array"),
         (lambda: stats.rankdata(TABLE, "last"), ValueError, "rankdata: method must be one of 'average'"),
         (lambda: stats.rankdata(TABLE, axis=2), ValueError, "rankdata: axis must be from -2 to 1, got 2"),

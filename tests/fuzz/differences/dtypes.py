@@ -148,4 +148,23 @@ DTYPES: tuple[Meant, ...] = (
         "Sums and products of narrow integers and booleans are of default width, as those of reduce and NumPy's are.",
         message=r"primax: u?int(32|64), of jax: (bool|u?int(2|4|8|16))\b",
     ),
+    Meant(
+        r"example_libraries\.optimizers\.(optimizer|pack_optimizer_state)",
+        "type",
+        "States hold tuples.",
+        message=r"primax: tuple .*jax: list",
+    ),
+    Meant(
+        r"example_libraries\.stax\.\w+",
+        "type",
+        "Sizes are ints of Python.",
+        message=r"primax: int .*jax: int(64|32) np\.int",
+    ),
+    Meant(
+        r"scipy\.spatial\.transform\.\w+",
+        "dtype",
+        "Times and rotations are promoted together.",
+        text=r"float16",
+        message=r"primax: float32, of jax: b?float16",
+    ),
 )

@@ -6,10 +6,23 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
+from types import SimpleNamespace
+
+import numpy as np
 
 from fuzz.compare import Difference
 
 JAX = tuple(int(part) for part in metadata.version("jax").split(".")[:3] if part.isdigit())
+
+
+def refused_by_numpy(text: str) -> bool:
+    """Whether NumPy raises in a call of one of its functions."""
+    scope = {"m": SimpleNamespace(numpy=np), "A": np.array, "np": np, "array": np.array, "nan": np.nan, "inf": np.inf}
+    try:
+        eval(text, scope)
+    except Exception:
+        return True
+    return False
 
 
 @dataclass(frozen=True)

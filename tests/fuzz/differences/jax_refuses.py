@@ -178,4 +178,16 @@ JAX_REFUSES: tuple[Meant, ...] = (
         text=r"copy=False",
         message=r"only supports copy=True",
     ),
+    Meant(
+        r"scipy\.stats\.multinomial\.\w+",
+        "jax raises",
+        "Counts are whole numbers of any dtype, as in SciPy.",
+        message=r"must be of integer type",
+    ),
+    Meant(
+        r"example_libraries\.stax\.\w+",
+        "jax raises",
+        "The sizes of a layer are looked at when it is initialized.",
+        message=r"init_fun",
+    ),
 )

@@ -81,4 +81,22 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         "A function has no negative number of arguments or results.",
         message=r"(nin|nout|nargs) must not be negative",
     ),
+    Meant(
+        r"nn\.standardize",
+        "primax raises",
+        "The algorithm is one of those that there are, whether it is used or not.",
+        message=r"algorithm must be",
+    ),
+    Meant(
+        r"lax\.composite",
+        "primax raises",
+        "What is no function is refused at once, not when it is called.",
+        message=r"decomposition must be callable",
+    ),
+    Meant(
+        r"lax\.pcast",
+        "primax raises",
+        "What values may become is looked at outside of mapped functions, too.",
+        message=r"to must be 'varying'",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.differences.entry import Meant
+from fuzz.differences.entry import Meant, refused_by_numpy
 
 VALUES: tuple[Meant, ...] = (
     Meant(
@@ -122,6 +122,12 @@ VALUES: tuple[Meant, ...] = (
         "Above 1 lies the cut of the logarithm. XLA drops the sign of the zero that says which side it is.",
         text=r"complex",
         message=r"[+-]3\.14\S*j.*[+-]3\.14\S*j",
+    ),
+    Meant(
+        r"numpy\.digitize",
+        "value",
+        "Bins in no order have no places between them: NumPy refuses them.",
+        when=refused_by_numpy,
     ),
 )
 
