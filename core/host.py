@@ -12,7 +12,7 @@ from typing import Any
 
 import pluggy
 
-from primax.core import config, hookspec, journal, rules
+from primax.core import config, hookspec, journal, metadata, rules
 from primax.core.arguments import name_of
 from primax.core.author import author
 from primax.core.consent import OVERRIDES, Consents
@@ -55,6 +55,7 @@ class PluginHost(PluginCatalog):
         self._owners: dict[tuple[str, Any], str] = {}
         self._consents = Consents()
         self._without_consent: set[str] = set()
+        self._waiting: dict[str, bool] = {}  # by the names of plugins, whether they may be left for later
         self._activation = _Activation()
 
     def __repr__(self) -> str:
@@ -137,8 +138,9 @@ class PluginHost(PluginCatalog):
     def activate_imported(self) -> bool:
         """Activate every plugin, except deferred families that have not been imported.
 
-        Nobody can bind their primitives. Where there are other plugins than families, which may override rules of any
-        family, this is `activate`.
+        Nobody can bind their primitives. The same holds for installed plugins whose packages say, in a file, that they
+        have nothing but primitives of their own. Where there are others, which may override rules of any family, all
+        families are activated.
 
         Returns:
           Whether anything may have changed.
@@ -213,18 +215,42 @@ class PluginHost(PluginCatalog):
                 return False
         return True
 
+    def _has_guests(self) -> bool:
+        """Whether a plugin other than a family is active that may have rules for primitives of any family."""
+        return bool(self._explicit) or any(
+            record.source == "installed" and not self._waiting.get(record.name) for record in self._active
+        )
+
+    def _may_wait(self, record: PluginRecord) -> bool:
+        """Whether nobody can bind primitives of a plugin yet, and it says that it has nothing else."""
+        if record.module.partition(".")[0] in sys.modules:
+            return False
+        if record.name not in self._waiting:
+            try:
+                found = metadata.read(record.module)
+                self._waiting[record.name] = found is not None and metadata.stands_alone(found)
+            except ValueError:  # `primax check` tells; until then it is loaded as if there were no file
+                self._waiting[record.name] = False
+        return self._waiting[record.name]
+
     def _imported_steps(self) -> bool:
-        if self._explicit or any(record.state == "discovered" for record in self._installed or ()):
-            return self._all_steps()
         while True:
             primitives = rules.loader.primitives
-            imported = [
-                each for each in self._builtins if each.name not in self._deferred or each.module in sys.modules
+            guests = [each for each in self._installed or () if each.state == "discovered" and not self._may_wait(each)]
+            everything = bool(guests) or self._has_guests()
+            families = [
+                each
+                for each in self._builtins
+                if everything or each.name not in self._deferred or each.module in sys.modules
             ]
-            for record in imported:
+            for record in families:
                 self._load(record)
-            if any(record.state == "discovered" for record in imported):
+            if any(record.state == "discovered" for record in families):
                 return False
+            for record in guests:
+                self._load(record)
+                if record.state == "discovered":
+                    return False
             if primitives == rules.loader.primitives:
                 self._looked_at = primitives
                 return True

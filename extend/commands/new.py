@@ -24,6 +24,7 @@ _FILES = {
     "README.md": "README.md.in",
     "src/$module/__init__.py": "init.py.in",
     "src/$module/$function.py": "$kind.py.in",
+    "src/$module/primax.json": "primax.json.in",
     "src/$module/py.typed": "",
     "tests/test_$function.py": "test_$kind.py.in",
 }
@@ -35,16 +36,27 @@ class _Kind(NamedTuple):
 
     function: str
     what: str
+    rules: str
     requires: str = ""
 
 
+_USUAL = "abstract_eval batch impl jvp lowering"
 _KINDS = {
-    "elementwise": _Kind("damp", "a number made less than one in size"),
-    "linear": _Kind("axpy", "a multiple of one array plus another"),
-    "higher-order": _Kind("iterate", "a function applied several times"),
-    "reduction": _Kind("energy", "a sum of squares along an axis"),
-    "ffi": _Kind("boost", "a multiple of an array, computed by C++", "jaxlib>=0.10"),
-    "random": _Kind("jitter", "an array plus noise"),
+    "elementwise": _Kind("damp", "a number made less than one in size", _USUAL),
+    "linear": _Kind("axpy", "a multiple of one array plus another", f"{_USUAL} transpose"),
+    "higher-order": _Kind(
+        "iterate",
+        "a function applied several times",
+        "batch effectful_abstract_eval impl interpret jvp lowering",
+    ),
+    "reduction": _Kind("energy", "a sum of squares along an axis", _USUAL),
+    "ffi": _Kind(
+        "boost",
+        "a multiple of an array, computed by C++",
+        "abstract_eval batch jvp lowering[cpu] transpose",
+        "jaxlib>=0.10",
+    ),
+    "random": _Kind("jitter", "an array plus noise", _USUAL),
 }
 _SKELETON = Path(__file__).with_name("skeleton")
 
@@ -69,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         "kind": arguments.kind.replace("-", "_"),
         "function": kind.function,
         "what": kind.what,
+        "rules": ", ".join(f'"{rule}"' for rule in kind.rules.split()),
         "requires": ", ".join(f'"{each}"' for each in ("setuptools>=77", kind.requires) if each),
         "distribution": distribution,
         "plugin": distribution,

@@ -57,7 +57,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _parameters(checks: Iterator[Check], together: bool) -> Iterator[Any]:
     """Checks as parameters; those of one sample share programs, so that one worker should run them."""
     for check in checks:
-        name = f"{check.primitive.plugin}::{check.label}"
+        name = f"{check.plugin}::{check.label}"
         marks = [pytest.mark.xdist_group(name.rpartition("::")[0])] if together else []
         yield pytest.param(check, id=name, marks=marks)
 

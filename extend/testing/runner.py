@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 import time
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from primax.core import metadata
 from primax.core.host import host
 from primax.core.primitive import Primitive
 from primax.core.registry import nearest
@@ -84,6 +86,7 @@ _NOT_WHERE_SINGULAR = frozenset(
 _LAST = list(_FUNCTIONS)[-1]
 
 CHECKS: dict[str, str] = {
+    "metadata": f"The file {metadata.FILE} of a plugin's package says what the plugin has entered.",
     "samples": "The primitive has samples.",
     **{name: inspect.getdoc(function) or "" for name, (function, _) in _FUNCTIONS.items()},
 }
@@ -113,7 +116,8 @@ class Check:
       name: the check's name.
       case: the sample; None for the check that there are some.
       error: what went wrong when samples were made, if anything did.
-      of: the name of a plugin that has no primitive.
+      of: the name of a plugin, where it is the plugin that is checked.
+      hint: why there is nothing to check.
     """
 
     primitive: Any
@@ -121,6 +125,7 @@ class Check:
     case: Case | None
     error: str = ""
     of: str = ""
+    hint: str = ""
 
     @property
     def label(self) -> str:
@@ -152,7 +157,7 @@ class Check:
     def _attempt(self) -> tuple[str, ...]:
         """The status, the message, and the kinds of the rules that are to blame."""
         if self.case is None:
-            return ("failed", self.error) if self.error else ("passed", "")
+            return ("failed", self.error) if self.error else ("not run", self.hint) if self.hint else ("passed", "")
         reason = self.case.sample.skip.get(self.name)
         if reason is not None:
             return "not run", f"skipped by the sample: {reason}"
@@ -272,6 +277,9 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
       ValueError: there is no check of a name.
     """
     wanted = _wanted(only)
+    for name in _plugins(targets):
+        if "metadata" in wanted and host.record(name).source != "built-in":
+            yield _check_of_metadata(name)
     for target in _targets(targets):
         if isinstance(target, str):
             yield Check(None, "samples", None, _NOTHING.format(target), target)
@@ -279,6 +287,32 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
         for check in _checks(target):
             if check.name in wanted:
                 yield check
+
+
+def _plugins(target: Any) -> list[str]:
+    """The names of plugins among targets, which are activated."""
+    if isinstance(target, Primitive):
+        return []
+    if isinstance(target, str):
+        host.activate()
+        host.activate_plugin(target)
+        return [target]
+    return [name for each in target for name in _plugins(each)]
+
+
+def _check_of_metadata(name: str) -> Check:
+    record = host.record(name)
+    want = metadata.describe(record.entries)
+    try:
+        found = metadata.read(record.module)
+    except ValueError as error:
+        return Check(None, "metadata", None, f"{name}: {error}", name)
+    if found is None:
+        hint = f"there is no {metadata.FILE} in its package, so that every program imports it; it would be: "
+        return Check(None, "metadata", None, "", name, hint + json.dumps(want))
+    if found != want:
+        return Check(None, "metadata", None, f"{name}: {metadata.FILE} must be {json.dumps(want)}, got {found}", name)
+    return Check(None, "metadata", None, "", name)
 
 
 _NOTHING = (

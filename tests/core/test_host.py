@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,48 @@ def test_the_first_missing_rule_activates_every_plugin(site: Site) -> None:
         "False",
     ]
     assert run.warned == []
+
+
+def _package(site: Site, name: str, **replaced: Any) -> None:
+    """A distribution with a package that says in its file what its plugin is."""
+    site.install(name, entry_points=f"[primax]\n{name} = {name}\n")
+    folder = site.folder / name
+    folder.mkdir()
+    (folder / "__init__.py").write_text(PLUGIN.format(name=f"{name}_op"))
+    said = {"primitives": {f"{name}_op": ["impl"]}, "extends": [], "others": [], **replaced}
+    (folder / "primax.json").write_text(json.dumps(said))
+
+
+def test_of_fifty_plugins_a_program_imports_what_it_uses(site: Site) -> None:
+    for i in range(50):
+        _package(site, f"p{i:02}")
+    run = site.run(
+        """
+        from primax.core import rules
+        def imported():
+            return [name for name in sys.modules if len(name) == 3 and name[0] == "p" and name[1:].isdigit()]
+        rules.load_plugins()
+        print(imported())
+        import p07, p31
+        print(p07.p07_op_p.bind(1), p31.p31_op_p.bind(2), imported())
+        print([(name, host.record(name).state) for name in ("p06", "p07")])
+        print(host.activate(), len(imported()))
+        """
+    )
+    assert run.lines == [
+        "[]",
+        "2 3 ['p07', 'p31']",
+        "[('p06', 'discovered'), ('p07', 'active')]",
+        "True 50",
+    ]
+
+
+@pytest.mark.parametrize("more", [{"extends": ["sin jvp"]}, {"others": ["operator add"]}, {"primitives": 3}])
+def test_a_plugin_that_has_more_than_primitives_of_its_own_does_not_wait(site: Site, more: Any) -> None:
+    _package(site, "wide", **more)
+    assert site.run("from primax.core import rules; rules.load_plugins(); print('wide' in sys.modules)").lines == [
+        "True"
+    ]
 
 
 def test_importing_primax_reads_no_metadata_and_imports_no_plugin(site: Site) -> None:

@@ -46,12 +46,45 @@ def test_a_package_of_each_kind_passes_the_kit_and_its_own_tests(
         report = check_plugin(name)
         assert report.ok, str(report)
         assert len(report.passed) > 10
+        assert "metadata" in {outcome.check for outcome in report.passed}
         for test in own_tests(folder / "tests" / f"test_{KINDS[kind]}.py"):
             test()
     finally:
         px.plugins.unregister(name)
         for each in [each for each in sys.modules if each.partition(".")[0] == module_name]:
             del sys.modules[each]
+
+
+def test_the_file_of_a_package_is_held_to_what_its_plugin_enters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert commands.main(["new", "sample-told", "--into", str(tmp_path)], version=px.__version__) == 0
+    capsys.readouterr()
+    file = tmp_path / "sample-told" / "src" / "sample_told" / "primax.json"
+    text = file.read_text()
+    monkeypatch.syspath_prepend(tmp_path / "sample-told" / "src")
+    px.plugins.register(importlib.import_module("sample_told"), name="sample-told")
+    try:
+        for written, status, said in (
+            (text, "passed", ""),
+            (
+                text.replace('"impl", ', ""),
+                "failed",
+                'sample-told: primax.json must be {"primitives": {"sample_told_axpy"',
+            ),
+            (text.replace("extends", "extend"), "failed", "must have primitives, each with a list of kinds of rules"),
+            ("{", "failed", "cannot be read"),
+        ):
+            file.write_text(written)
+            (outcome,) = check_plugin("sample-told", only=["metadata"]).outcomes
+            assert outcome.status == status
+            assert said in outcome.message
+        file.unlink()
+        (outcome,) = check_plugin("sample-told", only=["metadata"]).outcomes
+        assert outcome.status == "not run"
+        assert outcome.message.startswith("there is no primax.json in its package, so that every program imports it")
+    finally:
+        px.plugins.unregister("sample-told")
 
 
 def compiled(source: Path) -> None:
