@@ -29,6 +29,9 @@ from primax.extend.testing.programs import quick_flags
 # compile as users do; the slow tests are run so. XLA reads the variable when the first program is compiled.
 os.environ.setdefault("XLA_FLAGS", f"{quick_flags()} {os.environ.get('MORE_XLA_FLAGS', '')}")
 
+# pytest may have imported primax before, for the plugin of the conformance kit.
+px.config.update("num_cpu_devices", int(os.environ["PRIMAX_NUM_CPU_DEVICES"]))
+
 hypothesis.settings.register_profile("primax", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("primax")
 

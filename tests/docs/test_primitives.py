@@ -23,6 +23,7 @@ POSITIVE = np.abs(X)
 DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "README.md": {"cube": [Sample([X])]},
     "docs/api-policy.md": {"mine": "it shows a warning"},
+    "docs/checkify.md": {"probability": "it shows a rule of the checker, and has no other"},
     "docs/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
     "docs/how-it-works.md": {"scale": [Sample([X], {"factor": 3.0}), Sample([X], {"factor": 0.5})]},
     "docs/plugins.md": {"sinc": [Sample([X])]},
