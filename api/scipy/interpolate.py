@@ -99,7 +99,7 @@ class RegularGridInterpolator:
         method = self.method if method is None else _check_method(method)
         rank = len(self.grid)
         if isinstance(xi, tuple):
-            xi = pnp.stack(pnp.broadcast_arrays(*promote(_NAME, *xi)), axis=-1)
+            return self(pnp.stack(pnp.broadcast_arrays(*promote(_NAME, *xi)), axis=-1)[None], method)[0]
         xi = pnp.asarray(*promote(_NAME, xi, to=dtypes.to_inexact_dtype))
         if xi.ndim < 2 and xi.size % rank == 0:
             xi = xi.reshape(-1, rank)  # one point, or the coordinates of several behind each other, as in SciPy

@@ -293,7 +293,7 @@ _ARGS = """
       M: an operator near the inverse of A, which makes steps more useful; none if None.
 {method}
     Returns:
-      The solution, a tree like b, and None in place of SciPy's information.
+      The solution, a tree like b, and {info}.
 
     Raises:
       TypeError: `A` or `M` is no operator, `b` or `x0` has no arrays.
@@ -318,6 +318,7 @@ cg.__doc__ = (
         restart="",
         steps="steps",
         method="",
+        info="None in place of SciPy's information",
         source='M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952)',
     )
     + """
@@ -336,7 +337,12 @@ def bicgstab(
 
 
 bicgstab.__doc__ = "Solve A x = b by stabilized biconjugate gradients." + _ARGS.format(
-    condition="", restart="", steps="steps", method="", source='H. A. van der Vorst, "Bi-CGSTAB" (1992)'
+    condition="",
+    restart="",
+    steps="steps",
+    method="",
+    info="None in place of SciPy's information",
+    source='H. A. van der Vorst, "Bi-CGSTAB" (1992)',
 )
 
 
@@ -358,13 +364,16 @@ def gmres(
     if not among(solve_method, ("batched", "incremental")):
         raise ValueError(f"gmres: solve_method must be 'batched' or 'incremental', got {solve_method!r}")
     method = _gmres(size, solve_method == "incremental")
-    return _solve("gmres", method, A, b, x0, tol, atol, maxiter, M, False)
+    x, _ = _solve("gmres", method, A, b, x0, tol, atol, maxiter, M, False)
+    failed = sum(pnp.sum(leaf != leaf) for leaf in tree_util.tree_leaves(x)) > 0
+    return x, pnp.where(failed, -1, 0)
 
 
 gmres.__doc__ = "Solve A x = b by generalized minimal residuals." + _ARGS.format(
     condition="",
     restart="      restart: how many vectors the Krylov space has, before it is built anew.\n",
     steps="Krylov spaces",
+    info="0, or -1 if it is not a number",
     method="""      solve_method: "batched" for least squares once the space is built, or "incremental" for rotations on
         the way, which end early.
 """,

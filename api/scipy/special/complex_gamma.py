@@ -99,10 +99,14 @@ def _loggamma(z: Any) -> Any:
 
 
 def _real_loggamma(x: Any) -> Any:
-    value = lgamma_p.bind(pnp.where(x > 0, x, 1.0))
-    return pnp.where(x > 0, value, pnp.where(x == 0, np.inf, np.nan))
+    one, two = pnp.abs(x - 1) < 0.25, pnp.abs(x - 2) < 0.25
+    u, v = pnp.where(one, x - 1, 0.0), pnp.where(two, x - 2, 0.0)
+    value = lgamma_p.bind(pnp.where((x > 0) & ~one & ~two, x, 3.0))
+    value = pnp.where(one, _near_one(u), pnp.where(two, _near_one(v) + pnp.log1p(v), value))
+    return pnp.where(x > 0, value, pnp.where(x == 0, np.inf, pnp.where(x < 0, x, 1.0) * np.nan))
 
 
+_real_program = compiled(_real_loggamma)
 _complex_program = compiled(_loggamma)
 
 
@@ -118,4 +122,4 @@ def loggamma(x: Any) -> Any:
     Source: D. E. G. Hare, "Computing the principal branch of log-Gamma" (1997).
     """
     (x,) = inexact("loggamma", x)
-    return _complex_program(x) if dtypes.is_complex(get_aval(x).dtype) else _real_loggamma(x)
+    return _complex_program(x) if dtypes.is_complex(get_aval(x).dtype) else _real_program(x)

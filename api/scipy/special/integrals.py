@@ -59,7 +59,7 @@ def _exp1(x: Any) -> Any:
 @_exp1.defjvp
 def _(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    return _exp1(x), t * -pnp.exp(-x) / x
+    return _exp1(x), t * pnp.where(x < 0, np.nan, -pnp.exp(-x) / x)
 
 
 _exp1_program = compiled(_exp1)

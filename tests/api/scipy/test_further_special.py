@@ -152,6 +152,12 @@ def test_derivatives_are_those_of_finite_differences():
         np.testing.assert_allclose(px.vmap(px.grad(special.erfcx))(far), -1 / (np.sqrt(np.pi) * far**2), rtol=1e-3)
 
 
+def test_derivatives_outside_of_the_domain_are_not_numbers():
+    for name in ("exp1", "spence", "loggamma"):
+        assert np.isnan(px.grad(getattr(special, name))(-1.5)), name
+    assert float(special.loggamma(1.0)) == float(special.loggamma(2.0)) == 0
+
+
 def test_functions_are_mapped():
     x = pnp.array([0.5, 2.0])
     np.testing.assert_allclose(px.vmap(special.exp1)(x), special.exp1(x), rtol=1e-6)

@@ -39,7 +39,7 @@ def test_solutions_are_those_of_dense_solves(name):
             tol = 1e-12 if rtol < 1e-6 else 1e-6
             for operator in (A, lambda x, A=A: pnp.matmul(A, x)):
                 x, info = solve(operator, b, tol=tol)
-                assert info is None
+                assert info is None if name in ("cg", "bicgstab") else info == 0
                 assert x.dtype == A.dtype
                 np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=rtol, atol=rtol)
             inverse = np.diag(1 / np.diag(A))
