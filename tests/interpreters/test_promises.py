@@ -13,6 +13,8 @@ import primax.numpy as pnp
 from primax.extend import core, define_primitive, derive
 from primax.extend.interpreters import ad
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 X = np.ones(3, np.float32)
 
 
