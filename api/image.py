@@ -106,13 +106,14 @@ def _kernel_weights(kernel: Any, samples: Any, size: int, width: Any) -> Any:
 
 
 def _clamped_weights(samples: Any, size: int) -> Any:
-    """The four nearest pixels by the cubic kernel of PyTorch, where the first and last pixel continue the image."""
+    """The four nearest pixels by the cubic kernel of PyTorch, where two more of the first and last lie outside."""
     low = pnp.floor(samples)
     pixels = pnp.arange(size, dtype=samples.dtype)[:, None]
     total: Any = 0
     for tap in range(-1, 3):
         at = low + tap
-        total = total + pnp.where(pixels == pnp.clip(at, 0, size - 1), _PYTORCH(pnp.abs(samples - at)), 0)
+        there = (pixels == pnp.clip(at, 0, size - 1)) & (at >= -2) & (at <= size + 1)
+        total = total + pnp.where(there, _PYTORCH(pnp.abs(samples - at)), 0)
     return total
 
 
@@ -129,17 +130,18 @@ def _weights(size: int, out_size: int, scale: Any, translation: Any, method: Res
     shift = translation * inverse
     samples = (pnp.arange(out_size, dtype=scale.dtype) + 0.5) * inverse - shift - 0.5
     width = pnp.maximum(inverse, 1) if antialias else 1
+    inside = (samples >= -0.5) & (samples <= size - 0.5)
     if method is ResizeMethod.AREA:
         weights = _overlaps(inverse, shift, size, out_size)
     elif method is ResizeMethod.CUBIC_PYTORCH and not antialias:
-        return _clamped_weights(samples, size)
+        weights, inside = _clamped_weights(samples, size), True
     else:
         kernel = _KERNELS[ResizeMethod.CUBIC if method is ResizeMethod.CUBIC_PYTORCH else method]
         weights = _kernel_weights(kernel, samples, size, width)
     total = pnp.sum(weights, axis=0, keepdims=True)
     enough = pnp.abs(total) > 1000 * float(np.finfo(np.float32).eps)
     weights = pnp.where(enough, weights / pnp.where(total != 0, total, 1), 0)
-    return pnp.where((samples >= -0.5) & (samples <= size - 0.5), weights, 0)
+    return pnp.where(inside, weights, 0)
 
 
 def _resampled(

@@ -48,6 +48,9 @@ def test_areas_and_the_cubic_kernel_of_pytorch_have_the_values_of_jax():
     np.testing.assert_array_equal(image.resize(ROW, (3,), "bicubic-pytorch"), image.resize(ROW, (3,), "cubic"))
     moved = image.scale_and_translate(ROW, (4,), (0,), np.float32([0.5]), np.float32([0.3]), "cubic-pytorch", False)
     np.testing.assert_allclose(moved, [0.8178, 8.185, 28.8993, 30.0], rtol=1e-4)
+    # Two pixels beyond the edge continue the image, and no more.
+    args = (6,), (0,), np.float32([0.2]), np.float32([2.0]), "cubic-pytorch", False
+    np.testing.assert_allclose(image.scale_and_translate(ROW[:4], *args), [0, 0, 9, 0, 0, 0], rtol=1e-5)
 
 
 def test_images_of_64_bits_stay_so():
