@@ -120,6 +120,13 @@ def _lowering(
     return list(made.results)
 
 
+def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
+    def bind(closed: core.ClosedJaxpr, args: Any) -> Any:
+        return composite_p.bind(*args, **{**eqn.params, "jaxpr": closed})
+
+    return interpreter.call(eqn.params["jaxpr"], values, bind)
+
+
 def _ir(value: Any) -> Any:
     """An attribute in MLIR."""
     ir = mlir.ir
@@ -138,6 +145,10 @@ def _call(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
     """The results of the program that a call holds, with or without constants."""
     consts = getattr(call_jaxpr, "consts", ())
     return core.eval_jaxpr(getattr(call_jaxpr, "jaxpr", call_jaxpr), consts, *args)
+
+
+def _call_abstract_eval(*avals: Any, call_jaxpr: Any, **params: Any) -> Any:
+    return call_jaxpr.out_avals, call_jaxpr.effects
 
 
 def _call_samples() -> list[core.Sample]:
@@ -160,6 +171,7 @@ def primax_register(registry: Any) -> None:
         impl=_impl,
         effectful_abstract_eval=_abstract_eval,
         lowering=_lowering,
+        interpret=_interpret,
         unsupported={"jvp": _NO_RULE, "batch": _NO_RULE, "transpose": _NO_RULE},
         samples=[_samples],
     )
@@ -167,7 +179,7 @@ def primax_register(registry: Any) -> None:
         registry.define(
             primitive,
             impl=_call,
-            effectful_abstract_eval=derive.from_impl,
+            effectful_abstract_eval=_call_abstract_eval,
             jvp=derive.from_impl,
             transpose=derive.from_impl,
             batch=derive.from_impl,

@@ -185,11 +185,12 @@ def _raises(kind, function, *args):
 
 
 def _compiles_with(jaxlib, backend, option):
-    options = backend.compile_options(backend.client("cpu").devices()[:1])
+    client = importlib.import_module("primax.interpreters.platforms").client("cpu")
+    options = backend.compile_options(client.devices()[:1])
     options.env_option_overrides = [(option, False)]
     text = "func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
-    devices = jaxlib.DeviceList((backend.client("cpu").devices()[0],))
-    return not _raises(jaxlib.XlaRuntimeError, backend.client("cpu").compile_and_load, text, devices, options)
+    devices = jaxlib.DeviceList((client.devices()[0],))
+    return not _raises(jaxlib.XlaRuntimeError, client.compile_and_load, text, devices, options)
 
 
 def test_options_that_are_gone_are_left_out(jaxlib):
@@ -297,7 +298,7 @@ def test_the_runtime_error_class_can_be_raised_and_caught(jaxlib):
 def test_portable_artifacts_and_executables_round_trip(jaxlib):
     px = importlib.import_module("primax")
     lowered = px.jit(lambda x: x + 1).lower(np.float32(1))
-    client = importlib.import_module("primax.interpreters.backend").client()
+    client = importlib.import_module("primax.interpreters.platforms").client()
     data = client.serialize_executable(lowered.compile().runtime_executable())
     assert isinstance(data, bytes)
     module = lowered.compiler_ir()
