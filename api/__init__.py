@@ -55,7 +55,15 @@ from primax.interpreters.evaluate import ensure_compile_time_eval
 from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
 from primax.interpreters.make_jaxpr import make_jaxpr
 from primax.interpreters.platforms import default_platform as default_backend
-from primax.interpreters.platforms import device_count, devices, local_devices
+from primax.interpreters.platforms import (
+    device_count,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+    process_indices,
+)
 from primax.interpreters.vectorize import vmap
 from primax.plugins import BUILTIN_FAMILIES, DEFERRED_FAMILIES, ESSENTIAL_FAMILIES
 from primax.plugins.calls import clear_caches, eval_shape, jit
@@ -134,6 +142,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "live_arrays",
+    "local_device_count",
     "local_devices",
     "log_compiles",
     "make_array_from_callback",
@@ -149,6 +158,9 @@ __all__ = [
     "numpy_rank_promotion",
     "pmap",
     "print_environment_info",
+    "process_count",
+    "process_index",
+    "process_indices",
     "pure_callback",
     "remat",
     "set_mesh",
@@ -175,6 +187,7 @@ _SUBMODULES = frozenset(
         "custom_derivatives",
         "debug",
         "dlpack",
+        "distributed",
         "dtypes",
         "errors",
         "example_libraries",
@@ -186,6 +199,7 @@ _SUBMODULES = frozenset(
         "image",
         "lax",
         "linalg",
+        "multihost",
         "nn",
         "numpy",
         "ode",

@@ -116,6 +116,9 @@ pjit = _jax.pjit
 register_custom_type = _jax.register_custom_type
 hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
 get_topology_for_devices = _jax.get_topology_for_devices
+get_distributed_runtime_client = _jax.get_distributed_runtime_client
+get_distributed_runtime_service = _jax.get_distributed_runtime_service
+make_gloo_tcp_collectives = _jax.make_gloo_tcp_collectives
 mlir = _jax.mlir
 
 _LAZY = {

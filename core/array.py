@@ -302,6 +302,8 @@ class Array(Operand, metaclass=_ArrayType):
         return format(self._host()[()] if not self.shape else self._host(), spec)
 
     def __str__(self) -> str:
+        if not self.is_fully_addressable and not self.is_fully_replicated and not self.is_deleted():
+            return repr(self)
         return str(self._host())
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ from primax.core.errors import XlaError
 from primax.core.extended import ExtendedArray, physical
 from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
-from primax.interpreters.platforms import default_device
+from primax.interpreters.platforms import default_device, joined
 from primax.interpreters.shardings import devices_of, on_one_device, sharding_of
 
 __all__ = ["compile_options", "move", "of_parts", "parts_of", "put_value", "to_buffer"]
@@ -304,6 +304,8 @@ resharding = _Resharding()
 def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
     """A host value as an array; committed if a device or a sharding is named."""
     sharding = device if device is None or isinstance(device, _jaxlib.Sharding) else sharding_of(device)
+    if joined.runtime is not None and sharding is not None:
+        _require_own(sharding)
     if type(x) is Array:
         if sharding is None:
             return x
@@ -319,6 +321,19 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
     if sharding is not None:
         sharding.check_shape(aval.shape, "device_put")
     return Array(put_host(on_host(x), aval, sharding, sharding is not None))
+
+
+def _require_own(sharding: Any) -> None:
+    """Refuse one device of another process.
+
+    Raises:
+      ValueError: the sharding is that of one.
+    """
+    if on_one_device(sharding) and not sharding.is_fully_addressable:
+        raise ValueError(
+            f"device_put: device must be one of this process, primax.local_devices(), or a sharding over the devices of "
+            f"several, got {devices_of(sharding)[0]} of process {devices_of(sharding)[0].process_index}"
+        )
 
 
 def _put_as_is(x: np.ndarray[Any, Any], weak_type: bool) -> Array:

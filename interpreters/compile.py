@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -27,7 +27,7 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.interpreters import backend
 from primax.interpreters.modules import Lowered, lower_to_module
 from primax.interpreters.partitioning import Spread
-from primax.interpreters.platforms import client
+from primax.interpreters.platforms import client, joined
 from primax.interpreters.shardings import devices_of, named_from_hlo, sharding_of
 from primax.interpreters.sites import Site
 
@@ -49,11 +49,13 @@ class Executable:
       kept: for each input whether the program takes it.
       out_avals: the types of what it returns, those of elements where dtypes are extended.
       extended: the types of its results, if some are of extended dtypes.
+      agree: compares the program with those of the other processes before it is first run; None if it is this one's.
       plain: whether it neither has effects nor calls other code, and all it takes and returns is on the device.
     """
 
     __slots__ = (
         "__weakref__",
+        "agree",
         "consts",
         "extended",
         "handlers",
@@ -74,6 +76,7 @@ class Executable:
 
     def __init__(self, closed: ClosedJaxpr, lowered: Lowered, site: Site, xla: Any) -> None:
         self.xla = xla
+        self.agree: Callable[[], None] | None = None
         self.keepalives = (lowered.host_callbacks, lowered.keepalives)
         self.site = site
         self.kept = lowered.kept
@@ -115,6 +118,9 @@ class Executable:
         fork.require_own_process()
         if config.no_execution.value:
             raise RuntimeError("a compiled program would be run, and no_execution is on")
+        if self.agree is not None:
+            self.agree()
+            self.agree = None
         several = len(self.site.devices) > 1
         committed = several or is_committed(args)
         buffers = [*self.consts]
@@ -310,7 +316,15 @@ def compile_lowered(
     closed: ClosedJaxpr, lowered: Lowered, site: Site, name: str, overrides: Sequence[tuple[str, Any]] = ()
 ) -> Executable:
     """Compile a module for the site that it was lowered for, with options of XLA if some are given."""
-    return Executable(closed, lowered, site, compile_module(lowered, site, name, overrides))
+    executable = Executable(closed, lowered, site, compile_module(lowered, site, name, overrides))
+    if _is_shared(site) and joined.runtime is not None:
+        executable.agree = joined.runtime.program(module_text(lowered), site.devices, name)
+    return executable
+
+
+def _is_shared(site: Site) -> bool:
+    """Whether some of the devices belong to other processes."""
+    return site.mesh is not None and not site.mesh.device_list.is_fully_addressable
 
 
 def executable_for(
@@ -367,7 +381,7 @@ def compile_module(lowered: Lowered, site: Site, name: str, overrides: Sequence[
             *(s is None for s in site.outs or (None,) * lowered.result_count),
         ]
     folder = config.compilation_cache_dir.value
-    if not folder or lowered.host_callbacks:
+    if not folder or lowered.host_callbacks or _is_shared(site):
         return _compile(lowered, options, site, name)
     disk_cache = import_module("primax.interpreters.disk_cache")  # 8 ms that `import primax` does not spend
     key = disk_cache.key_of(lowered, options, devices[0])

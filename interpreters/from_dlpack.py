@@ -89,7 +89,7 @@ def _from_accelerator(x: Any, kind: int, number: int) -> Array:
     platform = {2: "cuda", 10: "rocm"}.get(kind)
     if platform is None or platform not in platforms:
         raise BufferError(f"from_dlpack: x is on a device of DLPack's kind {kind}, and there are {sorted(platforms)}")
-    device = next(d for d in local_devices(platform) if d.local_hardware_id == number)
+    device = next(d for d in local_devices(backend=platform) if d.local_hardware_id == number)
     capsule = x.__dlpack__()
     aval = ShapedArray(tuple(x.shape), capsule_dtype(capsule))
     b = _jaxlib.dlpack_managed_tensor_to_buffer(capsule, device, None)

@@ -23,10 +23,16 @@ __all__ = [
     "default_platform",
     "device_count",
     "devices",
+    "joined",
+    "local_device_count",
     "local_devices",
+    "made",
     "names_of",
     "platform_of",
     "platforms",
+    "process_count",
+    "process_index",
+    "process_indices",
     "register_platform",
 ]
 
@@ -47,10 +53,27 @@ class Platform(NamedTuple):
     priority: int
 
 
+class Joined:
+    """Whether this process works together with others.
+
+    Attributes:
+      runtime: tells how; None if it does not. Set by `primax.distributed.initialize`.
+    """
+
+    runtime: Any = None
+
+
+joined = Joined()
+
+
 def _make_cpu_client() -> Any:
-    made = _jaxlib.xla_client.make_cpu_client(num_devices=config.num_cpu_devices.value)
+    count = config.num_cpu_devices.value
+    if joined.runtime is not None:
+        found = joined.runtime.make_cpu_client(count)
+    else:
+        found = _jaxlib.xla_client.make_cpu_client(num_devices=count)
     config.num_cpu_devices.frozen = "the host is first used"
-    return made
+    return found
 
 
 platforms: dict[str, Platform] = {"cpu": Platform(_make_cpu_client, 0)}
@@ -157,23 +180,62 @@ def _member(name: str) -> str:
     return next((member for member in _ranked() if member in _FAMILIES.get(name, ())), name)
 
 
-def devices(platform: str | None = None) -> list[Any]:
-    """All devices of a platform (the default one if none is named).
+def made() -> list[str]:
+    """The names of the platforms whose devices have been used."""
+    return sorted(_clients)
+
+
+def devices(backend: str | None = None) -> list[Any]:
+    """All devices of a platform (the default one if none is named), those of other processes included.
 
     Raises:
       XlaError: there is no such platform.
     """
-    return list(client(platform).devices())
+    return list(client(backend).devices())
 
 
-def local_devices(platform: str | None = None) -> list[Any]:
-    """The devices of a platform that belong to this process."""
-    return list(client(platform).local_devices())
+def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Any]:
+    """The devices of a platform that belong to a process.
+
+    Args:
+      process_index: the number of the process; None for this one.
+      backend: the name of the platform; None for the default one.
+
+    Raises:
+      ValueError: there is no such process.
+    """
+    of_platform = client(backend)
+    if process_index is None:
+        return list(of_platform.local_devices())
+    number = integer("local_devices", "process_index", process_index)
+    if number not in process_indices(backend):
+        raise ValueError(f"local_devices: process_index must be one of {process_indices(backend)}, got {number}")
+    return [device for device in of_platform.devices() if device.process_index == number]
 
 
-def device_count(platform: str | None = None) -> int:
-    """How many devices a platform has."""
-    return len(devices(platform))
+def device_count(backend: str | None = None) -> int:
+    """How many devices a platform has, in all processes."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices of a platform belong to this process."""
+    return len(local_devices(backend=backend))
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process; 0 if it works alone."""
+    return int(client(backend).process_index())
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of the processes that have devices of a platform."""
+    return sorted({int(device.process_index) for device in client(backend).devices()})
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes work together; 1 if this one works alone."""
+    return max(process_indices(backend)) + 1
 
 
 mesh.platforms.devices = devices
@@ -189,5 +251,5 @@ def default_device() -> Any:
     name = named or default_platform()
     found = _first.get(name)
     if found is None:
-        found = _first[name] = local_devices(name)[0]
+        found = _first[name] = local_devices(backend=name)[0]
     return found

@@ -349,7 +349,7 @@ def jit(
     if backend is not None:
         if device is not None:
             raise ValueError(f"jit: device must be None where backend is given, got {device!r} and {backend!r}")
-        device = runtime.local_devices(backend)[0]
+        device = runtime.local_devices(backend=backend)[0]
     spread = Spread(in_shardings, out_shardings) if in_shardings is not None or out_shardings is not None else None
     if device is not None:
         if spread:

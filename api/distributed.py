@@ -1,0 +1,7 @@
+"""Several processes that compute together."""
+
+from __future__ import annotations
+
+from primax.interpreters.distributed import initialize, is_initialized, shutdown
+
+__all__ = ["initialize", "is_initialized", "shutdown"]

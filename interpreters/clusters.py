@@ -1,0 +1,202 @@
+"""Clusters: how a process learns from the program that started it where the other processes are, and which one it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+__all__ = ["CLUSTERS", "Cluster", "Place", "detect", "variable"]
+
+
+class Place(NamedTuple):
+    """A process among others; None where it is not known.
+
+    Attributes:
+      address: host and port of process 0.
+      count: how many processes there are.
+      index: the number of this one.
+      local_index: its number among those of the same machine.
+    """
+
+    address: str | None = None
+    count: int | None = None
+    index: int | None = None
+    local_index: int | None = None
+
+
+def variable(name: str) -> str | None:
+    """The environment variable `PRIMAX_<name>`, or else `JAX_<name>`; None if neither is set."""
+    return os.environ.get(f"PRIMAX_{name}") or os.environ.get(f"JAX_{name}")
+
+
+def _port(job: str) -> int:
+    """A port that the processes of a job agree on: the one that is told, or one that follows from the job."""
+    told = variable("COORDINATOR_PORT")
+    if told is not None:
+        return int(told)
+    return 49152 + sum((place + 1) * ord(letter) for place, letter in enumerate(job)) % 12000
+
+
+def _number(name: str) -> int | None:
+    text = os.environ.get(name)
+    return None if text is None else int(text)
+
+
+class Cluster:
+    """A kind of cluster.
+
+    Attributes:
+      name: how users ask for it.
+      automatic: whether it is looked for where users ask for none.
+    """
+
+    name: str
+    automatic = True
+
+    @classmethod
+    def is_present(cls) -> bool:
+        """Whether this process was started by one of the kind."""
+        raise NotImplementedError
+
+    @classmethod
+    def place(cls) -> Place:
+        """Where this process is in it."""
+        raise NotImplementedError
+
+
+class Slurm(Cluster):
+    """Slurm, where `srun` has started the processes."""
+
+    name = "slurm"
+
+    @classmethod
+    def is_present(cls) -> bool:
+        return all(f"SLURM_{part}" in os.environ for part in ("JOB_ID", "STEP_NODELIST", "NTASKS", "PROCID"))
+
+    @classmethod
+    def place(cls) -> Place:
+        host = first_host(os.environ["SLURM_STEP_NODELIST"])
+        return Place(
+            f"{host}:{_port(os.environ['SLURM_JOB_ID'])}",
+            _number("SLURM_NTASKS"),
+            _number("SLURM_PROCID"),
+            _number("SLURM_LOCALID"),
+        )
+
+
+def first_host(nodes: str) -> str:
+    """The first of Slurm's list of nodes, such as `node001` of `node[001-004,7],other`."""
+    before, bracket, rest = re.split(r"[,]", nodes, maxsplit=1)[0].partition("[")
+    if not bracket:
+        return before
+    inside, _, after = nodes[len(before) + 1 :].partition("]")
+    number = re.split(r"[-,]", inside, maxsplit=1)[0]
+    return before + number + after.split(",", 1)[0]
+
+
+class OpenMpi(Cluster):
+    """Open MPI, where `mpirun` has started the processes."""
+
+    name = "ompi"
+
+    @classmethod
+    def is_present(cls) -> bool:
+        return "OMPI_COMM_WORLD_SIZE" in os.environ and "OMPI_COMM_WORLD_RANK" in os.environ
+
+    @classmethod
+    def place(cls) -> Place:
+        count = _number("OMPI_COMM_WORLD_SIZE")
+        uri = os.environ.get("OMPI_MCA_orte_hnp_uri", "")
+        job = uri.partition(".")[0] or os.environ.get("PMIX_NAMESPACE", "")
+        told = re.search(r"tcp6?://\[?([0-9a-fA-F.:]+?)\]?[,:]\d*", uri)
+        if told is not None:
+            host: str | None = told[1]
+        else:
+            host = "127.0.0.1" if _number("OMPI_COMM_WORLD_LOCAL_SIZE") == count else None
+        return Place(
+            None if host is None else f"[{host}]:{_port(job)}" if ":" in host else f"{host}:{_port(job)}",
+            count,
+            _number("OMPI_COMM_WORLD_RANK"),
+            _number("OMPI_COMM_WORLD_LOCAL_RANK"),
+        )
+
+
+class Mpi4py(Cluster):
+    """Any MPI, through the package mpi4py; only where it is asked for, since importing it starts MPI."""
+
+    name = "mpi4py"
+    automatic = False
+    module = "mpi4py.MPI"
+
+    @classmethod
+    def is_present(cls) -> bool:
+        return find_spec(cls.module.partition(".")[0]) is not None
+
+    @classmethod
+    def place(cls) -> Place:
+        mpi: Any = import_module(cls.module)
+        world = mpi.COMM_WORLD
+        address = None
+        if world.Get_rank() == 0:
+            with socket.socket() as free:
+                free.bind(("", 0))
+                address = f"{socket.gethostname()}:{variable('COORDINATOR_PORT') or free.getsockname()[1]}"
+        address = world.bcast(address, root=0)
+        here = world.Split_type(mpi.COMM_TYPE_SHARED)
+        return Place(address, world.Get_size(), world.Get_rank(), here.Get_rank())
+
+
+class Kubernetes(Cluster):
+    """Kubernetes: a Job of completion mode Indexed, whose pods a headless service names.
+
+    Pods do not know how many they are: the variable `PRIMAX_NUM_PROCESSES` or the argument must tell.
+    """
+
+    name = "k8s"
+
+    @classmethod
+    def is_present(cls) -> bool:
+        return "KUBERNETES_SERVICE_HOST" in os.environ and "JOB_COMPLETION_INDEX" in os.environ
+
+    @classmethod
+    def place(cls) -> Place:
+        index = _number("JOB_COMPLETION_INDEX")
+        own, dot, domain = socket.getfqdn().partition(".")
+        job = own.removesuffix(f"-{index}")
+        return Place(f"{job}-0{dot}{domain}:{_port(job)}", None, index, None)
+
+
+CLUSTERS: tuple[type[Cluster], ...] = (Slurm, OpenMpi, Kubernetes, Mpi4py)
+
+
+def detect(method: str | None) -> Place:
+    """Where this process is, as the cluster tells; all None if there is none.
+
+    Args:
+      method: the name of the kind of cluster; None for the first that is present, `"deactivate"` for none.
+
+    Raises:
+      ValueError: there is no such kind.
+      RuntimeError: this process was not started by that kind.
+    """
+    if method == "deactivate":
+        return Place()
+    if method is None:
+        return next((kind.place() for kind in CLUSTERS if kind.automatic and kind.is_present()), Place())
+    named = {kind.name: kind for kind in CLUSTERS}
+    kind = named.get(method) if isinstance(method, str) else None
+    if kind is None:
+        raise ValueError(
+            f"distributed.initialize: cluster_detection_method must be one of {sorted(named)} or 'deactivate', "
+            f"got {method!r}"
+        )
+    if not kind.is_present():
+        raise RuntimeError(
+            f"distributed.initialize: cluster_detection_method is {method!r}, but this process was not started by it: "
+            f"{kind.__doc__}"
+        )
+    return kind.place()

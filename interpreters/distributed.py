@@ -1,0 +1,400 @@
+"""Several processes that compute together: how they join, what they must agree on, and what happens if one is lost."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.core import _jaxlib, fork
+from primax.core.arguments import integer, real_number, sequence
+from primax.core.errors import XlaError
+from primax.interpreters import platforms
+from primax.interpreters.clusters import Place, detect, variable
+from primax.interpreters.rendezvous import LEFT, Links, meet, split_address
+
+__all__ = ["initialize", "is_initialized", "shutdown"]
+
+_PREFIX = "primax/programs"
+_LOOK = 0.05  # seconds between looks at what becomes of the other processes
+_LONGEST_SLEEP = 2e-3
+
+
+class Runtime:
+    """This process among others.
+
+    Attributes:
+      client: that of jaxlib's coordination service.
+      service: that service, in process 0.
+      links: the connections to the other processes.
+      local_device_ids: the accelerators that this process uses; None for all.
+      patience: for how many seconds it waits for others to come to a program.
+      shutdown_timeout: for how many seconds it waits for others to end.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        service: Any,
+        links: Links,
+        local_device_ids: tuple[int, ...] | None,
+        patience: float,
+        shutdown_timeout: float,
+    ) -> None:
+        self.client = client
+        self.service = service
+        self.links = links
+        self.local_device_ids = local_device_ids
+        self.patience = patience
+        self.shutdown_timeout = shutdown_timeout
+        self._lock = threading.Lock()
+        self._own: dict[tuple[int, ...], list[str]] = {}
+        self._unseen: list[tuple[str, int, int, str, float]] = []
+        self._await: Callable[[Any], Any] = fork.await_buffer
+        self._next_look = 0.0
+
+    @property
+    def process_index(self) -> int:
+        return self.links.index
+
+    @property
+    def process_count(self) -> int:
+        return self.links.count
+
+    def make_cpu_client(self, count: int) -> Any:
+        """The client of the CPUs of all processes, each of which must make it."""
+        collectives = _jaxlib.make_gloo_tcp_collectives(self.client, hostname=self.links.host)
+
+        def make() -> Any:
+            return _jaxlib.xla_client.make_cpu_client(
+                distributed_client=self.client,
+                node_id=self.process_index,
+                num_nodes=self.process_count,
+                collectives=collectives,
+                num_devices=count,
+                get_global_topology_timeout_minutes=max(1, int(self.patience / 60)),
+            )
+
+        return self.waiting_for(make, "the devices of the other processes")
+
+    def waiting_for(self, work: Callable[[], Any], what: str) -> Any:
+        """What a function returns that waits for other processes, which are watched meanwhile."""
+        results: list[Any] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                results.append(work())
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=run, name=f"primax waits for {what}", daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(_LOOK)
+            if thread.is_alive():
+                self.look(what, None)
+        if errors:
+            raise errors[0]
+        return results[0]
+
+    def program(self, text: str, devices: Sequence[Any], name: str) -> Callable[[], None]:
+        """What to call before a program is first run: it compares this with what the other processes run.
+
+        Args:
+          text: the program.
+          devices: its devices.
+          name: its name, for messages.
+        """
+        described = f"{[device.id for device in devices]} {text}".encode()
+        digest = f"{hashlib.sha256(described).hexdigest()[:32]} {name}"
+        members = tuple(sorted({device.process_index for device in devices}))
+        return lambda: self._agree(members, digest)
+
+    def _agree(self, members: tuple[int, ...], digest: str) -> None:
+        """Publish a program as this process's next one among the members, and look at theirs."""
+        group = "-".join(map(str, members))
+        with self._lock:
+            order = self._own.setdefault(members, [])
+            if digest in order:
+                return
+            number = len(order)
+            order.append(digest)
+        self.client.key_value_set(f"{_PREFIX}/{group}/{number}/{self.process_index}", digest)
+        now = time.monotonic()
+        with self._lock:
+            self._unseen += [(group, number, other, digest, now) for other in members if other != self.process_index]
+        self._compare()
+
+    def _compare(self) -> None:
+        """Look whether the others run the programs that this process runs.
+
+        Raises:
+          XlaError: one runs another, or does not come to it.
+        """
+        with self._lock:
+            unseen, self._unseen = self._unseen, []
+        later = []
+        found: dict[tuple[str, int], dict[str, str]] = {}
+        for entry in unseen:
+            group, number, other, digest, since = entry
+            if (group, number) not in found:
+                folder = f"{_PREFIX}/{group}/{number}"
+                found[group, number] = dict(self.client.key_value_dir_get(folder))
+            theirs = next((v for k, v in found[group, number].items() if k.endswith(f"/{other}")), None)
+            if theirs is None:
+                if time.monotonic() - since > self.patience:
+                    raise XlaError(
+                        f"process {other} has not come to the program {_name(digest)!r} within {self.patience:g} s; "
+                        "all processes must run the same programs over their common devices, in the same order"
+                    )
+                later.append(entry)
+            elif theirs != digest:
+                what = f"the program {_name(theirs)!r}, and process {self.process_index} {_name(digest)!r}"
+                if _name(theirs) == _name(digest):
+                    what = f"another program {_name(digest)!r} than process {self.process_index}"
+                raise XlaError(
+                    f"process {other} runs {what}, as number {number + 1} of those over the devices of several "
+                    "processes; all processes must run the same programs over their common devices, in the same order"
+                )
+        with self._lock:
+            self._unseen += later
+
+    def look(self, what: str, since: float | None) -> None:
+        """Look at what becomes of the other processes.
+
+        Args:
+          what: this process waits for.
+          since: when it began to; None if it does not matter.
+
+        Raises:
+          XlaError: one is lost, so that the wait would not end.
+        """
+        for process, news in self.links.lost.items():
+            raise XlaError(f"process {process} {news}; process {self.process_index} waits for {what}, which needs it")
+        now = time.monotonic()
+        for process, when in self.links.left.items():
+            if now - max(when, since or 0.0) > self.shutdown_timeout:
+                raise XlaError(
+                    f"process {process} has ended its program {now - when:.0f} s ago; process {self.process_index} "
+                    f"still waits for {what}, which may need it"
+                )
+        if self._unseen and now >= self._next_look:
+            self._next_look = now + 10 * _LOOK
+            self._compare()
+
+    def await_buffer(self, b: Any) -> None:
+        """Wait until a buffer is computed, or until it is known that it will not be."""
+        begin = time.monotonic()
+        next_look = begin + _LOOK
+        while not b.is_ready():
+            now = time.monotonic()
+            if now >= next_look:
+                next_look = now + _LOOK
+                self.look(f"a value of type {b.aval.str_short()}", begin)
+            time.sleep(min(max((now - begin) / 50, 1e-5), _LONGEST_SLEEP))
+        self._await(b)
+
+
+def _name(digest: str) -> str:
+    return digest.partition(" ")[2]
+
+
+def initialize(
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: Any = None,
+    cluster_detection_method: str | None = None,
+    initialization_timeout: float = 300,
+    heartbeat_timeout_seconds: int = 100,
+    shutdown_timeout_seconds: int = 300,
+    coordinator_bind_address: str | None = None,
+) -> None:
+    """Join the other processes, before anything is computed. All of them must call it.
+
+    What is None is read from the variables `PRIMAX_COORDINATOR_ADDRESS`, `PRIMAX_NUM_PROCESSES` and
+    `PRIMAX_PROCESS_ID` (or `JAX_...`), or else it is what Slurm, Open MPI or Kubernetes tell.
+
+    Args:
+      coordinator_address: host and port at which process 0 listens.
+      num_processes: how many processes there are.
+      process_id: which of them this one is, from 0 on.
+      local_device_ids: the accelerators that this process uses, one or several; all if None. It counts as many CPUs as
+        the option `num_cpu_devices` says.
+      cluster_detection_method: `slurm`, `ompi`, `k8s` or `mpi4py`; None for the first of these but the last that is
+        present; `deactivate` for none.
+      initialization_timeout: for how many seconds processes wait for each other, here and at their first programs.
+      heartbeat_timeout_seconds: after how many seconds of silence a process counts as dead.
+      shutdown_timeout_seconds: for how many seconds a process waits at its end for the others.
+      coordinator_bind_address: where process 0 listens, if not at all addresses of its machine.
+
+    Raises:
+      RuntimeError: it was called before, or something was computed; or a process does not come in time, which the
+        message names, or cannot work with the others.
+      TypeError, ValueError: an argument is missing, or not what it must be.
+    """
+    function = "distributed.initialize"
+    if platforms.joined.runtime is not None:
+        raise RuntimeError(f"{function}: it must be called once, and this process has joined the others already")
+    if platforms.made():
+        raise RuntimeError(
+            f"{function}: it must be called before devices are first used, and those of {platforms.made()} have been; "
+            "call it at the start of the program"
+        )
+    timeouts = (
+        ("initialization_timeout", initialization_timeout),
+        ("heartbeat_timeout_seconds", heartbeat_timeout_seconds),
+        ("shutdown_timeout_seconds", shutdown_timeout_seconds),
+    )
+    for argument, value in timeouts:
+        if not real_number(function, argument, value) > 0:
+            raise ValueError(f"{function}: {argument} must be positive, got {value!r}")
+    place = _place(function, coordinator_address, num_processes, process_id, cluster_detection_method)
+    told_address, count, index = place.address, place.count, place.index
+    assert told_address is not None and count is not None and index is not None
+    address = split_address(function, "coordinator_address", told_address)
+    bind = coordinator_bind_address or variable("COORDINATOR_BIND_ADDRESS")
+    where = None if bind is None else split_address(function, "coordinator_bind_address", bind)
+    ids = None
+    if local_device_ids is not None:
+        given = (
+            [local_device_ids]
+            if np.ndim(local_device_ids) == 0
+            else sequence(function, "local_device_ids", local_device_ids)
+        )
+        ids = tuple(integer(function, "each of local_device_ids", each) for each in given)
+    heartbeat, at_end = int(np.ceil(heartbeat_timeout_seconds)), int(np.ceil(shutdown_timeout_seconds))
+    begin = int(np.ceil(initialization_timeout))
+
+    def start() -> Any:
+        return _jaxlib.get_distributed_runtime_service(
+            bind or f"[::]:{address[1]}",
+            count,
+            heartbeat_timeout=heartbeat,
+            cluster_register_timeout=begin,
+            shutdown_timeout=at_end,
+        )
+
+    versions = f"jaxlib {'.'.join(map(str, _jaxlib.release))}"
+    links, service = meet(address, where, index, count, versions, float(initialization_timeout), start)
+    client = _jaxlib.get_distributed_runtime_client(
+        told_address,
+        index,
+        init_timeout=begin,
+        shutdown_timeout=at_end,
+        heartbeat_timeout=heartbeat,
+        use_compression=True,
+    )
+    client.connect()
+    runtime = Runtime(client, service, links, ids, float(initialization_timeout), float(shutdown_timeout_seconds))
+    platforms.joined.runtime = runtime
+    fork.await_buffer = runtime.await_buffer
+    atexit.register(_at_exit)
+
+
+def _place(function: str, address: Any, count: Any, index: Any, method: str | None) -> Place:
+    """Where this process is, from the arguments, the environment and the cluster.
+
+    Raises:
+      ValueError: something is not known, or not possible.
+    """
+    address = variable("COORDINATOR_ADDRESS") if address is None else address
+    count = variable("NUM_PROCESSES") if count is None else count
+    index = variable("PROCESS_ID") if index is None else index
+    detected = Place()
+    if None in (address, count, index) or method is not None:
+        detected = detect(method)
+    address = detected.address if address is None else address
+    count = detected.count if count is None else count
+    index = detected.index if index is None else index
+    missing = [
+        name
+        for name, value in (("coordinator_address", address), ("num_processes", count), ("process_id", index))
+        if value is None
+    ]
+    if missing:
+        raise ValueError(
+            f"{function}: {', '.join(missing)} must be given, or set as variables {_variables(missing)}: no cluster "
+            "tells them"
+        )
+    count = int(count) if isinstance(count, str) else integer(function, "num_processes", count)
+    index = int(index) if isinstance(index, str) else integer(function, "process_id", index)
+    if count < 1:
+        raise ValueError(f"{function}: num_processes must be positive, got {count}")
+    if not 0 <= index < count:
+        raise ValueError(f"{function}: process_id must be at least 0 and below num_processes={count}, got {index}")
+    return Place(address, count, index)
+
+
+def _variables(arguments: Sequence[str]) -> str:
+    return ", ".join(f"PRIMAX_{argument.upper()}" for argument in arguments)
+
+
+def is_initialized() -> bool:
+    """Whether this process has joined others, by `initialize`."""
+    return platforms.joined.runtime is not None
+
+
+def shutdown() -> None:
+    """Leave the other processes, when all of them do; nothing happens if this one is alone.
+
+    At the end of a program it is done unasked. Afterwards arrays over several processes cannot be computed.
+
+    Raises:
+      RuntimeError: others do not leave within the time that `initialize` was told. The message names them.
+    """
+    runtime = platforms.joined.runtime
+    if runtime is None:
+        return
+    problem = _leave(runtime)
+    if problem:
+        raise RuntimeError(f"distributed.shutdown: {problem}")
+
+
+def _leave(runtime: Runtime) -> str | None:
+    """Leave when all do; returns what is wrong if one does not."""
+    links = runtime.links
+    links.tell(LEFT)
+    missing = links.wait_for_all_to_leave(runtime.shutdown_timeout)
+    lost = links.lost
+    if lost:
+        process, news = next(iter(lost.items()))
+        return f"process {process} {news}"
+    if missing:
+        return f"process {missing[0]} does not end its program within {runtime.shutdown_timeout:g} s"
+    runtime.client.shutdown()
+    if runtime.service is not None:
+        runtime.service.shutdown()
+    links.close()
+    platforms.joined.runtime = None
+    fork.await_buffer = runtime._await
+    return None
+
+
+def _at_exit() -> None:
+    """Leave at the end of the program. If that fails, end at once: the threads of XLA would wait for ever."""
+    runtime = platforms.joined.runtime
+    if runtime is None or fork.is_forked():
+        return
+    error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
+    if error is not None:
+        runtime.links.tell(f"failed: {type(error).__name__}: {error}"[:2000])
+        if runtime.service is not None:
+            runtime.links.wait_for_ends(2.0)  # with it ends the service, and then the others cannot go on
+    else:
+        problem = _leave(runtime)
+        if problem is None:
+            return
+        print(f"primax: {problem}; process {runtime.process_index} ends", file=sys.stderr)
+        runtime.links.tell(f"failed: {problem}"[:2000])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)

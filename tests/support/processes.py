@@ -1,0 +1,71 @@
+"""Programs run by several processes that join each other, each with devices of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from typing import NamedTuple
+
+_BEGIN = """
+import os, signal, sys, time
+import numpy as np
+import primax as px
+from primax import lax, numpy as pnp
+index, count, address = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+def join(**options):
+    options = {"initialization_timeout": 60, "heartbeat_timeout_seconds": 30, "shutdown_timeout_seconds": 30} | options
+    if count > 1:
+        px.distributed.initialize(address, count, index, **options)
+"""
+
+
+class Ended(NamedTuple):
+    """How a process ended."""
+
+    code: int
+    out: str
+    errors: str
+    seconds: float
+
+
+def free_address() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def run_processes(
+    program: str, count: int, devices: int, timeout: float = 120, environment: dict[str, str] | None = None
+) -> list[Ended]:
+    """Run a program in so many processes at once; all are killed when the time is over, and the test fails."""
+    address = free_address()
+    text = _BEGIN + textwrap.dedent(program)
+    variables = {**os.environ, "PRIMAX_NUM_CPU_DEVICES": str(devices), **(environment or {})}
+    begin = time.monotonic()
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", text, str(index), str(count), address],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=variables,
+            start_new_session=True,
+        )
+        for index in range(count)
+    ]
+    ended = []
+    try:
+        for process in running:
+            out, errors = process.communicate(timeout=max(1.0, begin + timeout - time.monotonic()))
+            ended.append(Ended(process.returncode, out, errors, time.monotonic() - begin))
+    finally:
+        for process in running:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+    return ended
