@@ -49,6 +49,8 @@ from primax.interpreters.platforms import (
     local_devices,
     names_of,
     platform_of,
+    process_count,
+    process_index,
     register_platform,
 )
 from primax.interpreters.platforms import client as get_backend
@@ -101,6 +103,8 @@ __all__ = [
     "optimized_text",
     "parts_of",
     "platform_of",
+    "process_count",
+    "process_index",
     "put_value",
     "refuse_buffers",
     "refuses_nonfinite",

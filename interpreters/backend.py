@@ -19,6 +19,7 @@ from primax.core.diagnostics import of_call
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.extended import ExtendedArray, physical
+from primax.core.mesh import PartitionSpec
 from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
 from primax.interpreters.platforms import default_device, joined
@@ -256,7 +257,7 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
         target.check_shape(aval.shape, "device_put")
         if source is target and not copy:
             return b
-        if not _divided_alike(source, target, len(aval.shape)):
+        if not _divided_alike(source, target, len(aval.shape)) or _crosses_processes(source, target):
             return _redivided(b, source, target)
         if not alone and target.num_devices > 1:
             own = [device for device in devices_of(target) if device in target.addressable_devices]
@@ -266,7 +267,9 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
     (moved,) = _jaxlib.batched_copy_array_to_devices_with_sharding(
         [b], [target._internal_device_list], [target], [semantics]
     )
-    return ArrayImpl(aval, target, [moved], committed=committed or not alone, _skip_checks=True)
+    if not alone:
+        return moved._rewrap_with_aval_and_sharding(aval, target)
+    return ArrayImpl(aval, target, [moved], committed=committed, _skip_checks=True)
 
 
 def _divided_alike(one: Any, other: Any, ndim: int) -> bool:
@@ -278,6 +281,14 @@ def _divided_alike(one: Any, other: Any, ndim: int) -> bool:
     )
 
 
+def _crosses_processes(source: Any, target: Any) -> bool:
+    """Whether parts that lie on a device of one process would go to one of another."""
+    if source.is_fully_addressable and target.is_fully_addressable:
+        return False
+    pairs = zip(devices_of(source), devices_of(target), strict=True)
+    return any(one.process_index != other.process_index for one, other in pairs)
+
+
 def _redivided(b: Any, source: Any, target: Any) -> Any:
     """A buffer's value in another division: by a program where the devices are the same, or else over the host."""
     if devices_of(source) == devices_of(target):
@@ -285,6 +296,8 @@ def _redivided(b: Any, source: Any, target: Any) -> Any:
     if on_one_device(source) and target.is_fully_replicated and target.is_fully_addressable:
         copies = [Array(move(b, sharding_of(device), True)) for device in devices_of(target)]
         return of_parts(b.aval, target, copies)._b
+    if not source.is_fully_addressable and not source.is_fully_replicated and not on_one_device(target):
+        b = resharding.program(b.aval, source, source.update(spec=PartitionSpec()), b)
     return put_host(Array(b)._host(), b.aval, target, True)
 
 
@@ -331,8 +344,8 @@ def _require_own(sharding: Any) -> None:
     """
     if on_one_device(sharding) and not sharding.is_fully_addressable:
         raise ValueError(
-            f"device_put: device must be one of this process, primax.local_devices(), or a sharding over the devices of "
-            f"several, got {devices_of(sharding)[0]} of process {devices_of(sharding)[0].process_index}"
+            "device_put: device must be one of primax.local_devices(), or a sharding over several, got "
+            f"{devices_of(sharding)[0]} of process {devices_of(sharding)[0].process_index}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Clusters: how a process learns from the program that started it where the other processes are, and which one it is."""
+"""Clusters: how a process learns from what has started it where the other processes are, and which one it is."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Place(NamedTuple):
 
     Attributes:
       address: host and port of process 0.
-      count: how many processes there are.
-      index: the number of this one.
-      local_index: its number among those of the same machine.
+      size: how many processes there are.
+      rank: the number of this one.
+      local_rank: its number among those of the same machine.
     """
 
     address: str | None = None
-    count: int | None = None
-    index: int | None = None
-    local_index: int | None = None
+    size: int | None = None
+    rank: int | None = None
+    local_rank: int | None = None
 
 
 def variable(name: str) -> str | None:
@@ -90,7 +90,7 @@ class Slurm(Cluster):
 
 def first_host(nodes: str) -> str:
     """The first of Slurm's list of nodes, such as `node001` of `node[001-004,7],other`."""
-    before, bracket, rest = re.split(r"[,]", nodes, maxsplit=1)[0].partition("[")
+    before, bracket = re.match(r"([^,[]*)(\[?)", nodes).groups()  # type: ignore[union-attr]
     if not bracket:
         return before
     inside, _, after = nodes[len(before) + 1 :].partition("]")
@@ -110,7 +110,7 @@ class OpenMpi(Cluster):
     @classmethod
     def place(cls) -> Place:
         count = _number("OMPI_COMM_WORLD_SIZE")
-        uri = os.environ.get("OMPI_MCA_orte_hnp_uri", "")
+        uri = os.environ.get("OMPI_MCA_orte_hnp_uri", "")  # noqa: SIM112
         job = uri.partition(".")[0] or os.environ.get("PMIX_NAMESPACE", "")
         told = re.search(r"tcp6?://\[?([0-9a-fA-F.:]+?)\]?[,:]\d*", uri)
         if told is not None:

@@ -132,10 +132,15 @@ class Executable:
             if kept:
                 buffers.append(backend.to_buffer(x, next(shardings)))
         handlers = self.handlers[committed]
-        if self.has_tokens:
-            outs = run_with_effects(self, buffers, handlers)
-        else:
-            outs = [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
+        try:
+            if self.has_tokens:
+                outs = run_with_effects(self, buffers, handlers)
+            else:
+                outs = [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
+        except XlaError as error:
+            if joined.runtime is not None:
+                joined.runtime.explain(error)
+            raise
         if self.extended:
             outs = list(map(logical, outs, self.extended))
         if not self.void:

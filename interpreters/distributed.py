@@ -25,6 +25,7 @@ __all__ = ["initialize", "is_initialized", "shutdown"]
 _PREFIX = "primax/programs"
 _LOOK = 0.05  # seconds between looks at what becomes of the other processes
 _LONGEST_SLEEP = 2e-3
+_RULE = "all processes must run the same programs over their common devices, in the same order"
 
 
 class Runtime:
@@ -56,17 +57,15 @@ class Runtime:
         self.shutdown_timeout = shutdown_timeout
         self._lock = threading.Lock()
         self._own: dict[tuple[int, ...], list[str]] = {}
-        self._unseen: list[tuple[str, int, int, str, float]] = []
         self._await: Callable[[Any], Any] = fork.await_buffer
-        self._next_look = 0.0
 
     @property
     def process_index(self) -> int:
-        return self.links.index
+        return int(self.links.index)
 
     @property
     def process_count(self) -> int:
-        return self.links.count
+        return int(self.links.count)
 
     def make_cpu_client(self, count: int) -> Any:
         """The client of the CPUs of all processes, each of which must make it."""
@@ -119,7 +118,11 @@ class Runtime:
         return lambda: self._agree(members, digest)
 
     def _agree(self, members: tuple[int, ...], digest: str) -> None:
-        """Publish a program as this process's next one among the members, and look at theirs."""
+        """Wait until the members have come to the same program, before it is first run.
+
+        Raises:
+          XlaError: one has come to another program, does not come, or is lost.
+        """
         group = "-".join(map(str, members))
         with self._lock:
             order = self._own.setdefault(members, [])
@@ -127,45 +130,26 @@ class Runtime:
                 return
             number = len(order)
             order.append(digest)
-        self.client.key_value_set(f"{_PREFIX}/{group}/{number}/{self.process_index}", digest)
-        now = time.monotonic()
-        with self._lock:
-            self._unseen += [(group, number, other, digest, now) for other in members if other != self.process_index]
-        self._compare()
-
-    def _compare(self) -> None:
-        """Look whether the others run the programs that this process runs.
-
-        Raises:
-          XlaError: one runs another, or does not come to it.
-        """
-        with self._lock:
-            unseen, self._unseen = self._unseen, []
-        later = []
-        found: dict[tuple[str, int], dict[str, str]] = {}
-        for entry in unseen:
-            group, number, other, digest, since = entry
-            if (group, number) not in found:
-                folder = f"{_PREFIX}/{group}/{number}"
-                found[group, number] = dict(self.client.key_value_dir_get(folder))
-            theirs = next((v for k, v in found[group, number].items() if k.endswith(f"/{other}")), None)
-            if theirs is None:
-                if time.monotonic() - since > self.patience:
-                    raise XlaError(
-                        f"process {other} has not come to the program {_name(digest)!r} within {self.patience:g} s; "
-                        "all processes must run the same programs over their common devices, in the same order"
-                    )
-                later.append(entry)
-            elif theirs != digest:
-                what = f"the program {_name(theirs)!r}, and process {self.process_index} {_name(digest)!r}"
-                if _name(theirs) == _name(digest):
-                    what = f"another program {_name(digest)!r} than process {self.process_index}"
+        folder = f"{_PREFIX}/{group}/{number}"
+        self.client.key_value_set(f"{folder}/{self.process_index}", digest)
+        begin = time.monotonic()
+        while True:
+            entries = self.client.key_value_dir_get(folder)
+            theirs = {int(key.rpartition("/")[2]): value for key, value in entries}
+            for other, value in sorted(theirs.items()):
+                if value != digest:
+                    raise XlaError(_differ(self.process_index, digest, other, value, number))
+            missing = [member for member in members if member not in theirs]
+            if not missing:
+                return
+            waited = time.monotonic() - begin
+            if waited > self.patience:
                 raise XlaError(
-                    f"process {other} runs {what}, as number {number + 1} of those over the devices of several "
-                    "processes; all processes must run the same programs over their common devices, in the same order"
+                    f"process {missing[0]} has not come to the program {_name(digest)!r} within {self.patience:g} s; "
+                    f"{_RULE}, or need a longer initialization_timeout"
                 )
-        with self._lock:
-            self._unseen += later
+            self.look(f"it to come to the program {_name(digest)!r}", begin)
+            time.sleep(min(max(waited / 10, 1e-3), 2 * _LOOK))
 
     def look(self, what: str, since: float | None) -> None:
         """Look at what becomes of the other processes.
@@ -178,17 +162,14 @@ class Runtime:
           XlaError: one is lost, so that the wait would not end.
         """
         for process, news in self.links.lost.items():
-            raise XlaError(f"process {process} {news}; process {self.process_index} waits for {what}, which needs it")
+            raise XlaError(f"process {process} {news}; process {self.process_index} waits for {what}")
         now = time.monotonic()
-        for process, when in self.links.left.items():
+        for process, when in list(self.links.left.items()):
             if now - max(when, since or 0.0) > self.shutdown_timeout:
                 raise XlaError(
                     f"process {process} has ended its program {now - when:.0f} s ago; process {self.process_index} "
-                    f"still waits for {what}, which may need it"
+                    f"still waits for {what}"
                 )
-        if self._unseen and now >= self._next_look:
-            self._next_look = now + 10 * _LOOK
-            self._compare()
 
     def await_buffer(self, b: Any) -> None:
         """Wait until a buffer is computed, or until it is known that it will not be."""
@@ -200,11 +181,36 @@ class Runtime:
                 next_look = now + _LOOK
                 self.look(f"a value of type {b.aval.str_short()}", begin)
             time.sleep(min(max((now - begin) / 50, 1e-5), _LONGEST_SLEEP))
-        self._await(b)
+        try:
+            self._await(b)
+        except XlaError as error:
+            self.explain(error)
+            raise
+
+    def explain(self, error: XlaError) -> None:
+        """Say which process is lost, if that is why a program has failed: XLA says that a connection has ended.
+
+        Raises:
+          XlaError: it is so.
+        """
+        if "Gloo" in str(error):
+            for _ in range(20):
+                self.look("what it sends", None)
+                time.sleep(_LOOK / 2)
 
 
 def _name(digest: str) -> str:
     return digest.partition(" ")[2]
+
+
+def _differ(own: int, digest: str, other: int, theirs: str, number: int) -> str:
+    """What is said where two processes come to different programs."""
+    what = f"the program {_name(theirs)!r}, and process {own} {_name(digest)!r}"
+    if _name(theirs) == _name(digest):
+        what = f"another program {_name(digest)!r} than process {own}"
+    return (
+        f"process {other} runs {what}, as number {number + 1} of those over the devices of several processes; {_RULE}"
+    )
 
 
 def initialize(
@@ -258,8 +264,7 @@ def initialize(
         if not real_number(function, argument, value) > 0:
             raise ValueError(f"{function}: {argument} must be positive, got {value!r}")
     place = _place(function, coordinator_address, num_processes, process_id, cluster_detection_method)
-    told_address, count, index = place.address, place.count, place.index
-    assert told_address is not None and count is not None and index is not None
+    told_address, count, index = place.address, place.size, place.rank
     address = split_address(function, "coordinator_address", told_address)
     bind = coordinator_bind_address or variable("COORDINATOR_BIND_ADDRESS")
     where = None if bind is None else split_address(function, "coordinator_bind_address", bind)
@@ -313,8 +318,8 @@ def _place(function: str, address: Any, count: Any, index: Any, method: str | No
     if None in (address, count, index) or method is not None:
         detected = detect(method)
     address = detected.address if address is None else address
-    count = detected.count if count is None else count
-    index = detected.index if index is None else index
+    count = detected.size if count is None else count
+    index = detected.rank if index is None else index
     missing = [
         name
         for name, value in (("coordinator_address", address), ("num_processes", count), ("process_id", index))
@@ -387,6 +392,8 @@ def _at_exit() -> None:
     error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
     if error is not None:
         runtime.links.tell(f"failed: {type(error).__name__}: {error}"[:2000])
+        for process, news in runtime.links.lost.items():
+            print(f"primax: process {process} {news}", file=sys.stderr)
         if runtime.service is not None:
             runtime.links.wait_for_ends(2.0)  # with it ends the service, and then the others cannot go on
     else:

@@ -72,9 +72,14 @@ class _Lines:
             return None
         return found if all(isinstance(each, dict) for each in found) else None
 
-    def close(self) -> None:
+    def end(self) -> None:
+        """End the connection, which wakes who listens."""
         with contextlib.suppress(OSError):
-            self.socket.close()
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self.end()
+        self.socket.close()
 
 
 class Links:
@@ -84,7 +89,7 @@ class Links:
       index: the number of this process.
       count: how many processes there are.
       host: the address by which the others reach this machine.
-      news: for each process that has ended, fails or leaves, what is known of it.
+      news: for each process that has ended, fails or leaves, what was known of it when `lost` was last asked for.
       left: for each process that leaves, when that was known.
     """
 
@@ -97,24 +102,35 @@ class Links:
         self._lines = dict(lines)
         self._lock = threading.Lock()
         if index == 0 and count > 1:
-            threading.Thread(target=self._pass_on, name="primax processes", daemon=True).start()
-        os.register_at_fork(after_in_child=self.close)
+            selector = selectors.DefaultSelector()
+            for process, lines_of in lines.items():
+                selector.register(lines_of.socket, selectors.EVENT_READ, process)
+            threading.Thread(target=self._pass_on, args=(selector,), name="primax processes", daemon=True).start()
+        os.register_at_fork(after_in_child=self._drop)
 
     @property
     def lost(self) -> dict[int, str]:
         """The processes that have ended or fail, and what is known of them."""
         self._listen()
-        return {process: news for process, news in self.news.items() if news != LEFT}
+        return {process: news for process, news in list(self.news.items()) if news != LEFT}
 
     def tell(self, news: str) -> None:
         """Tell the others that this process leaves or fails."""
-        for lines in self._lines.values():
+        for lines in list(self._lines.values()):
             lines.send(process=self.index, news=news)
+
+    def _drop(self) -> None:
+        """Leave the connections to the process that this one was forked from."""
+        for lines in list(self._lines.values()):
+            lines.socket.close()
 
     def close(self) -> None:
         """End the connections."""
-        for lines in self._lines.values():
-            lines.close()
+        for lines in list(self._lines.values()):
+            if self.index == 0:
+                lines.end()  # the thread that listens closes it
+            else:
+                lines.close()
 
     def wait_for_all_to_leave(self, timeout: float) -> list[int]:
         """Wait until all others leave; returns those that do not within a time, or cannot any more."""
@@ -148,17 +164,15 @@ class Links:
             found = self._lines[0].receive(0)
             if found is None:
                 self._note(0, _ENDED)
-                del self._lines[0]
+                self._lines.pop(0).close()
             for each in found or ():
                 self._note(each["process"], each["news"])
-            if not found:
+            if not found or 0 not in self._lines:
                 return
 
-    def _pass_on(self) -> None:
+    def _pass_on(self, selector: selectors.BaseSelector) -> None:
         """Take in what the others send to process 0, and send it to all."""
-        with selectors.DefaultSelector() as selector:
-            for process, lines in self._lines.items():
-                selector.register(lines.socket, selectors.EVENT_READ, process)
+        with selector:
             while self._lines:
                 for key, _ in selector.select():
                     process = key.data
@@ -309,8 +323,8 @@ def _join(address: tuple[str, int], index: int, count: int, versions: str, timeo
     if missing:
         raise RuntimeError(f"distributed.initialize: {_processes(missing)} did not come within {timeout:g} s")
     raise RuntimeError(
-        f"distributed.initialize: process {index} could not reach {where}, within {timeout:g} s ({problem}); it has not "
-        "started, has given up waiting, or is elsewhere"
+        f"distributed.initialize: process {index} could not reach {where}, within {timeout:g} s ({problem}); it has "
+        "not started, has given up waiting, or is elsewhere"
     )
 
 
