@@ -267,9 +267,7 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
     (moved,) = _jaxlib.batched_copy_array_to_devices_with_sharding(
         [b], [target._internal_device_list], [target], [semantics]
     )
-    if not alone:
-        return moved._rewrap_with_aval_and_sharding(aval, target)
-    return ArrayImpl(aval, target, [moved], committed=committed, _skip_checks=True)
+    return ArrayImpl(aval, target, [moved], committed=committed or not alone, _skip_checks=True)
 
 
 def _divided_alike(one: Any, other: Any, ndim: int) -> bool:

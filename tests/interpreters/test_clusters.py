@@ -94,6 +94,7 @@ def test_kubernetes_tells_the_index_and_the_first_pod(surroundings, monkeypatch)
     address, *rest = detect(None)
     assert address.startswith("train-0.pods.ns.svc.cluster.local:")
     assert rest == [None, 2, None]
+    monkeypatch.setattr("primax.interpreters.platforms._clients", {})
     with pytest.raises(ValueError, match=r"num_processes must be given, or set as variables PRIMAX_NUM_PROCESSES"):
         px.distributed.initialize()
 
