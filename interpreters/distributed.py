@@ -263,8 +263,9 @@ def initialize(
     for argument, value in timeouts:
         if not real_number(function, argument, value) > 0:
             raise ValueError(f"{function}: {argument} must be positive, got {value!r}")
-    place = _place(function, coordinator_address, num_processes, process_id, cluster_detection_method)
-    told_address, count, index = place.address, place.size, place.rank
+    told_address, count, index = _place(
+        function, coordinator_address, num_processes, process_id, cluster_detection_method
+    )
     address = split_address(function, "coordinator_address", told_address)
     bind = coordinator_bind_address or variable("COORDINATOR_BIND_ADDRESS")
     where = None if bind is None else split_address(function, "coordinator_bind_address", bind)
@@ -305,8 +306,8 @@ def initialize(
     atexit.register(_at_exit)
 
 
-def _place(function: str, address: Any, count: Any, index: Any, method: str | None) -> Place:
-    """Where this process is, from the arguments, the environment and the cluster.
+def _place(function: str, address: Any, count: Any, index: Any, method: str | None) -> tuple[str, int, int]:
+    """The address of process 0, how many there are, and which one this is: given, or told by variables or the cluster.
 
     Raises:
       ValueError: something is not known, or not possible.
@@ -336,7 +337,7 @@ def _place(function: str, address: Any, count: Any, index: Any, method: str | No
         raise ValueError(f"{function}: num_processes must be positive, got {count}")
     if not 0 <= index < count:
         raise ValueError(f"{function}: process_id must be at least 0 and below num_processes={count}, got {index}")
-    return Place(address, count, index)
+    return address, count, index
 
 
 def _variables(arguments: Sequence[str]) -> str:

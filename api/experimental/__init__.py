@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["checkify", "io_callback", "jet", "sparse"]
+__all__ = ["checkify", "io_callback", "jet", "multihost_utils", "sparse"]
 
-_SUBMODULES = frozenset(("checkify", "jet", "sparse"))
+_SUBMODULES = frozenset(("checkify", "jet", "multihost_utils", "sparse"))
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -166,6 +168,14 @@ def test_processes_know_their_places_and_tell_each_other_values():
     for ended in run_processes(program, 2, 2):
         assert ended.code == 0, ended.errors[-3000:]
         assert "done" in ended.out
+
+
+def test_the_program_of_the_document_runs_in_processes_that_variables_tell_of():
+    text = (Path(__file__).parents[2] / "docs" / "processes.md").read_text()
+    program = textwrap.dedent(re.search(r"`train.py`:\n\n(.*?)\n\nTwo processes", text, re.DOTALL)[1])
+    for index, ended in enumerate(run_processes(program, 2, 2)):
+        assert ended.code == 0, ended.errors[-3000:]
+        assert f"{index} (4, 3) 6.0" in ended.out
 
 
 _STEP = """

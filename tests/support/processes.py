@@ -39,13 +39,16 @@ def free_address() -> str:
         return f"127.0.0.1:{free.getsockname()[1]}"
 
 
-def run_processes(
-    program: str, count: int, devices: int, timeout: float = 120, environment: dict[str, str] | None = None
-) -> list[Ended]:
+def run_processes(program: str, count: int, devices: int, timeout: float = 120) -> list[Ended]:
     """Run a program in so many processes at once; all are killed when the time is over, and the test fails."""
     address = free_address()
     text = _BEGIN + textwrap.dedent(program)
-    variables = {**os.environ, "PRIMAX_NUM_CPU_DEVICES": str(devices), **(environment or {})}
+    variables = {
+        **os.environ,
+        "PRIMAX_NUM_CPU_DEVICES": str(devices),
+        "PRIMAX_COORDINATOR_ADDRESS": address,
+        "PRIMAX_NUM_PROCESSES": str(count),
+    }
     begin = time.monotonic()
     running = [
         subprocess.Popen(
@@ -53,7 +56,7 @@ def run_processes(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=variables,
+            env={**variables, "PRIMAX_PROCESS_ID": str(index)},
             start_new_session=True,
         )
         for index in range(count)
