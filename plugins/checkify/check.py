@@ -167,7 +167,7 @@ def _impl(pred: Any, *payload: Any, message: Any, debug: bool) -> list[Any]:
 
 
 def _abstract_eval(pred: Any, *payload: Any, message: Any, debug: bool) -> Any:
-    return [], frozenset() if debug else _effects
+    return [], _effects
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
