@@ -6,9 +6,10 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.core.check import check_jaxpr
-from primax.core.effects import Effect, kind_of, register_effect
+from primax.core.effects import Effect, Effects, kind_of, register_effect
 from primax.core.exact import params_key
-from primax.core.jaxpr import ClosedJaxpr, Jaxpr, eval_jaxpr, jaxprs_in_params
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr, jaxprs_in_params
+from primax.core.primitive import Primitive
 from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case
 from primax.extend.testing.report import Failed
@@ -101,6 +102,18 @@ class _Held(Effect):
 register_effect(_Held, control_flow=True, custom_derivatives=True)
 
 
+class _HeldPrimitive(Primitive):
+    """What has this effect and nothing else, by no rule of any table."""
+
+    __slots__ = ()
+
+    def _abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
+        return [], frozenset({_Held()})
+
+
+_held_p = _HeldPrimitive("held", multiple_results=True)
+
+
 def _require_effects_of_programs(case: Case, kind: str) -> None:
     """The primitive has the effects of the programs that it holds."""
     if not case.programs or case.has("check"):
@@ -124,7 +137,10 @@ def _with_effect(value: Any) -> Any:
         return type(value)(map(_with_effect, value))
     if isinstance(value, ClosedJaxpr):
         return ClosedJaxpr(_with_effect(value.jaxpr), value.consts)
-    return value.replace(effects=value.effects | {_Held()}) if isinstance(value, Jaxpr) else value
+    if not isinstance(value, Jaxpr):
+        return value
+    effects = frozenset({_Held()})
+    return value.replace(eqns=[*value.eqns, JaxprEqn(_held_p, [], [], {}, effects)], effects=value.effects | effects)
 
 
 def _operation_with_side_effects(case: Case) -> str:

@@ -250,6 +250,17 @@ def test_what_a_batched_form_cannot_keep_refuses_it(kind):
         define_primitive("lost", impl=lambda x: x, batch=FROM_IMPL, **{kind: lambda *args: None})
 
 
+def test_a_rule_for_the_transformation_of_somebody_else_refuses_it_too():
+    core.new_rule_table("series", "(primals, terms, **params) -> (out, terms)")
+    try:
+        said = "beside a series rule written by hand, which vmap would lose: only its author knows"
+        with pytest.raises(TypeError, match=re.escape(said)):
+            define_primitive("lost", impl=lambda x: x, batch=FROM_IMPL, series=lambda primals, terms: None)
+        define_primitive("kept", impl=lambda x: x, batch=derive.loop, series=lambda primals, terms: None)
+    finally:
+        del core.rule_tables["series"]
+
+
 def test_a_derived_jvp_is_refused_beside_a_transpose_by_hand():
     said = "jvp cannot be derive.from_impl beside a transpose rule written by hand, which grad would not call"
     with pytest.raises(TypeError, match=re.escape(said)):
