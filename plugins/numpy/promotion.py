@@ -253,12 +253,12 @@ _ANY_RANK = frozenset(("where", "choose"))  # they broadcast as part of what the
 _ANY_RANK_MODULES = ("primax.plugins.random.",)  # so do their functions
 
 
-def _called_module() -> str:
-    """The module of the function of primax that the innermost of the user's lines calls."""
-    frame = sys._getframe(1)
+def _called() -> tuple[str, int]:
+    """The module of the function of primax that the innermost of the user's lines calls, and the level of that line."""
+    frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_back.f_globals.get("__name__", "").startswith("primax."):
-        frame = frame.f_back
-    return str(frame.f_globals["__name__"])
+        frame, level = frame.f_back, level + 1
+    return str(frame.f_globals["__name__"]), level
 
 
 def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
@@ -267,7 +267,10 @@ def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
     Raises:
       ValueError: there are some, and the option `numpy_rank_promotion` is "raise".
     """
-    if len({len(shape) for shape in shapes if shape}) < 2 or _called_module().startswith(_ANY_RANK_MODULES):
+    if len({len(shape) for shape in shapes if shape}) < 2:
+        return
+    module, level = _called()
+    if module.startswith(_ANY_RANK_MODULES):
         return
     if core.config.numpy_rank_promotion.value == "raise":
         raise ValueError(
@@ -277,7 +280,7 @@ def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
     warnings.warn(
         f"{function}: operands of shapes {_listed(shapes)} are broadcast along axes that some of them lack; "
         "numpy_rank_promotion 'allow' is silent",
-        stacklevel=5,
+        stacklevel=level,
     )
 
 
