@@ -74,6 +74,8 @@ def check_linear_arguments(case: Case) -> None:
     if not case.has("transpose"):
         raise NotRun("there is no transpose rule")
     setting = case.double
+    if case.sample.axes:
+        raise NotRun("within axes, cotangents are those of each element, which a collective may take for one")
     if not setting.active or not setting.smooth:
         raise NotRun("no argument, or no result, is of an inexact type")
     if case.sample.invariants is not None:
