@@ -353,7 +353,7 @@ class Mesh(_Axes):
         grid = _grid(devices)
         mesh = super().__new__(cls)
         mesh._set_axes(grid.shape, axis_names, axis_types, AxisType.Auto)
-        key = (tuple(grid.flat), mesh.axis_names, mesh.axis_sizes, mesh.axis_types)
+        key = (tuple(grid.reshape(-1)), mesh.axis_names, mesh.axis_sizes, mesh.axis_types)
         found = _meshes.get(key)
         if found is not None:
             return found
@@ -488,7 +488,7 @@ def _grid(devices: Any) -> np.ndarray[Any, Any]:
         nested = devices if isinstance(devices, list | tuple) else [devices]
         flat = np.array(nested, dtype=object)
         grid = flat.copy()
-    for device in grid.flat:
+    for device in grid.reshape(-1):
         if not isinstance(device, _jaxlib.Device):
             raise TypeError(f"Mesh: devices must be an array of primax.devices(), got {device!r}")
     return grid

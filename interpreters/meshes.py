@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from math import prod
 from types import TracebackType
 from typing import Any
 
@@ -49,8 +50,8 @@ def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devi
     )
     if any(size < 1 for size in sizes):
         raise ValueError(f"make_mesh: axis_shapes must be positive, got {sizes}")
-    found = list(all_devices() if devices is None else devices)
-    count = int(np.prod(sizes, initial=1))
+    found = all_devices() if devices is None else sequence("make_mesh", "devices", devices)
+    count = prod(sizes)
     if count > len(found):
         raise ValueError(
             f"make_mesh: a mesh of shape {sizes} has {count} devices, and there are {len(found)}; "

@@ -223,7 +223,7 @@ def devices_of(sharding: Any) -> tuple[Any, ...]:
 
 
 def _check_memory_kind(function: str, kind: Any) -> None:
-    if kind not in (None, "device"):
+    if not (kind is None or (isinstance(kind, str) and kind == "device")):
         raise ValueError(
             f"{function}: memory_kind must be None or 'device', the memory of the devices themselves, got {kind!r}"
         )

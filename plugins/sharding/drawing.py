@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.api_util import check_function, integer
+from primax.extend.api_util import sequence as read_sequence
 from primax.extend.sharding import canonical_sharding
 
 __all__ = ["inspect_array_sharding", "visualize_array_sharding", "visualize_sharding"]
@@ -29,10 +31,13 @@ def visualize_sharding(shape: Sequence[int], sharding: Any) -> None:
     | cpu 0 |
     +-------+
     """
-    sizes = tuple(shape)
+    function = "visualize_sharding"
+    sizes = tuple(integer(function, "each of shape", size) for size in read_sequence(function, "shape", shape))
     if len(sizes) not in (1, 2):
         raise ValueError(f"visualize_sharding: shape must have one or two axes, got {sizes}")
     placed = canonical_sharding("visualize_sharding", "sharding", sharding)
+    if placed is None:
+        raise TypeError("visualize_sharding: sharding must be given, got None")
     cells: dict[tuple[int, ...], list[int]] = {}
     for device, index in placed.devices_indices_map(sizes).items():
         starts = tuple(part.indices(size)[0] for part, size in zip(index, sizes, strict=True))
@@ -57,9 +62,10 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
     """Call a function with the sharding of an array.
 
     Raises:
-      TypeError: `value` is no array that has been computed; how a value inside of a program lies is known only when it
-        is compiled, and `Compiled.output_shardings` tells.
+      TypeError: `callback` is no function, or `value` is no array that has been computed. How a value inside of a
+        program lies is known when it is compiled, and `Compiled.output_shardings` tells it.
     """
+    check_function("inspect_array_sharding", "callback", callback)
     if type(value) is not core.Array:
         raise TypeError(
             "inspect_array_sharding: value must be an array that has been computed, got "

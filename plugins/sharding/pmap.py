@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import check_function, one_or_several
+from primax.extend.api_util import check_function, check_hashable, one_or_several
 from primax.extend.backend import devices as all_devices
 from primax.extend.core import tree
 from primax.extend.sharding import Mesh, PartitionSpec
@@ -19,6 +19,7 @@ from primax.plugins.sharding.shard_map import shard_map
 __all__ = ["pmap"]
 
 _UNNAMED = "<pmap>"
+_MOST_AXES = 1024
 
 
 def pmap(
@@ -60,10 +61,16 @@ def pmap(
     """
     check_function("pmap", "fun", fun)
     name = _UNNAMED if axis_name is None else axis_name
-    static = one_or_several("pmap", "static_broadcasted_argnums", static_broadcasted_argnums, int)
-    donated = one_or_several("pmap", "donate_argnums", donate_argnums, int)
+    check_hashable("pmap", "axis_name", name)
+    static = _positions("static_broadcasted_argnums", static_broadcasted_argnums)
+    donated = _positions("donate_argnums", donate_argnums)
     jitted = _jitted(fun, name, in_axes, out_axes, static, devices, backend, axis_size, donated)
     return functools.wraps(fun)(jitted)
+
+
+def _positions(argument: str, value: Any) -> tuple[int, ...]:
+    """Positions as plain integers: a subclass of `int` may have no hash."""
+    return tuple(int.__index__(i) for i in one_or_several("pmap", argument, value, int))
 
 
 def _jitted(
@@ -108,8 +115,8 @@ def _jitted(
 def _spec(argument: str, axis: Any, name: Any) -> PartitionSpec:
     if axis is None:
         return PartitionSpec()
-    if not isinstance(axis, int) or axis < 0:
-        raise ValueError(f"pmap: {argument} must consist of axes that are not negative and None, got {axis!r}")
+    if not isinstance(axis, int) or not 0 <= axis < _MOST_AXES:
+        raise ValueError(f"pmap: {argument} must consist of None and of axes from 0 to {_MOST_AXES - 1}, got {axis!r}")
     return PartitionSpec(*[None] * axis, name)
 
 
