@@ -18,6 +18,7 @@ from primax.core.arguments import integer, real_number, sequence
 from primax.core.errors import XlaError
 from primax.interpreters import platforms
 from primax.interpreters.clusters import Place, detect, variable
+from primax.interpreters.compile import effects_barrier
 from primax.interpreters.rendezvous import LEFT, Links, meet, split_address
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
@@ -360,6 +361,7 @@ def shutdown() -> None:
     runtime = platforms.joined.runtime
     if runtime is None:
         return
+    effects_barrier()
     problem = _leave(runtime)
     if problem:
         raise RuntimeError(f"distributed.shutdown: {problem}")
@@ -391,6 +393,12 @@ def _at_exit() -> None:
     if runtime is None or fork.is_forked():
         return
     error = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
+    if error is None and not runtime.links.lost:
+        try:
+            effects_barrier()
+        except XlaError as failed:
+            print(f"primax: {failed}", file=sys.stderr)
+            error = failed
     if error is not None:
         runtime.links.tell(f"failed: {type(error).__name__}: {error}"[:2000])
         for process, news in runtime.links.lost.items():

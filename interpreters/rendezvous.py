@@ -100,7 +100,7 @@ class Links:
         self.news: dict[int, str] = {}
         self.left: dict[int, float] = {}
         self._lines = dict(lines)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         if index == 0 and count > 1:
             selector = selectors.DefaultSelector()
             for process, lines_of in lines.items():
@@ -158,17 +158,17 @@ class Links:
 
     def _listen(self) -> None:
         """Take in what process 0 has sent."""
-        if self.index == 0 or 0 not in self._lines:
+        if self.index == 0:
             return
-        while True:
-            found = self._lines[0].receive(0)
-            if found is None:
-                self._note(0, _ENDED)
-                self._lines.pop(0).close()
-            for each in found or ():
-                self._note(each["process"], each["news"])
-            if not found or 0 not in self._lines:
-                return
+        with self._lock:
+            found: Any = True
+            while found and 0 in self._lines:
+                found = self._lines[0].receive(0)
+                if found is None:
+                    self._note(0, _ENDED)
+                    self._lines.pop(0).close()
+                for each in found or ():
+                    self._note(each["process"], each["news"])
 
     def _pass_on(self, selector: selectors.BaseSelector) -> None:
         """Take in what the others send to process 0, and send it to all."""

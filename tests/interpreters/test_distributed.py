@@ -194,6 +194,7 @@ print("first", px.jit(lambda x: x.sum())(x))
         ("os.kill(os.getpid(), signal.SIGKILL)", 1, "process 1 has ended without a word"),
         ("raise ValueError('the data are bad')", 2, "process 2 failed: ValueError: the data are bad"),
         ("raise ValueError('the data are bad')", 0, "process 0 failed: ValueError: the data are bad"),
+        ("px.jit(lambda: px.debug.callback(lambda: 1 / 0))(); sys.exit(0)", 1, "process 1 failed: JaxRuntimeError"),
     ],
 )
 def test_the_others_hear_which_process_has_ended(how, victim, message):
