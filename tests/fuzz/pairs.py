@@ -19,7 +19,8 @@ INNER = {"core", "extend", "interpreters", "plugins", "__main__"}  # what author
 # Types of what functions return, for isinstance and annotations; users do not make them by a call.
 NOT_CALLED = frozenset(
     "Array numpy.ndarray stages.Compiled stages.Lowered stages.Traced stages.ArgInfo stages.CompilerOptions "
-    "stages.Wrapped sharding.Sharding checking_leaks export.Exported nn.initializers.Initializer "
+    "stages.Wrapped sharding.Sharding checking_leaks experimental.checkify.Error export.Exported "
+    "nn.initializers.Initializer "
     "tree_util.PyTreeDef tree_util.KeyPath dtypes.extended dtypes.prng_key custom_derivatives.SymbolicZero "
     "custom_derivatives.CustomVJPPrimal numpy.character numpy.complexfloating numpy.flexible numpy.floating "
     "numpy.generic numpy.inexact numpy.integer numpy.number numpy.object_ numpy.signedinteger "

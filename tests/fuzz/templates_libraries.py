@@ -129,6 +129,8 @@ def parts(d: Draw, f: str) -> str:
         "make_array_from_single_device_arrays": f"{f}({shape}, {place}, [{d.of(shape)}])",
         "with_sharding_constraint": f"{f}({d.of(shape)}, {place})",
         "pcast": f"m.shard_map(lambda x: {f}(x, 'x', to='varying'), mesh={mesh}, in_specs=m.P(), out_specs=m.P('x'))({d.of(shape)})",
+        "smap": f"m.shard_map({f}({d.elementwise()}, in_axes=0, out_axes=0, axis_name='x'), mesh=m.make_mesh((1, 1), ('x', 'y'), (m.sharding.AxisType.Auto,) * 2), "
+        f"in_specs=m.P(), out_specs=m.P(), axis_names={{'y'}})({d.of((1, 3))})",
         "pmap": f"{f}({d.elementwise()})({d.floats((1, 3))})",
         "shard_map": f"{f}({d.elementwise()}, mesh={mesh}, in_specs=m.P({axis}), out_specs=m.P({axis}))({d.floats((2, 3))})",
     }
@@ -139,7 +141,16 @@ def others(d: Draw, f: str) -> str:
     """Taylor series, trees as vectors, functions with names, and checks of derivatives."""
     x, y = d.floats((3,), "positive"), d.floats((3,), "plain")
     function = d.one("m.numpy.sin", "m.numpy.exp", "lambda x: x * x")
+    checks = f"lambda x: [m.experimental.checkify.check(m.numpy.all(x > {d.one(0, 1)}), 'no: {{}}', x[0]), x][1]"
+    checked = f"m.experimental.checkify.checkify({checks})({x})"
     texts = {
+        "checkify": f"[(error.get() is None, out) for error, out in [{f}({checks})({x})]]",
+        "check": f"[error.get() is None for error, out in [{checked}]]",
+        "check_error": f"[{f}(error) for error, out in [{checked}]]",
+        "debug_check": f"m.experimental.checkify.checkify(lambda x: {f}(m.numpy.all(x > 0), 'no'))({x})[1]",
+        "io_callback": f"{f}(lambda v: np.asarray(v) * 2, m.ShapeDtypeStruct((3,), 'float32'), {d.of((3,), 'float32')})",
+        "live_arrays": f"isinstance({f}(), list)",
+        "print_environment_info": f"isinstance({f}(return_string=True), str)",
         **dict.fromkeys(("jet", "jet2"), f"{f}({function}, ({x},), ([{y}, {y}],))"),
         "ravel_pytree": f"[(flat, undo(flat)) for flat, undo in [{f}(({x}, {{'a': {d.of((2, 2))}}}))]]",
         "named_call": f"{f}({function}{d.one('', ', name=' + repr('inside'))})({x})",
@@ -164,8 +175,9 @@ LIBRARIES: dict[str, Template] = {
     r"scipy\.(cluster\.vq|integrate|interpolate|ndimage|optimize|sparse\.linalg|spatial\.transform)\.\w+": numeric,
     rf"example_libraries\.stax\.({'|'.join(LAYERS)})": layer,
     r"example_libraries\.optimizers\.\w+": optimizer,
+    r"experimental\.(checkify\.\w+|io_callback)|live_arrays|print_environment_info": others,
     r"experimental\.jet\.jet2?|flatten_util\.\w+|test_util\.check_\w+|named_call|lax\.composite|fwd_and_bwd|"
     r"custom_derivatives\.custom_vjp_primal_tree_values": others,
     r"sharding\.(AbstractMesh|Mesh|SingleDeviceSharding|get_abstract_mesh|get_mesh|use_abstract_mesh)": parts,
-    r"P|NamedSharding|make_mesh|set_mesh|make_array_from_\w+|pmap|shard_map|lax\.(pcast|with_sharding_constraint)": parts,
+    r"P|NamedSharding|make_mesh|set_mesh|make_array_from_\w+|pmap|smap|shard_map|lax\.(pcast|with_sharding_constraint)": parts,
 }

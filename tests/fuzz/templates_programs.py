@@ -158,7 +158,8 @@ def setting(d: Draw, f: str) -> str:
         "named_scope": "'inside'",
         **dict.fromkeys(TRANSFERS, d.one("'allow'", "'log'")),
     }
-    value = values.get(f.rpartition(".")[2], d.one("True", "False"))
+    name = f.rpartition(".")[2]
+    value = "" if name == "ensure_compile_time_eval" else values.get(name, d.one("True", "False"))
     inside = d.one("m.numpy.arange(3) * 1.5", "m.numpy.zeros(2)", "m.random.key(0).shape")
     return f"{f}({value})(lambda: {inside})()"
 
@@ -363,6 +364,7 @@ PROGRAMS: dict[str, Template] = {
     "pure_callback": pure_callback,
     r"debug\..*": debug,
     r"debug_\w+|check_\w+|default_matmul_precision|default_prng_impl|default_device|disable_jit|enable_x64|"
+    r"enable_checks|ensure_compile_time_eval|explain_cache_misses|no_execution|no_tracing|threefry_partitionable|"
     r"log_compiles|named_scope|numpy_\w+_promotion|transfer_guard\w*": setting,
     "default_backend|effects_barrier|clear_caches|device_count|devices|local_devices|copy_to_host_async|device_get|block_.*": devices,
     "device_put": device_put,
