@@ -28,7 +28,9 @@ PARTS = [
     r"^numpy\.[e-l]\w*$",
     r"^numpy\.[m-z]\w*$",
     r"^numpy\.\w+\.",
-    r"^(random|scipy\.(fft|linalg|signal|special))\.",
+    r"^(random|scipy\.fft)\.",
+    r"^scipy\.linalg\.",
+    r"^scipy\.(signal|special)\.",
     r"^scipy\.stats\.",
     r"^Array\.",
 ]

@@ -88,10 +88,10 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"algorithm must be",
     ),
     Meant(
-        r"lax\.composite",
+        r"lax\.composite|experimental\.checkify\.checkify",
         "primax raises",
         "What is no function is refused at once, not when it is called.",
-        message=r"decomposition must be callable",
+        message=r"(decomposition|fun|f) must be callable",
     ),
     Meant(
         r"lax\.pcast",
