@@ -209,6 +209,13 @@ def test_the_others_hear_which_process_has_ended(how, victim, message):
             assert each.seconds < 40
 
 
+def test_a_process_that_ends_before_devices_are_used_is_named():
+    program = "join()\nif index == 1: raise ValueError('no data')\nprint(px.devices())"
+    waiting, _ = run_processes(program, 2, 1, timeout=60)
+    assert waiting.code == 1
+    assert "process 1 failed: ValueError: no data; process 0 waits for the devices" in waiting.errors
+
+
 def test_the_others_hear_which_process_runs_another_program():
     program = _STEP.format(options="") + "print('second', px.jit(evaluate if index == 1 else train)(x))"
     for each in run_processes(program, 2, 1, timeout=60):
