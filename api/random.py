@@ -101,6 +101,3 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
-
-# A type for annotations of arrays of keys; calling it returns its argument.
-Key = NewType("Key", Array)

@@ -921,11 +921,8 @@ __all__ = [
 
 _SUBMODULES = frozenset(("fft", "linalg"))
 
-# Functions that need linear algebra or sorting, which are imported when they are first used.
-_FUNCTIONS = {
-    **dict.fromkeys(("poly", "polydiv", "polyfit", "roots"), "primax.plugins.numpy.fitting"),
-    **dict.fromkeys(("minmax", "top_k"), "primax.numpy.extrema"),
-}
+# Functions that need linear algebra, which is imported when they are first used.
+_FUNCTIONS = dict.fromkeys(("poly", "polydiv", "polyfit", "roots"), "primax.plugins.numpy.fitting")
 
 
 def __getattr__(name: str) -> Any:

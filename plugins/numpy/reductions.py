@@ -321,6 +321,7 @@ def minmax(
     """
     if out is not None:
         refuse_out("minmax")
+    aval_of("minmax", a, "a")
     low, high = initial if isinstance(initial, tuple) else (initial, initial)
     return min(a, axis, None, keepdims, low, where), max(a, axis, None, keepdims, high, where)
 

@@ -99,6 +99,7 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
       Two arrays of length `k` along the axis: the elements, from the largest or smallest on, and their positions.
 
     Raises:
+      TypeError: `a` is complex.
       ValueError: `axis` is out of range, there are not `k` elements, or `mode` is another.
 
     >>> import primax as px
@@ -106,6 +107,8 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
     (Array([1, 2], dtype=int32), Array([1, 2], dtype=int32))
     """
     shape = aval_of("top_k", a, "a").shape
+    if dtypes.is_complex(get_aval(a).dtype):
+        raise TypeError(f"top_k: a must be real, got {get_aval(a).str_short()}")
     if not among(mode, ("largest", "smallest")):
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
     axis = canonical_axis(axis, len(shape), "top_k")
