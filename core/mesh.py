@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cache
 from math import prod
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -426,6 +427,19 @@ class Mesh(_Axes):
     def __reduce__(self) -> Any:
         first = self.devices.flat[0]
         return _mesh_of_ids, (str(first.client.platform), self.device_ids, self.axis_names, self.axis_types)
+
+
+@cache
+def empty_mesh() -> Mesh:
+    """The mesh without axes and devices."""
+    mesh: Mesh = object.__new__(Mesh)
+    mesh._set_axes((), (), None, AxisType.Auto)
+    mesh.devices = np.empty((), object)
+    mesh.device_list = ()
+    mesh.abstract_mesh = AbstractMesh((), ())
+    mesh._entered = []
+    mesh._hash = hash(())
+    return mesh
 
 
 def meshes_exist() -> bool:

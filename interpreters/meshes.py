@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from math import prod
 from types import TracebackType
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from primax.core.arguments import integer, sequence
 from primax.core.config import mesh_scope
-from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, current_scope
+from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, current_scope, empty_mesh
 from primax.core.thread import thread
 from primax.interpreters.platforms import devices as all_devices
 
@@ -92,6 +92,8 @@ def set_mesh(mesh: Mesh | None) -> _Setting:
       TypeError: it is no mesh.
       ValueError: a transformation is at work.
     """
+    if isinstance(mesh, Mesh) and mesh.empty:
+        mesh = None
     if mesh is not None and not isinstance(mesh, Mesh):
         raise TypeError(f"set_mesh: mesh must be a Mesh or None, got {mesh!r}")
     if thread.trace.tracing:
@@ -101,11 +103,19 @@ def set_mesh(mesh: Mesh | None) -> _Setting:
     return _Setting(mesh, before)
 
 
-@contextmanager
-def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[AbstractMesh]:
-    """Make the axes of a mesh those in scope within a `with` statement, without its devices."""
+def use_abstract_mesh(mesh: AbstractMesh) -> AbstractContextManager[AbstractMesh]:
+    """A context manager that makes the axes of a mesh those in scope, without its devices.
+
+    Raises:
+      TypeError: it is no `AbstractMesh`.
+    """
     if not isinstance(mesh, AbstractMesh):
         raise TypeError(f"use_abstract_mesh: mesh must be an AbstractMesh, got {mesh!r}")
+    return _with_axes(mesh)
+
+
+@contextmanager
+def _with_axes(mesh: AbstractMesh) -> Iterator[AbstractMesh]:
     scope = current_scope()
     concrete = scope.mesh if scope is not None and scope.mesh is not None else None
     if concrete is not None and concrete.abstract_mesh.shape_tuple != mesh.shape_tuple:
@@ -114,10 +124,10 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[AbstractMesh]:
         yield mesh
 
 
-def get_mesh() -> Mesh | None:
-    """The mesh in scope of this thread; None if there is none."""
+def get_mesh() -> Mesh:
+    """The mesh in scope of this thread; one without axes if there is none."""
     scope = current_scope()
-    return None if scope is None else scope.mesh
+    return empty_mesh() if scope is None or scope.mesh is None else scope.mesh
 
 
 def get_abstract_mesh() -> AbstractMesh:

@@ -176,7 +176,7 @@ def _samples() -> list[core.Sample]:
 
 
 def _constraint_samples() -> list[core.Sample]:
-    here = NamedSharding(Mesh([backend.default_device()], "x"), PartitionSpec("x"))
+    here = NamedSharding(Mesh([backend.default_device()], "x"), PartitionSpec())
     x = np.float32([[0.3, -1.2], [2.6, 1.7]])
     return [core.Sample([x], {"sharding": here}, reference=lambda x, sharding: x)]
 

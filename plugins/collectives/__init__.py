@@ -67,4 +67,5 @@ __all__ = [
 def primax_register(registry: Any) -> None:
     for part in (_reductions, _exchange, _position, _variance):
         for primitive, rules in part.RULES.items():
-            registry.define(primitive, samples=[SAMPLES[primitive.name]], **rules)
+            samples = [SAMPLES[primitive.name]] if primitive.name in SAMPLES else []
+            registry.define(primitive, samples=samples, **rules)

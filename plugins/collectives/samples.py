@@ -51,29 +51,6 @@ def _permutations() -> Iterator[core.Sample]:
     yield _sample((2,), _TWO, "two axes", axis_name=("j", "i"), perm=((0, 3), (1, 0), (3, 1)))
 
 
-def _invariant() -> Iterator[core.Sample]:
-    x = numbers((2, 3))
-
-    def total(x: Any, axes: Any) -> Any:
-        return np.broadcast_to(np.sum(x, 0, keepdims=True), x.shape)
-
-    yield core.Sample([x], {"axes": ("i",)}, axes=_ONE, reference=total)
-    yield _sample((2,), _TWO, "two axes", axes=("j", "i"))
-
-
-def _varying() -> Iterator[core.Sample]:
-    yield core.Sample([numbers((2, 3))], {"axes": ("i",)}, axes=_ONE, reference=lambda x, axes: x)
-
-
-def _whole(shape: Any) -> Any:
-    def samples() -> Iterator[core.Sample]:
-        own = {"axis_name": ("i",), "axis_size": 2, "all_gather_dimension": 0}
-        yield _sample(shape, _ONE, "stacked", **own, tiled=False)
-        yield _sample(shape, _ONE, "tiled", **own, tiled=True)
-
-    return samples
-
-
 def _positions() -> Iterator[core.Sample]:
     yield core.Sample([], {"axis_name": "i"}, axes=_TWO, reference=lambda axis_name: [[0, 0], [1, 1]])
 
@@ -87,8 +64,4 @@ SAMPLES = {
     "all_to_all": _ways((2, 3), {"split_axis": 0, "concat_axis": 1}, {"split_axis": 0, "concat_axis": 1}),
     "ppermute": _permutations,
     "axis_index": _positions,
-    "pvary": _varying,
-    "psum_invariant": _invariant,
-    "all_gather_invariant": _whole((2,)),
-    "pscatter": _whole((2, 3)),
 }

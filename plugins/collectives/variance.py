@@ -11,14 +11,11 @@ from primax.extend import core
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.sharding import axes_of, hooks, manual_axes, manual_scope
-from primax.plugins.arithmetic import mul
 from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduction
-from primax.plugins.collectives.mapped import collective_batch, index_along
+from primax.plugins.collectives.mapped import index_along
 from primax.plugins.collectives.names import names_in_scope
-from primax.plugins.comparison import eq
 from primax.plugins.indexing import dynamic_slice
-from primax.plugins.reductions import reduce_sum
-from primax.plugins.structural import broadcast_in_dim, iota, reshape, select, squeeze, zeros_like
+from primax.plugins.structural import squeeze
 
 __all__ = [
     "all_gather_invariant_p",
@@ -168,39 +165,17 @@ def _pscatter_lowering(ctx: Any, x: Any, **params: Any) -> Any:
         return mlir.lower_fun(lambda x: _own_part(x, **params), multiple_results=False)(ctx, x)
 
 
-def _pvary_batch(axis: batching.AxisData, args: Any, dims: Any, *, axes: Any) -> Any:
-    names = tuple(name for name in axes if name != axis.name)
-    return pvary_p.bind(args[0], axes=names) if names else args[0], dims[0]
+def _batch(primitive: core.Primitive, *positions: str) -> Any:
+    """The batch rule of a primitive over axes of a mesh, which is never that of `vmap`."""
 
+    def batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> Any:
+        (x,), (dim,) = args, dims
+        if dim is not None and positions:
+            x, dim = batching.moveaxis(x, dim, 0), 0
+            params |= {name: params[name] + 1 for name in positions}
+        return primitive.bind(x, **params), dim
 
-def _sum_batch(axis: batching.AxisData, args: Any, dims: Any, *, axes: Any) -> Any:
-    (x,), (dim,) = args, dims
-    if axis.name not in axes:
-        return psum_invariant_p.bind(x, axes=axes), dim
-    names = tuple(name for name in axes if name != axis.name)
-    out = mul(x, get_aval(x).dtype.type(axis.size)) if dim is None else reduce_sum(x, (dim,))
-    return psum_invariant_p.bind(out, axes=names) if names else out, None
-
-
-def _gather_across(stack: Any, *, all_gather_dimension: int, axis_size: int, tiled: bool) -> tuple[Any, None]:
-    out = batching.moveaxis(stack, 0, all_gather_dimension)
-    if not tiled:
-        return out, None
-    shape = get_aval(out).shape
-    merged = shape[all_gather_dimension] * shape[all_gather_dimension + 1]
-    return reshape(out, (*shape[:all_gather_dimension], merged, *shape[all_gather_dimension + 2 :])), None
-
-
-def _parts_across(stack: Any, *, all_gather_dimension: int, axis_size: int, tiled: bool) -> tuple[Any, int]:
-    """Of the stack of what all have the part of each: the diagonal of whose it is and which part it is."""
-    axis = all_gather_dimension + 1
-    shape = get_aval(stack).shape
-    split = reshape(stack, (*shape[:axis], axis_size, shape[axis] // axis_size, *shape[axis + 1 :]))
-    places = iota(np.int32, axis_size)
-    sizes = get_aval(split).shape
-    own = eq(broadcast_in_dim(places, sizes, (0,)), broadcast_in_dim(places, sizes, (axis,)))
-    part = reduce_sum(select(own, split, zeros_like(split)), (axis,))
-    return part if tiled else squeeze(part, (axis,)), 0
+    return batch
 
 
 def _gather_transpose(ct: Any, **params: Any) -> Any:
@@ -220,7 +195,7 @@ RULES = {
         "abstract_eval": _more,
         "jvp": ad.linear_jvp(pvary_p),
         "transpose": ad.linear_transpose(pvary_p, lambda ct, *, axes: [psum_invariant_p.bind(ct, axes=axes)]),
-        "axis_batch": _pvary_batch,
+        "axis_batch": _batch(pvary_p),
         "lowering": lambda ctx, x, *, axes: [x],
         "named_axes": _named,
         "variance": _as_it_is,
@@ -229,7 +204,7 @@ RULES = {
         "abstract_eval": _same,
         "jvp": ad.linear_jvp(psum_invariant_p),
         "transpose": ad.linear_transpose(psum_invariant_p, lambda ct, *, axes: [pvary_p.bind(ct, axes=axes)]),
-        "axis_batch": _sum_batch,
+        "axis_batch": _batch(psum_invariant_p),
         "lowering": lower_reduction("stablehlo.add"),
         "named_axes": _named,
         "variance": varying_along,
@@ -238,7 +213,7 @@ RULES = {
         "abstract_eval": _gathered,
         "jvp": ad.linear_jvp(all_gather_invariant_p),
         "transpose": ad.linear_transpose(all_gather_invariant_p, _gather_transpose),
-        "axis_batch": collective_batch(all_gather_invariant_p, _gather_across, positions=("all_gather_dimension",)),
+        "axis_batch": _batch(all_gather_invariant_p, "all_gather_dimension"),
         "lowering": lower_all_gather,
         "named_axes": _axes_by_name,
         "variance": varying_by_name,
@@ -247,7 +222,7 @@ RULES = {
         "abstract_eval": _scattered,
         "jvp": ad.linear_jvp(pscatter_p),
         "transpose": ad.linear_transpose(pscatter_p, _scatter_transpose),
-        "axis_batch": collective_batch(pscatter_p, _parts_across, positions=("all_gather_dimension",)),
+        "axis_batch": _batch(pscatter_p, "all_gather_dimension"),
         "lowering": _pscatter_lowering,
         "named_axes": _axes_by_name,
         "variance": _as_it_is,
