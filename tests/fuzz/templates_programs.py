@@ -171,11 +171,17 @@ def devices(d: Draw, f: str) -> str:
         "effects_barrier": "()",
         "clear_caches": "()",
         "device_count": d.one("()", "('cpu')", "('nothing')"),
+        "local_device_count": d.one("()", "('cpu')", "('nothing')"),
+        "process_count": d.one("()", "('cpu')"),
+        "process_index": d.one("()", "('cpu')"),
+        "process_indices": d.one("()", "('cpu')"),
     }
     name = f.rpartition(".")[2]
     if name in simple:
         return f + simple[name]
-    if name in ("devices", "local_devices"):
+    if name == "local_devices":
+        return f"[v.platform for v in {f}({d.one('', '0', 'backend=' + repr('cpu'), '7')})]"
+    if name == "devices":
         return f"[v.platform for v in {f}({d.one('', repr('cpu'))})]"
     return f"{f}({d.tree() if d.chance(0.3) else d.first()})"
 
@@ -366,7 +372,7 @@ PROGRAMS: dict[str, Template] = {
     r"debug_\w+|check_\w+|default_matmul_precision|default_prng_impl|default_device|disable_jit|enable_x64|"
     r"enable_checks|ensure_compile_time_eval|explain_cache_misses|no_execution|no_tracing|threefry_partitionable|"
     r"log_compiles|named_scope|numpy_\w+_promotion|transfer_guard\w*": setting,
-    "default_backend|effects_barrier|clear_caches|device_count|devices|local_devices|copy_to_host_async|device_get|block_.*": devices,
+    r"default_backend|effects_barrier|clear_caches|(local_)?device(s|_count)|process_\w+|copy_to_host_async|device_get|block_.*": devices,
     "device_put": device_put,
     r"lax\.fori_loop": fori,
     r"lax\.while_loop": while_loop,
