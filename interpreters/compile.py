@@ -29,7 +29,7 @@ from primax.interpreters.modules import Lowered, lower_to_module
 from primax.interpreters.partitioning import Spread
 from primax.interpreters.platforms import client, joined
 from primax.interpreters.shardings import devices_of, named_from_hlo, sharding_of
-from primax.interpreters.sites import Site
+from primax.interpreters.sites import Site, site_of
 
 __all__ = ["Executable", "executable_for"]
 
@@ -304,6 +304,7 @@ def lower(
 
     With `embed`, the constants are part of the module.
     """
+    site = site_of(site)
     trimmed, kept = used_inputs(closed)
     if keep_unused:
         kept = [True] * len(kept)
@@ -340,7 +341,8 @@ def executable_for(
     keep_unused: bool = False,
     overrides: tuple[tuple[str, Any], ...] = (),
 ) -> Executable:
-    """The compiled form of a program, kept with it."""
+    """The compiled form of a program for a site or a device, kept with it."""
+    site = site_of(site)
 
     def make() -> Executable:
         where = site

@@ -31,7 +31,7 @@ from primax.interpreters.compile import Executable, executable_for, is_committed
 from primax.interpreters.nonfinite import refuse, refuses_nonfinite
 from primax.interpreters.promise import promised
 from primax.interpreters.rule_results import ExternalRules, require_list, type_of
-from primax.interpreters.sites import Site, choose_site
+from primax.interpreters.sites import Site, choose_site, site_of
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
@@ -260,7 +260,7 @@ def first_call(
     for x in args:
         if isinstance(x, Tracer):
             raise escaped(x)
-    where = site or choose_site(closed, args)
+    where = site_of(site) or choose_site(closed, args)
     watched = refuses_nonfinite()
     # What is watched may be run again, for which its arguments must be there.
     executable = executable_for(closed, name, where, () if watched else donated, keep_unused, overrides)
@@ -268,7 +268,7 @@ def first_call(
     if watched:
         look(outs)
     # Whoever names one device may pass arrays of others, which jaxlib would not move.
-    left = watched or (site is not None and site.mesh is None)
+    left = watched or (site is not None and where.mesh is None)
     return outs, None if left else fast_path(executable, out_tree(outs), args)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from primax.core import _jaxlib
 from primax.core.array import Array
 from primax.core.extended import ExtendedArray, physical
 from primax.core.jaxpr import ClosedJaxpr, cached, subjaxprs
@@ -12,7 +13,7 @@ from primax.core.mesh import Mesh, PartitionSpec, current_scope, meshes_exist
 from primax.interpreters.platforms import default_device, platform_of
 from primax.interpreters.shardings import NamedSharding, devices_of, on_one_device, sharding_of
 
-__all__ = ["Site", "choose_device", "choose_site", "one_device"]
+__all__ = ["Site", "choose_device", "choose_site", "one_device", "site_of"]
 
 Shardings = Sequence[Any]
 
@@ -54,6 +55,11 @@ def one_device(device: Any) -> Site:
     if found is None:
         found = _one[device] = Site((device,))
     return found
+
+
+def site_of(where: Any) -> Any:
+    """The site of a device; a site, or the name of a platform, as it is."""
+    return one_device(where) if isinstance(where, _jaxlib.Device) else where
 
 
 def _committed(args: Sequence[Any]) -> list[Any]:

@@ -66,6 +66,8 @@ def test_there_are_all_functions_of_two_arrays():
 @pytest.mark.parametrize("name", sorted(BINARY.keys() - {"random_gamma_grad"}))  # jax writes that one out
 def test_axes_of_length_1_are_repeated_by_the_program_that_jax_has(name):
     jax = pytest.importorskip("jax")
+    if not hasattr(jax.lax, name):
+        pytest.skip(f"this release of jax has no lax.{name}")
     for shapes in SHAPES:
         arrays = [np.ones(shape, BINARY[name]) for shape in shapes]
         assert _traced(px, px.lax, name, arrays) == _traced(jax, jax.lax, name, arrays), shapes

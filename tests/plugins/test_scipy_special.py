@@ -105,6 +105,6 @@ def test_complex_arguments_are_refused_where_there_is_no_value():
 
 def test_functions_have_the_arguments_of_jax():
     theirs = pytest.importorskip("jax.scipy.special")
-    for name in special.__all__:
+    for name in [name for name in special.__all__ if hasattr(theirs, name)]:  # releases differ in what there is
         have, want = (inspect.signature(getattr(m, name)).parameters for m in (special, theirs))
         assert list(have) == list(want), name

@@ -89,6 +89,19 @@ def _slope_abstract_eval(x: Any, beta: Any, t: Any, *, by: str) -> core.ShapedAr
     return _common_type("swish_slope", x, beta, t)
 
 
+def _slope_jvp(primals: Any, tangents: Any, *, by: str) -> Any:
+    """Along t the primitive itself, which is linear in it; along x and beta what the formula gives."""
+    x, beta, t = primals
+    *others, along_t = tangents
+    total: Any = ad.Zero.from_primal_value(t)
+    if type(along_t) is not ad.Zero:
+        total = swish_slope_p.bind(x, beta, along_t, by=by)
+    if any(type(each) is not ad.Zero for each in others):
+        steps = tuple(map(ad.instantiate_zeros, others))
+        total = ad.add_tangents(total, px.jvp(lambda x, beta: _slope(x, beta, t, by=by), (x, beta), steps)[1])
+    return swish_slope_p.bind(x, beta, t, by=by), total
+
+
 def _slope_transpose(ct: Any, x: Any, beta: Any, t: Any, *, by: str) -> Any:
     # An elementwise product is its own transpose. Only t is ever unknown: the primitive is linear in nothing else.
     return [None, None, swish_slope_p.bind(x, beta, ct, by=by)]
@@ -133,7 +146,7 @@ swish_slope_p = define_primitive(
     "swish_slope",
     impl=_slope,
     abstract_eval=_slope_abstract_eval,
-    jvp=derive.from_impl,
+    jvp=_slope_jvp,
     transpose=_slope_transpose,
     batch=derive.by(_elementwise_batch),
     lowering=derive.from_impl,
