@@ -322,6 +322,7 @@ def compile_lowered(
     closed: ClosedJaxpr, lowered: Lowered, site: Site, name: str, overrides: Sequence[tuple[str, Any]] = ()
 ) -> Executable:
     """Compile a module for the site that it was lowered for, with options of XLA if some are given."""
+    site = site_of(site)
     executable = Executable(closed, lowered, site, compile_module(lowered, site, name, overrides))
     if _is_shared(site) and joined.runtime is not None:
         executable.agree = joined.runtime.program(module_text(lowered), site.devices, name)
