@@ -38,8 +38,11 @@ ONLY_JAX = {
     "copy_semantics": "device_put of one array has one device",
     "devices": "likewise",
     "srcs": "likewise",
+    "ft_in": "jax 0.12 divides the operands of a scan so; num_consts and num_carry say it",
+    "ft_out": "likewise",
+    "is_stable": "top_k keeps the order of equal values always",
 }
-ONLY_PRIMAX = {"jvp", "fwd", "name", "device"}
+ONLY_PRIMAX = {"jvp", "fwd", "name", "device", "num_consts", "num_carry"}
 
 ELEMENTWISE = """
 cos tan exp log log1p expm1 tanh sinh cosh arcsin arctan sqrt abs floor ceil rint square reciprocal negative isfinite
