@@ -133,6 +133,7 @@ class Array(Operand, metaclass=_ArrayType):
         if len(self._b._sharding._internal_device_list) == 1 and index in (0, -1):
             return self
         parts = constructor.parts(self._b)
+        self._b.is_shared = True  # with its parts, which a program that is donated this array must not take
         if not -len(parts) <= index < len(parts):
             raise IndexError(
                 f"addressable_data: index must be below {len(parts)}, the parts of the array, got index {index}"
@@ -150,6 +151,7 @@ class Array(Operand, metaclass=_ArrayType):
         sharding = self._b._sharding
         own = sharding.addressable_devices
         data = iter(constructor.parts(self._b))
+        self._b.is_shared = True
         copies: dict[Any, int] = {}
         shards = []
         for device, index in sharding.devices_indices_map(self.shape).items():

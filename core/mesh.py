@@ -343,9 +343,9 @@ class Mesh(_Axes):
     True
     """
 
-    __slots__ = ("__weakref__", "_entered", "abstract_mesh", "device_list", "devices")
+    __slots__ = ("__weakref__", "_override", "abstract_mesh", "device_list", "devices")
 
-    _entered: list[Any]
+    _override: Any
     abstract_mesh: AbstractMesh
     device_list: Any
     devices: np.ndarray[Any, Any]
@@ -364,7 +364,7 @@ class Mesh(_Axes):
         mesh.devices = grid
         mesh.device_list = _jaxlib.DeviceList(key[0])
         mesh.abstract_mesh = AbstractMesh(grid.shape, mesh.axis_names, mesh.axis_types)
-        mesh._entered = []
+        mesh._override = None
         mesh._hash = hash(key)
         return _meshes.setdefault(key, mesh)
 
@@ -409,15 +409,15 @@ class Mesh(_Axes):
         )
 
     def __enter__(self) -> Mesh:
-        override = mesh_scope(MeshScope(self, self.abstract_mesh, True))
-        override.__enter__()
-        self._entered.append(override)
+        if self._override is None:  # one for all threads, each of which has a stack of its own there
+            self._override = mesh_scope(None if self.empty else MeshScope(self, self.abstract_mesh, True))
+        self._override.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._entered.pop().__exit__(kind, error, traceback)
+        self._override.__exit__(kind, error, traceback)
 
     def __repr__(self) -> str:
         return f"Mesh({self._described()})"
@@ -437,7 +437,7 @@ def empty_mesh() -> Mesh:
     mesh.devices = np.empty((), object)
     mesh.device_list = ()
     mesh.abstract_mesh = AbstractMesh((), ())
-    mesh._entered = []
+    mesh._override = None
     mesh._hash = hash(())
     return mesh
 

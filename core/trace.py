@@ -106,6 +106,7 @@ class Trace:
     def end(self) -> None:
         """Called once the traced function has returned; tracers that outlive this are leaks."""
         self.alive = False
+        self.varied = None
         if check_tracer_leaks.value and not self.lasting:
             thread.ended = (*thread.ended, weakref.ref(self))
         if self.borrowed is not None:

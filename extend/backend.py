@@ -20,7 +20,9 @@ from primax.interpreters.backend import (
     parts_of,
     put_value,
     refuse_buffers,
+    refuse_repeats,
     release,
+    shared,
     spare,
 )
 from primax.interpreters.compile import (
@@ -107,11 +109,13 @@ __all__ = [
     "process_index",
     "put_value",
     "refuse_buffers",
+    "refuse_repeats",
     "refuses_nonfinite",
     "register_backend_factory",
     "register_platform",
     "release",
     "sharding_of",
+    "shared",
     "spare",
     "to_artifact",
     "wait_for_effect",

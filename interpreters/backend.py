@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from math import prod
@@ -262,7 +263,7 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
         if not alone and target.num_devices > 1:
             own = [device for device in devices_of(target) if device in target.addressable_devices]
             pairs = zip(parts_of(b), own, strict=True)
-            return of_parts(aval, target, [Array(move(x, sharding_of(d), True, copy)) for x, d in pairs])._b
+            return of_parts(aval, target, [Array(move(x, sharding_of(d), True, copy=True)) for x, d in pairs])._b
     semantics = _jaxlib.ArrayCopySemantics.ALWAYS_COPY if copy else _jaxlib.ArrayCopySemantics.REUSE_INPUT
     (moved,) = _jaxlib.batched_copy_array_to_devices_with_sharding(
         [b], [target._internal_device_list], [target], [semantics]
@@ -292,7 +293,7 @@ def _redivided(b: Any, source: Any, target: Any) -> Any:
     if devices_of(source) == devices_of(target):
         return resharding.program(b.aval, source, target, b)
     if on_one_device(source) and target.is_fully_replicated and target.is_fully_addressable:
-        copies = [Array(move(b, sharding_of(device), True)) for device in devices_of(target)]
+        copies = [Array(move(b, sharding_of(device), True, copy=True)) for device in devices_of(target)]
         return of_parts(b.aval, target, copies)._b
     if not source.is_fully_addressable and not source.is_fully_replicated and not on_one_device(target):
         b = resharding.program(b.aval, source, source.update(spec=PartitionSpec()), b)
@@ -377,13 +378,44 @@ def release(x: Any, name: str, passed: Any = None) -> None:
 
 
 def is_constant(x: Any) -> bool:
-    """Whether a compiled program holds the buffer of an array as a constant."""
+    """Whether others hold the buffer of an array: a compiled program as a constant, or an array as a part of it."""
     x = physical(x)
-    return type(x) is Array and hasattr(x._b, "is_constant")
+    return type(x) is Array and (hasattr(x._b, "is_constant") or hasattr(x._b, "is_shared"))
+
+
+def shared(x: Array) -> Array:
+    """An array of whose buffer others hold parts, so that it is copied where it is donated."""
+    x._b.is_shared = True
+    return x
+
+
+def refuse_repeats(name: str, given: Sequence[Any], leaves: Sequence[Any]) -> None:
+    """Refuse to donate an array on several devices that is another argument too: jaxlib would end the process.
+
+    Args:
+      name: of the program.
+      given: the arguments that are donated.
+      leaves: all of them.
+
+    Raises:
+      ValueError: one is.
+    """
+    several = {id(x._b) for x in map(physical, given) if type(x) is Array and not on_one_device(x._b._sharding)}
+    if several:
+        counts = Counter(id(x._b) for x in map(physical, leaves) if type(x) is Array)
+        if any(counts[b] > 1 for b in several):
+            raise _repeated(name)
+
+
+def _repeated(name: str) -> ValueError:
+    return ValueError(
+        f"{name}: an array that is donated (donate_argnums) must not be another argument of the same call, or closed "
+        "over; pass a copy"
+    )
 
 
 def spare(x: Any, constant: bool = False) -> Any:
-    """What to donate for an array, so that programs keep the constants they hold: a copy, if it is one."""
+    """What to donate for an array, so that others keep what they hold of it: a copy, if they do."""
     if not constant and not is_constant(x):
         return x
     return ExtendedArray(_copy(x.base), x.dtype) if type(x) is ExtendedArray else _copy(x)
@@ -403,7 +435,4 @@ def refuse_buffers(error: Exception, name: str, leaves: Sequence[Any]) -> None:
         if type(x) is Array:
             x._alive()
     if "the same call to Execute()" in text:
-        raise ValueError(
-            f"{name}: an array that is donated (donate_argnums) must not be another argument of the same call, or "
-            "closed over; pass a copy"
-        ) from None
+        raise _repeated(name) from None

@@ -127,12 +127,14 @@ def choose_site(
     site = Site(devices, mesh)
     if closed is None:
         return site
-    lying = [_input_sharding(site, x, wanted, i) for i, (x, wanted) in enumerate(_paired(args, ins))]
-    return Site(devices, mesh, tuple(lying), tuple(outs) if outs else (None,) * len(closed.out_avals))
+    given = zip(args, _over_mesh(site, ins or (None,) * len(args)), strict=True)
+    lying = tuple([_input_sharding(site, x, wanted, i) for i, (x, wanted) in enumerate(given)])
+    return Site(devices, mesh, lying, _over_mesh(site, outs or (None,) * len(closed.out_avals)))
 
 
-def _paired(args: Sequence[Any], ins: Shardings | None) -> list[tuple[Any, Any]]:
-    return list(zip(args, ins or (None,) * len(args), strict=True))
+def _over_mesh(site: Site, shardings: Shardings) -> tuple[Any, ...]:
+    """Shardings, that of one device as one over a mesh of it."""
+    return tuple([site.replicated if s is not None and on_one_device(s) else s for s in shardings])
 
 
 def _input_sharding(site: Site, x: Any, wanted: Any, position: int) -> Any:
@@ -141,6 +143,8 @@ def _input_sharding(site: Site, x: Any, wanted: Any, position: int) -> Any:
     if type(x) is not Array or not x._b._committed:
         return wanted or site.replicated
     has = x._b._sharding
+    if on_one_device(has):  # that of a mesh of one device
+        has = site.replicated
     if wanted is None or has is wanted:
         return has
     if not has.is_equivalent_to(wanted, len(x.shape)):

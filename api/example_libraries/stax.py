@@ -90,6 +90,34 @@ def _biased(out_spec: str, out_chan: int) -> tuple[int, ...]:
     return tuple(out_chan if c == "C" else 1 for c in out_spec)
 
 
+def _convolution(
+    dimension_numbers: tuple[str, str, str],
+    out_chan: int,
+    kernel_shape: Callable[[int], Any],
+    strides: Sequence[int],
+    padding: Any,
+    W_init: Any,
+    b_init: Any,
+    shape_of: Callable[..., Any],
+    convolve: Callable[..., Any],
+) -> Layer:
+    """A layer of kernels and a bias, with the functions that tell the shape of its result and compute it."""
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    W_init = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        kernel = kernel_shape(input_shape[lhs_spec.index("C")])
+        output_shape = shape_of(input_shape, kernel, strides, padding, dimension_numbers)
+        k1, k2 = random.split(rng)
+        return output_shape, (W_init(k1, kernel), b_init(k2, _biased(out_spec, out_chan)))
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        W, b = params
+        return convolve(inputs, W, strides, padding, dimension_numbers=dimension_numbers) + b
+
+    return init_fun, apply_fun
+
+
 def GeneralConv(
     dimension_numbers: tuple[str, str, str],
     out_chan: int,
@@ -110,21 +138,10 @@ def GeneralConv(
       W_init: initializer of the kernels.
       b_init: initializer of the bias.
     """
-    lhs_spec, rhs_spec, out_spec = dimension_numbers
     strides = strides or (1,) * len(filter_shape)
-    W_init = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
-
-    def init_fun(rng: Any, input_shape: Any) -> Any:
-        kernel = _kernel_shape(rhs_spec, filter_shape, out_chan, input_shape[lhs_spec.index("C")])
-        output_shape = lax.conv_general_shape_tuple(input_shape, kernel, strides, padding, dimension_numbers)
-        k1, k2 = random.split(rng)
-        return output_shape, (W_init(k1, kernel), b_init(k2, _biased(out_spec, out_chan)))
-
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        W, b = params
-        return lax.conv_general_dilated(inputs, W, strides, padding, dimension_numbers=dimension_numbers) + b
-
-    return init_fun, apply_fun
+    shapes = functools.partial(_kernel_shape, dimension_numbers[1], filter_shape, out_chan)
+    functions = lax.conv_general_shape_tuple, lax.conv_general_dilated
+    return _convolution(dimension_numbers, out_chan, shapes, strides, padding, W_init, b_init, *functions)
 
 
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
@@ -150,21 +167,10 @@ def GeneralConvTranspose(
       W_init: initializer of the kernels.
       b_init: initializer of the bias.
     """
-    lhs_spec, rhs_spec, out_spec = dimension_numbers
     strides = strides or (1,) * len(filter_shape)
-    W_init = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
-
-    def init_fun(rng: Any, input_shape: Any) -> Any:
-        kernel = _kernel_shape(rhs_spec, filter_shape, out_chan, input_shape[lhs_spec.index("C")])
-        output_shape = lax.conv_transpose_shape_tuple(input_shape, kernel, strides, padding, dimension_numbers)
-        k1, k2 = random.split(rng)
-        return output_shape, (W_init(k1, kernel), b_init(k2, _biased(out_spec, out_chan)))
-
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
-        W, b = params
-        return lax.conv_transpose(inputs, W, strides, padding, dimension_numbers=dimension_numbers) + b
-
-    return init_fun, apply_fun
+    shapes = functools.partial(_kernel_shape, dimension_numbers[1], filter_shape, out_chan)
+    functions = lax.conv_transpose_shape_tuple, lax.conv_transpose
+    return _convolution(dimension_numbers, out_chan, shapes, strides, padding, W_init, b_init, *functions)
 
 
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))

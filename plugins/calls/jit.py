@@ -383,6 +383,7 @@ def jit(
 
         def function(*args: Any, **kwargs: Any) -> Any:
             given = jitted.given_away(args, kwargs)
+            runtime.refuse_repeats(jitted.name, given, tree.tree_leaves((args, kwargs)))
             try:
                 # A constant of a program is copied, which jaxlib does not do.
                 out = (

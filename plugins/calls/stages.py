@@ -262,6 +262,8 @@ class Compiled(Stage):
         leaves = flat_arguments(args, kwargs, self.in_tree, self.program.closed.in_avals, self.name, "compiled for")
         if any(isinstance(x, core.Tracer) for x in leaves):
             raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
+        given = [x for x, donated in zip(leaves, self.donated, strict=False) if donated]
+        backend.refuse_repeats(self.name, given, leaves)
         outs = self._executable(leaves)
         if backend.refuses_nonfinite():
             check_results(self.name, self.program.closed, leaves, outs)

@@ -90,7 +90,8 @@ def make_array_from_single_device_arrays(
         raise ValueError(
             f"{function}: arrays must be one on each of {list(map(str, wanted))}, got {[str(x.device) for x in arrays]}"
         )
-    return _assembled(function, shape, sharding, [by_device[device] for device in wanted])
+    made = _assembled(function, shape, sharding, [by_device[device] for device in wanted])
+    return backend.shared(made)
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> core.Array:

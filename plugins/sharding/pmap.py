@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import check_function, check_hashable, one_or_several
+from primax.extend.api_util import check_function, check_hashable, one_or_several, wraps
 from primax.extend.backend import devices as all_devices
 from primax.extend.core import tree
 from primax.extend.sharding import Mesh, PartitionSpec
@@ -65,7 +64,7 @@ def pmap(
     static = _positions("static_broadcasted_argnums", static_broadcasted_argnums)
     donated = _positions("donate_argnums", donate_argnums)
     jitted = _jitted(fun, name, in_axes, out_axes, static, devices, backend, axis_size, donated)
-    return functools.wraps(fun)(jitted)
+    return wraps(fun)(jitted)
 
 
 def _positions(argument: str, value: Any) -> tuple[int, ...]:

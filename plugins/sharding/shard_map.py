@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import avals_of, check_function
+from primax.extend.api_util import avals_of, check_function, name_of, wraps
 from primax.extend.core import tree
 from primax.extend.programs import Program, check_outputs, new_programs, programs_of, remember, surroundings
 from primax.extend.sharding import (
@@ -75,13 +75,14 @@ def shard_map(
             raise TypeError(f"shard_map: {name} must be given: a PartitionSpec, or a tree of them")
         _check_specs(name, specs)
 
-    name = getattr(f, "__name__", type(f).__name__)
+    name = name_of(f)
     ins = tuple(in_specs) if type(in_specs) is list else in_specs
     out_leaves, out_structure = tree.flatten(out_specs, lambda x: x is None)
     out_key = (tuple(out_leaves), out_structure)
-    programs = programs_of(f) or new_programs()
+    shared = programs_of(f)
+    programs = new_programs() if shared is None else shared
 
-    @functools.wraps(f)
+    @wraps(f)
     def mapped(*args: Any) -> Any:
         where = _mesh(mesh)
         axes = _axes(where, axis_names)

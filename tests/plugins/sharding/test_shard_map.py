@@ -355,6 +355,24 @@ def test_eager_calls_trace_and_compile_once(mesh):
     assert len(traced) == 1
 
 
+def test_a_function_that_is_mapped_anew_is_not_traced_anew(mesh):
+    traced = []
+
+    def f(x):
+        traced.append(1)
+        return x * 2.0
+
+    for _ in range(3):
+        np.testing.assert_allclose(px.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(H), 2 * H)
+    assert len(traced) == 1
+
+
+def test_programs_of_several_devices_are_not_exported(mesh):
+    f = px.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
+    with pytest.raises(ValueError, match=r"shard_map: the program is built for one device, .* has 8"):
+        px.export.export(px.jit(f))(H)
+
+
 def test_effects_happen_on_each_part(mesh, capfd):
     px.shard_map(
         lambda x: px.debug.print("{}", x.shape[0] * lax.axis_index("x")), mesh=mesh, in_specs=P("x"), out_specs=None

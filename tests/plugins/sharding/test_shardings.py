@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -229,6 +230,56 @@ def test_donated_arrays_over_devices_are_reused(mesh):
     assert x.is_deleted()
     assert y.sharding.spec == P("x", "y")
     np.testing.assert_array_equal(f(y), H + 2)
+
+
+def test_what_is_donated_is_no_other_argument_and_shares_nothing(mesh):
+    f = px.jit(lambda a, b: a + b, donate_argnums=0)
+    x = put(mesh, "x")
+    with pytest.raises(ValueError, match=r"donated .* must not be another argument of the same call"):
+        f(x, x)
+    with pytest.raises(ValueError, match="must not be another argument"):
+        f.lower(x, x).compile()(x, x)
+    np.testing.assert_array_equal(f(x, H), 2 * H)
+    x = put(mesh, "x", "y")
+    twin = px.make_array_from_single_device_arrays((8, 4), x.sharding, [shard.data for shard in x.addressable_shards])
+    alike = px.device_put(x, NamedSharding(mesh, P(("x",), ("y",))))
+    np.testing.assert_array_equal(f(x, twin), 2 * H)
+    assert x.is_deleted()
+    np.testing.assert_array_equal(f(twin, alike), 2 * H)
+    one = px.device_put(H, px.devices()[0])
+    whole = px.device_put(one, NamedSharding(mesh, P()))
+    px.jit(lambda a: a + 1, donate_argnums=0)(whole)
+    np.testing.assert_array_equal(one, H)
+
+
+def test_threads_enter_one_mesh_each_for_itself(mesh):
+    wrong = []
+
+    def enter():
+        for _ in range(100):
+            with mesh:
+                with mesh:
+                    wrong.append(px.get_mesh() is not mesh)
+                wrong.append(px.get_mesh() is not mesh)
+            wrong.append(not px.get_mesh().empty)
+
+    threads = [threading.Thread(target=enter) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(wrong) == 4 * 300
+    assert not any(wrong)
+
+
+def test_a_device_and_a_mesh_of_it_go_together():
+    one = NamedSharding(px.make_mesh((1,), ("i",)), P("i"))
+    device = px.devices()[0]
+    np.testing.assert_array_equal(px.device_put(H, one) + px.device_put(H, device), 2 * H)
+    f = px.jit(lambda x, y: x + y, in_shardings=(SingleDeviceSharding(device), one))
+    np.testing.assert_array_equal(f(H, H), 2 * H)
+    g = px.jit(lambda x: x * 2, out_shardings=SingleDeviceSharding(device))
+    np.testing.assert_array_equal(g(px.device_put(H, one)), 2 * H)
 
 
 def test_constraints_tell_how_values_lie_inside_of_programs(mesh):
