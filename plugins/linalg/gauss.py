@@ -13,7 +13,7 @@ from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.control_flow import fori_loop
 from primax.plugins.elementwise import ir_full
-from primax.plugins.linalg.lapack import ir_empty, lapack_call, unless_failed
+from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
     eye,
     front_batch,
@@ -132,19 +132,20 @@ def _solve(a: Any, b: Any, **params: Any) -> Any:
     return triangular_solve_p.bind(a, b, **{"transpose_a": False, "conjugate_a": False, **params})
 
 
-def _lu_cpu_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _lu_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
     hlo = mlir.hlo
     aval, of_pivots, of_permutation = ctx.avals_out
     batch = aval.shape[:-2]
     if aval.size:
         codes = ShapedArray(batch, _INT32)
-        out, pivots, info = lapack_call("getrf", batch, [(x, aval)], [aval, of_pivots, codes], aliases={0: 0})
+        out, pivots, info = lapack_call(ctx, "getrf", batch, [(x, aval)], [aval, of_pivots, codes], aliases={0: 0})
         (out,) = unless_failed(info, batch, [(out, aval)], "GE")
         pivots = hlo.subtract(pivots, ir_full(1, of_pivots))
     else:
         out, pivots = ir_empty([aval, of_pivots])
     inner = ctx.replace(primitive=lu_pivots_to_permutation_p, avals_in=[of_pivots], avals_out=[of_permutation])
-    return [out, pivots, *_permutation_lowering(inner, pivots, permutation_size=of_permutation.shape[-1])]
+    rule = _permutation_gpu_lowering if on_gpu(ctx) else _permutation_lowering
+    return [out, pivots, *rule(inner, pivots, permutation_size=of_permutation.shape[-1])]
 
 
 def _permutation_abstract_eval(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
@@ -187,6 +188,13 @@ def _permute(pivots: Any, *, permutation_size: int) -> Any:
 _permutation_lowering = mlir.lower_fun(_permute, multiple_results=False)
 
 
+def _permutation_gpu_lowering(ctx: mlir.LoweringRuleContext, pivots: Any, *, permutation_size: int) -> Any:
+    (of_pivots,), (aval,) = ctx.avals_in, ctx.avals_out
+    if not of_pivots.size:
+        return _permutation_lowering(ctx, pivots, permutation_size=permutation_size)
+    return lapack_call(ctx, "lu_pivots_to_permutation", aval.shape[:-1], [(pivots, of_pivots)], [aval])
+
+
 def _by_numpy(pivots: Any, *, permutation_size: int) -> Any:
     rows = np.broadcast_to(np.arange(permutation_size, dtype=np.int32), (*pivots.shape[:-1], permutation_size)).copy()
     for stack in np.ndindex(pivots.shape[:-1]):
@@ -218,14 +226,14 @@ RULES = {
         "abstract_eval": _lu_abstract_eval,
         "jvp": _lu_jvp,
         "axis_batch": front_batch(lu_p),
-        "lowering": {"cpu": _lu_cpu_lowering},
+        "lowering": dict.fromkeys(("cpu", "gpu"), _lu_lowering),
         "samples": [_lu_samples],
     },
     lu_pivots_to_permutation_p: {
         "abstract_eval": _permutation_abstract_eval,
         "jvp": ad.zero_jvp(lu_pivots_to_permutation_p),
         "axis_batch": front_batch(lu_pivots_to_permutation_p),
-        "lowering": _permutation_lowering,
+        "lowering": {None: _permutation_lowering, "gpu": _permutation_gpu_lowering},
         "samples": [_permutation_samples],
     },
 }

@@ -12,10 +12,11 @@ from primax.extend import core
 from primax.extend.api_util import among, check_hashable
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
-from primax.plugins import arithmetic, structural
+from primax.plugins import arithmetic, bitwise, comparison, structural
+from primax.plugins.cumulative import cumsum_p
 from primax.plugins.indexing.taking import take_along
 from primax.plugins.linalg.invariants import of_eig, of_hessenberg, of_schur
-from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call, letter, unless_failed
+from primax.plugins.linalg.lapack import flag, ir_by_operations, ir_empty, lapack_call, letter, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
     adjoint,
     along_columns,
@@ -25,6 +26,7 @@ from primax.plugins.linalg.matrices import (
     diagonal,
     eye,
     front_batch,
+    full_like,
     matmul,
     require_square,
 )
@@ -52,7 +54,11 @@ _FLAGS = ("compute_left_eigenvectors", "compute_right_eigenvectors", "enable_eig
 
 
 class EigImplementation(enum.Enum):
-    """Who computes eigenvalues of square matrices; on CPUs it is LAPACK."""
+    """Who computes eigenvalues of square matrices.
+
+    On CPUs it is LAPACK. On GPUs it is CUSOLVER by default; left eigenvectors are computed by MAGMA, or by LAPACK on
+    the host where there is none.
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -228,7 +234,7 @@ def _at(x: Any, places: Any) -> Any:
     return structural.squeeze_p.bind(take_along(x, rows, rank - 2), dimensions=(rank - 2,))
 
 
-def _eig_cpu_lowering(
+def _eig_lowering(
     ctx: mlir.LoweringRuleContext,
     x: Any,
     *,
@@ -237,23 +243,96 @@ def _eig_cpu_lowering(
     enable_eigvec_derivs: bool,
     implementation: Any,
 ) -> Any:
-    if not among(implementation, (None, EigImplementation.LAPACK)):
+    if not on_gpu(ctx) and not among(implementation, (None, EigImplementation.LAPACK)):
         raise NotImplementedError(f"eig: implementation must be LAPACK or None on platform 'cpu', got {implementation}")
     (aval,) = ctx.avals_in
     if not aval.size:
         return ir_empty(ctx.avals_out)
+    wants = compute_left_eigenvectors, compute_right_eigenvectors
+    if not on_gpu(ctx):
+        attributes = {
+            "compute_left": flag(compute_left_eigenvectors, "V", "N"),
+            "compute_right": flag(compute_right_eigenvectors, "V", "N"),
+        }
+        values, left, right, info = _eig_by_parts(ctx, x, "geev", attributes)
+    elif _is_by_cusolver(ctx.module_context.platform, implementation, compute_left_eigenvectors):
+        values, left, right, info = _eig_by_cusolver(ctx, x, *wants)
+    else:
+        routine = "eig_comp" if dtypes.is_complex(aval.dtype) else "eig_real"
+        magma = _MAGMA[implementation]
+        attributes = {"left": compute_left_eigenvectors, "right": compute_right_eigenvectors, "magma": magma}
+        values, left, right, info = _eig_by_parts(ctx, x, routine, attributes)
+    found = [values, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
+    return unless_failed(info, aval.shape[:-2], list(zip(found, ctx.avals_out, strict=True)))
+
+
+# Whether MAGMA is used where eigenvalues are not computed by cuSOLVER.
+_MAGMA = {None: "auto", EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "off"}
+
+
+def _is_by_cusolver(platform: str, implementation: Any, left: bool) -> bool:
+    """Whether eigenvalues on a GPU are computed by cuSOLVER, which knows no left eigenvectors.
+
+    Raises:
+      NotImplementedError: they cannot be computed as asked for.
+    """
+    possible = platform == "cuda" and not left
+    if implementation is None or not among(implementation, tuple(EigImplementation)):
+        return possible
+    asked = implementation is EigImplementation.CUSOLVER
+    if asked and not possible:
+        raise NotImplementedError(
+            f"eig: implementation must not be CUSOLVER for left eigenvectors, or on platform {platform!r} other than "
+            "'cuda'; MAGMA, LAPACK and None compute them"
+        )
+    return asked
+
+
+def _eig_by_parts(ctx: mlir.LoweringRuleContext, x: Any, routine: str, attributes: Any) -> list[Any]:
+    """Eigenvalues, vectors and codes by a routine that returns real and imaginary parts of values of real matrices."""
+    (aval,) = ctx.avals_in
     batch, of_values = aval.shape[:-2], ShapedArray(aval.shape[:-1], aval.dtype)
     is_complex = dtypes.is_complex(aval.dtype)
     of_vectors = ShapedArray(aval.shape, _complex_dtype(aval.dtype))
     results = [*[of_values] * (1 if is_complex else 2), of_vectors, of_vectors, ShapedArray(batch, _INT32)]
-    attributes = {
-        "compute_left": flag(compute_left_eigenvectors, "V", "N"),
-        "compute_right": flag(compute_right_eigenvectors, "V", "N"),
-    }
-    *parts, left, right, info = lapack_call("geev", batch, [(x, aval)], results, attributes)
-    values = parts[0] if is_complex else mlir.hlo.complex(*parts)
-    found = [values, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
-    return unless_failed(info, batch, list(zip(found, ctx.avals_out, strict=True)))
+    *parts, left, right, info = lapack_call(ctx, routine, batch, [(x, aval)], results, attributes)
+    return [parts[0] if is_complex else mlir.hlo.complex(*parts), left, right, info]
+
+
+def _eig_by_cusolver(ctx: mlir.LoweringRuleContext, x: Any, left: bool, right: bool) -> list[Any]:
+    """Eigenvalues, vectors and codes; vectors of real matrices are returned as columns of real and imaginary parts."""
+    (aval,) = ctx.avals_in
+    batch, of_values = aval.shape[:-2], ShapedArray(aval.shape[:-1], _complex_dtype(aval.dtype))
+    results = [aval, of_values, aval, aval, ShapedArray(batch, _INT32)]
+    attributes = {"left": left, "right": right}
+    _, values, of_left, of_right, info = lapack_call(ctx, "geev", batch, [(x, aval)], results, attributes)
+    if right and not dtypes.is_complex(aval.dtype):
+        (of_right,) = ir_by_operations(ctx, _unpacked, [(values, of_values), (of_right, aval)])
+    return [values, of_left, of_right, info]
+
+
+def _unpacked(values: Any, v: Any) -> list[Any]:
+    """The eigenvectors: a pair of conjugates has two columns, the real part of the first and its imaginary part."""
+    shape = get_aval(v).shape
+    imaginary = arithmetic.imag_p.bind(values)
+    zero = full_like(imaginary, 0)
+    paired = bitwise.or_p.bind(comparison.lt_p.bind(imaginary, zero), comparison.gt_p.bind(imaginary, zero))
+    ones = structural.convert_element_type_p.bind(paired, new_dtype=_INT32, weak_type=False)
+    number = cumsum_p.bind(ones, axis=len(shape) - 2, reverse=False)
+    odd = comparison.eq_p.bind(bitwise.and_p.bind(number, full_like(number, 1)), full_like(number, 1))
+    is_paired = along_rows(paired, shape)
+    is_first = bitwise.and_p.bind(along_rows(odd, shape), is_paired)
+    select = structural.select_n_p.bind
+    real = select(is_first, select(is_paired, v, _column_beside(v, 1)), v)
+    turned = select(is_paired, full_like(v, 0), arithmetic.neg_p.bind(v))
+    return [arithmetic.complex_p.bind(real, select(is_first, turned, _column_beside(v, -1)))]
+
+
+def _column_beside(x: Any, by: int) -> Any:
+    """The column that stands `by` places before each; zeros enter."""
+    aval = get_aval(x)
+    config = ((0, 0, 0),) * (aval.ndim - 1) + ((by, -by, 0),)
+    return structural.pad_p.bind(x, aval.dtype.type(0), padding_config=config)
 
 
 def _schur_abstract_eval(x: ShapedArray, *, compute_schur_vectors: bool, **params: Any) -> list[ShapedArray]:
@@ -271,7 +350,7 @@ def _schur_cpu_lowering(
     codes = ShapedArray(batch, _INT32)
     values = [of_values] * (1 if dtypes.is_complex(aval.dtype) else 2)
     attributes = {"mode": flag(compute_schur_vectors, "V", "N"), "sort": letter("N")}
-    outs = lapack_call("gees", batch, [(x, aval)], [aval, aval, *values, codes, codes], attributes, {0: 0})
+    outs = lapack_call(ctx, "gees", batch, [(x, aval)], [aval, aval, *values, codes, codes], attributes, {0: 0})
     return unless_failed(outs[-1], batch, list(zip(outs, ctx.avals_out, strict=False)))
 
 
@@ -289,7 +368,7 @@ def _hessenberg_cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> Any:
     batch = aval.shape[:-2]
     attributes = {"low": np.int32(1), "high": np.int32(aval.shape[-1])}
     results = [*ctx.avals_out, ShapedArray(batch, _INT32)]
-    *outs, info = lapack_call("gehrd", batch, [(a, aval)], results, attributes, {0: 0})
+    *outs, info = lapack_call(ctx, "gehrd", batch, [(a, aval)], results, attributes, {0: 0})
     return unless_failed(info, batch, list(zip(outs, ctx.avals_out, strict=True)))
 
 
@@ -336,7 +415,7 @@ RULES = {
         "abstract_eval": _eig_abstract_eval,
         "jvp": _eig_jvp,
         "axis_batch": front_batch(eig_p),
-        "lowering": {"cpu": _eig_cpu_lowering},
+        "lowering": dict.fromkeys(("cpu", "gpu"), _eig_lowering),
         "samples": [_eig_samples],
     },
     schur_p: {

@@ -10,7 +10,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
 from primax.plugins.linalg.invariants import of_pivoted_reflections, of_reflections, reflected
-from primax.plugins.linalg.lapack import ir_empty, lapack_call
+from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu
 from primax.plugins.linalg.matrices import front_batch, require_matrix
 from primax.plugins.linalg.sampling import dominant, vary_diagonal, vary_scale
 from primax.plugins.sampling import numbers
@@ -158,15 +158,16 @@ def _geqrf_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> Any:
     aval, of_taus = ctx.avals_out
     if not aval.size:
         return ir_empty(ctx.avals_out)
-    return lapack_call("geqrf", aval.shape[:-2], [(a, aval)], [aval, of_taus], aliases={0: 0})
+    return lapack_call(ctx, "geqrf", aval.shape[:-2], [(a, aval)], [aval, of_taus], aliases={0: 0})
 
 
 def _geqp3_lowering(ctx: mlir.LoweringRuleContext, a: Any, jpvt: Any) -> Any:
     aval, of_columns, of_taus = ctx.avals_out
     if not aval.size:
         return [*ir_empty([aval]), _counted(of_columns), *ir_empty([of_taus])]
-    operands = [(a, aval), (jpvt, of_columns)]
-    return lapack_call("geqp3", aval.shape[:-2], operands, [aval, of_columns, of_taus], aliases={0: 0, 1: 1})
+    operands, results = [(a, aval), (jpvt, of_columns)], [aval, of_columns, of_taus]
+    attributes = {"magma": "auto"} if on_gpu(ctx) else {}
+    return lapack_call(ctx, "geqp3", aval.shape[:-2], operands, results, attributes, {0: 0, 1: 1})
 
 
 def _counted(aval: ShapedArray) -> Any:
@@ -179,7 +180,7 @@ def _householder_product_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: A
     if not aval.size:
         return ir_empty([aval])
     operands = list(zip((a, taus), ctx.avals_in, strict=True))
-    return lapack_call("orgqr", aval.shape[:-2], operands, [aval], aliases={0: 0})
+    return lapack_call(ctx, "orgqr", aval.shape[:-2], operands, [aval], aliases={0: 0})
 
 
 def _ormqr_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
@@ -188,7 +189,7 @@ def _ormqr_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: Any, c: Any, *,
         return [c]
     operands = list(zip((a, taus, c), ctx.avals_in, strict=True))
     attributes = {"left": left, "transpose": transpose}
-    return lapack_call("ormqr", aval.shape[:-2], operands, [aval], attributes, {2: 0})
+    return lapack_call(ctx, "ormqr", aval.shape[:-2], operands, [aval], attributes, {2: 0})
 
 
 def _multiplied(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
@@ -244,7 +245,7 @@ RULES = {
     primitive: {
         "abstract_eval": abstract_eval,
         "axis_batch": front_batch(primitive),
-        "lowering": {"cpu": lowering},
+        "lowering": {"cpu": lowering, "gpu": lowering},
         "samples": [samples],
         "unsupported": _NO_DERIVATIVE,
     }

@@ -1,8 +1,8 @@
-"""Calls of LAPACK for stacks of matrices, and what their lowering rules have in common."""
+"""Calls of LAPACK and of its kin on GPUs for stacks of matrices, and what their lowering rules have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,32 @@ from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import mlir
 from primax.plugins.elementwise import ir_full
 
-__all__ = ["flag", "ir_empty", "ir_eye", "ir_picked", "ir_tril", "lapack_call", "letter", "unless_failed"]
+__all__ = [
+    "flag",
+    "ir_by_operations",
+    "ir_empty",
+    "ir_eye",
+    "ir_picked",
+    "ir_tril",
+    "lapack_call",
+    "letter",
+    "on_gpu",
+    "unless_failed",
+]
 
 # What orthogonal and symmetric matrices are called where they are unitary and Hermitian.
 _OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
+
+# The libraries of GPUs: how names of their functions begin, and how those go on that are not of the solver.
+_VENDORS = {"cuda": "cu", "rocm": "hip"}
+_OF_GPUS = {
+    "eig_comp": "hybrid_eig_comp",
+    "eig_real": "hybrid_eig_real",
+    "geqp3": "hybrid_geqp3",
+    "gtsv": "sparse_gtsv2_ffi",
+    "lu_pivots_to_permutation": "_lu_pivots_to_permutation",
+    "tridiagonal_solve_perturbed": "_tridiagonal_solve_perturbed",
+}
 
 
 def letter(character: str) -> Any:
@@ -27,23 +49,39 @@ def flag(condition: bool, yes: str, no: str) -> Any:
     return letter(yes if condition else no)
 
 
-def _layout(rank: int, batch: int) -> tuple[int, ...]:
-    """Axes, the fastest first: matrices by columns, and otherwise rows, as in NumPy."""
+def on_gpu(ctx: mlir.LoweringRuleContext) -> bool:
+    """Whether the program is built for a GPU."""
+    return ctx.module_context.platform in _VENDORS
+
+
+def _target(platform: str, routine: str, dtype: Any) -> str:
+    """What the foreign function is called that is a routine for a dtype."""
+    vendor = _VENDORS.get(platform)
+    if vendor is not None:
+        return vendor + _OF_GPUS.get(routine, f"solver_{routine}_ffi")
+    return mlir.lapack_target(_OF_COMPLEX.get(routine, routine) if dtypes.is_complex(dtype) else routine, dtype)
+
+
+def _layout(rank: int, batch: int, by_rows: bool) -> tuple[int, ...]:
+    """Axes, the fastest first: matrices by columns, if they are not by rows, and otherwise rows, as in NumPy."""
     rows = range(rank - 1, -1, -1)
-    return (rank - 2, rank - 1, *rows[2:]) if rank - batch == 2 else tuple(rows)
+    return (rank - 2, rank - 1, *rows[2:]) if rank - batch == 2 and not by_rows else tuple(rows)
 
 
 def lapack_call(
+    ctx: mlir.LoweringRuleContext,
     routine: str,
     batch: Sequence[int],
     operands: Sequence[tuple[Any, ShapedArray]],
     results: Sequence[ShapedArray],
     attributes: Mapping[str, Any] | None = None,
     aliases: Mapping[int, int] | None = None,
+    by_rows: bool = False,
 ) -> list[Any]:
-    """The results of a routine of LAPACK, applied to each element of a stack.
+    """The results of a routine of LAPACK, or of its kin on GPUs, applied to each element of a stack.
 
     Args:
+      ctx: of the lowering rule; its platform decides on the library.
       routine: its name without the letter of the dtype.
       batch: the shape of the stack.
       operands: IR values with their types: matrices, vectors or numbers, behind the axes of the stack. The dtype
@@ -51,21 +89,19 @@ def lapack_call(
       results: likewise the types of what it returns.
       attributes: how it is called.
       aliases: for positions of operands, the results that take over their memory.
+      by_rows: whether matrices are given and returned by rows.
     """
     count = len(batch)
-    dtype = operands[0][1].dtype
-    if dtypes.is_complex(dtype):
-        routine = _OF_COMPLEX.get(routine, routine)
     return list(
         mlir.custom_call(
-            mlir.lapack_target(routine, dtype),
+            _target(ctx.module_context.platform, routine, operands[0][1].dtype),
             operands=[x for x, _ in operands],
             result_types=[mlir.aval_to_ir_type(aval) for aval in results],
             backend_config=attributes or {},
             api_version=4,
             operand_output_aliases=aliases,
-            operand_layouts=[_layout(aval.ndim, count) for _, aval in operands],
-            result_layouts=[_layout(aval.ndim, count) for aval in results],
+            operand_layouts=[_layout(aval.ndim, count, by_rows) for _, aval in operands],
+            result_layouts=[_layout(aval.ndim, count, by_rows) for aval in results],
         ).results
     )
 
@@ -92,6 +128,14 @@ def unless_failed(
         truths = mlir.aval_to_ir_type(ShapedArray(aval.shape, np.dtype(np.bool_)))
         found.append(hlo.select(hlo.broadcast_in_dim(truths, fine, dims), x, ir_full(np.nan, aval)))
     return found
+
+
+def ir_by_operations(
+    ctx: mlir.LoweringRuleContext, fun: Callable[..., Any], operands: Sequence[tuple[Any, ShapedArray]]
+) -> list[Any]:
+    """The IR of a function of arrays that returns a list of them."""
+    inner = ctx.replace(avals_in=[aval for _, aval in operands], avals_out=[])
+    return mlir.lower_fun(fun)(inner, *(x for x, _ in operands))
 
 
 def ir_empty(avals: Sequence[ShapedArray]) -> list[Any]:

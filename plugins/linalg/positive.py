@@ -10,7 +10,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic
-from primax.plugins.linalg.lapack import ir_empty, ir_tril, lapack_call, letter, unless_failed
+from primax.plugins.linalg.lapack import ir_empty, ir_tril, lapack_call, letter, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
     adjoint,
     from_triangle,
@@ -92,18 +92,19 @@ def _solve(l: Any, b: Any, left_side: bool) -> Any:
     )
 
 
-def _lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _builtin_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
     (aval,) = ctx.avals_out
     return [ir_tril(mlir.hlo.cholesky(x, lower=mlir.ir.BoolAttr.get(True)), aval)]
 
 
-def _cpu_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
     (aval,) = ctx.avals_out
     if not aval.size:
         return ir_empty([aval])
     batch = aval.shape[:-2]
     codes = ShapedArray(batch, np.dtype(np.int32))
-    out, info = lapack_call("potrf", batch, [(x, aval)], [aval, codes], {"uplo": letter("L")}, {0: 0})
+    attributes = {"lower": True} if on_gpu(ctx) else {"uplo": letter("L")}
+    out, info = lapack_call(ctx, "potrf", batch, [(x, aval)], [aval, codes], attributes, {0: 0})
     (out,) = unless_failed(info, batch, [(out, aval)])
     return [ir_tril(out, aval)]
 
@@ -124,7 +125,7 @@ RULES = {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,
         "axis_batch": front_batch(cholesky_p),
-        "lowering": {None: _lowering, "cpu": _cpu_lowering},
+        "lowering": {None: _builtin_lowering, "cpu": _lowering, "gpu": _lowering},
         "samples": [_samples],
     }
 }

@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import check_hashable
+from primax.extend.api_util import among, check_hashable
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.linalg.invariants import of_svd
-from primax.plugins.linalg.lapack import ir_empty, ir_eye, ir_picked, lapack_call, letter, unless_failed
+from primax.plugins.linalg.lapack import (
+    ir_by_operations,
+    ir_empty,
+    ir_eye,
+    ir_picked,
+    lapack_call,
+    letter,
+    on_gpu,
+    unless_failed,
+)
 from primax.plugins.linalg.matrices import (
     adjoint,
     along_columns,
@@ -39,7 +48,11 @@ svd_p = core.Primitive("svd", multiple_results=True)
 
 
 class SvdAlgorithm(enum.Enum):
-    """How singular values are computed; CPUs know QR and DIVIDE_AND_CONQUER, which is the default."""
+    """How singular values are computed.
+
+    CPUs know QR and DIVIDE_AND_CONQUER, which is the default; GPUs know QR, JACOBI, the default for small matrices, and
+    POLAR.
+    """
 
     DEFAULT = "default"
     QR = "QR"
@@ -48,9 +61,21 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-_ROUTINES = {None: "gesdd", SvdAlgorithm.DEFAULT: "gesdd", SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"} | {
-    SvdAlgorithm.QR: "gesvd"
+_ROUTINES = {
+    SvdAlgorithm.QR: "gesvd",
+    SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd",
+    SvdAlgorithm.DEFAULT: "gesdd",
+    None: "gesdd",
 }
+_ROUTINES_OF_GPUS = {  # by default the size decides
+    SvdAlgorithm.QR: "gesvd",
+    SvdAlgorithm.JACOBI: "gesvdj",
+    SvdAlgorithm.POLAR: "gesvdp",
+    SvdAlgorithm.DEFAULT: "",
+    None: "",
+}
+_MOST_FOR_JACOBI = 1024
+_LEAST_FOR_PARTS = 32
 
 
 def svd(
@@ -188,7 +213,57 @@ def _outside(u: Any, change: Any, inverse: Any) -> Any:
     return scaled(rest, along_rows(inverse, get_aval(rest).shape))
 
 
-def _cpu_lowering(
+def _types(aval: ShapedArray, full_matrices: bool) -> list[ShapedArray]:
+    """The types of the singular values, of U and of V^H."""
+    *batch, m, n = aval.shape
+    count = min(m, n)
+    columns, rows = (m, n) if full_matrices else (count, count)
+    return [
+        ShapedArray((*batch, count), real_dtype(aval.dtype)),
+        ShapedArray((*batch, m, columns), aval.dtype),
+        ShapedArray((*batch, rows, n), aval.dtype),
+    ]
+
+
+def _by_gpu(
+    ctx: mlir.LoweringRuleContext, routine: str, x: Any, full_matrices: bool, compute_uv: bool
+) -> tuple[list[Any], list[ShapedArray], Any]:
+    """The singular values, U and V^H by a routine of GPUs, with their types and the codes of failures."""
+    (aval,) = ctx.avals_in
+    *batch, m, n = aval.shape
+    codes = ShapedArray(tuple(batch), np.dtype(np.int32))
+    if not routine:
+        routine = "gesvdj" if max(m, n) <= _MOST_FOR_JACOBI else "gesvd"
+    attributes = {"compute_uv": compute_uv, "full_matrices": full_matrices}
+    operands = [(x, aval)]
+    if routine == "gesvd":  # it takes tall matrices: the rows of a wide one are the columns of its transpose
+        outs = _types(aval, full_matrices)
+        parts = outs[1:] if compute_uv else [ShapedArray((), aval.dtype)] * 2
+        wide = m < n
+        results = [aval, outs[0], *(reversed(parts) if wide else parts), codes]
+        attributes["transposed"] = wide
+        _, s, *found, info = lapack_call(ctx, routine, batch, operands, results, attributes, {0: 0}, by_rows=wide)
+        return [s, *(reversed(found) if wide else found)], outs, info
+    # Jacobi's method for small matrices knows whole factors only.
+    whole = full_matrices or (routine == "gesvdj" and min(m, n) <= _LEAST_FOR_PARTS)
+    outs = _types(aval, full_matrices)
+    of_s, of_u, of_vh = _types(aval, whole)
+    of_v = of_vh.update(shape=(*batch, *of_vh.shape[:-3:-1]))
+    attributes["full_matrices"] = whole
+    results = [aval, of_s, of_u, of_v, codes]
+    _, s, u, v, info = lapack_call(ctx, routine, batch, operands, results, attributes, {0: 0})
+    if not compute_uv:
+        return [s], outs[:1], info
+    count = min(m, n)
+
+    def factors(u: Any, v: Any) -> list[Any]:
+        vh = adjoint(v)
+        return [u, vh] if whole == full_matrices else [picked(u, (0, count), -1), picked(vh, (0, count), -2)]
+
+    return [s, *ir_by_operations(ctx, factors, [(u, of_u), (v, of_v)])], outs, info
+
+
+def _lowering(
     ctx: mlir.LoweringRuleContext,
     x: Any,
     *,
@@ -197,25 +272,24 @@ def _cpu_lowering(
     subset_by_index: Any,
     algorithm: Any,
 ) -> Any:
-    routine = _ROUTINES.get(algorithm)
-    if routine is None:
+    routines = _ROUTINES_OF_GPUS if on_gpu(ctx) else _ROUTINES
+    if not among(algorithm, tuple(routines)):
         raise NotImplementedError(
-            f"svd: algorithm must be QR, DIVIDE_AND_CONQUER, DEFAULT or None on platform 'cpu', got {algorithm}"
+            f"svd: algorithm must be {', '.join(way.name for way in routines if way)} or None on platform "
+            f"{ctx.module_context.platform!r}, got {algorithm}"
         )
+    routine = routines[algorithm]
     (aval,) = ctx.avals_in
-    *batch, m, n = aval.shape
+    batch = aval.shape[:-2]
     if not aval.size:
         return [*ir_empty(ctx.avals_out[:1]), *map(ir_eye, ctx.avals_out[1:])]
-    count = min(m, n)
-    columns, rows = (m, n) if full_matrices else (count, count)
-    outs = [
-        ShapedArray((*batch, count), real_dtype(aval.dtype)),
-        ShapedArray((*batch, m, columns), aval.dtype),
-        ShapedArray((*batch, rows, n), aval.dtype),
-    ]
-    results = [aval, *outs, ShapedArray(tuple(batch), np.dtype(np.int32))]
-    mode = "N" if not compute_uv else "A" if full_matrices else "S"
-    _, *found, info = lapack_call(routine, batch, [(x, aval)], results, {"mode": letter(mode)}, {0: 0})
+    if on_gpu(ctx):
+        found, outs, info = _by_gpu(ctx, routine, x, full_matrices, compute_uv)
+    else:
+        outs = _types(aval, full_matrices)
+        results = [aval, *outs, ShapedArray(batch, np.dtype(np.int32))]
+        mode = "N" if not compute_uv else "A" if full_matrices else "S"
+        _, *found, info = lapack_call(ctx, routine, batch, [(x, aval)], results, {"mode": letter(mode)}, {0: 0})
     used = 3 if compute_uv else 1
     found = unless_failed(info, batch, list(zip(found, outs, strict=True))[:used])
     if subset_by_index is None:
@@ -251,7 +325,7 @@ RULES = {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,
         "axis_batch": front_batch(svd_p),
-        "lowering": {"cpu": _cpu_lowering},
+        "lowering": dict.fromkeys(("cpu", "gpu"), _lowering),
         "samples": [_samples],
     }
 }

@@ -13,7 +13,7 @@ from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic
 from primax.plugins.linalg.invariants import of_eigh, of_tridiagonal
-from primax.plugins.linalg.lapack import flag, ir_empty, ir_picked, lapack_call, letter, unless_failed
+from primax.plugins.linalg.lapack import flag, ir_empty, ir_picked, lapack_call, letter, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
     adjoint,
     along_columns,
@@ -41,11 +41,16 @@ tridiagonal_p = core.Primitive("tridiagonal", multiple_results=True)
 
 
 class EighImplementation(enum.Enum):
-    """How eigenvalues of Hermitian matrices are computed; on CPUs by QR iterations whatever is asked for but these."""
+    """How eigenvalues of Hermitian matrices are computed: on CPUs by QR, on GPUs by QR or JACOBI."""
 
     QR = "qr"
     JACOBI = "jacobi"
     QDWH = "qdwh"
+
+
+# How they are computed on CPUs and GPUs, with the numbers by which the latter are told.
+_WAYS: dict[Any, int] = {EighImplementation.QR: 1, None: 0}
+_WAYS_OF_GPUS = {EighImplementation.QR: 1, EighImplementation.JACOBI: 2, None: 0}
 
 
 def eigh(
@@ -154,19 +159,25 @@ def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: An
     return outs, changes
 
 
-def _eigh_cpu_lowering(
+def _eigh_lowering(
     ctx: mlir.LoweringRuleContext, x: Any, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
 ) -> Any:
-    if not among(algorithm, (None, EighImplementation.QR)):
-        raise NotImplementedError(f"eigh: implementation must be QR or None on platform 'cpu', got {algorithm}")
+    ways = _WAYS_OF_GPUS if on_gpu(ctx) else _WAYS
+    if not among(algorithm, tuple(ways)):
+        raise NotImplementedError(
+            f"eigh: implementation must be {' or '.join(str(way and way.name) for way in ways)} on platform "
+            f"{ctx.module_context.platform!r}, got {algorithm}"
+        )
     (aval,) = ctx.avals_in
     if not aval.size:
         return ir_empty(ctx.avals_out)
     batch = aval.shape[:-2]
     of_values = ShapedArray(aval.shape[:-1], real_dtype(aval.dtype))
     results = [aval, of_values, ShapedArray(batch, np.dtype(np.int32))]
-    attributes = {"mode": letter("V"), "uplo": flag(lower, "L", "U")}
-    vectors, values, info = lapack_call("syevd", batch, [(x, aval)], results, attributes, {0: 0})
+    attributes: dict[str, Any] = {"mode": letter("V"), "uplo": flag(lower, "L", "U")}
+    if on_gpu(ctx):
+        attributes = {"algorithm": np.uint8(ways[algorithm]), "lower": lower}
+    vectors, values, info = lapack_call(ctx, "syevd", batch, [(x, aval)], results, attributes, {0: 0})
     outs = unless_failed(info, batch, [(vectors, aval), (values, of_values)])
     return outs if subset_by_index is None else [ir_picked(out, subset_by_index, -1) for out in outs]
 
@@ -181,14 +192,14 @@ def _tridiagonal_abstract_eval(a: ShapedArray, *, lower: bool) -> list[ShapedArr
     return [ShapedArray(a.shape, a.dtype), *(ShapedArray(*shape) for shape in shapes)]
 
 
-def _tridiagonal_cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any, *, lower: bool) -> Any:
+def _tridiagonal_lowering(ctx: mlir.LoweringRuleContext, a: Any, *, lower: bool) -> Any:
     aval = ctx.avals_out[0]
     batch = aval.shape[:-2]
     if not aval.size:
         return ir_empty(ctx.avals_out)
     results = [*ctx.avals_out, ShapedArray(batch, np.dtype(np.int32))]
-    attributes = {"uplo": flag(lower, "L", "U")}
-    *outs, info = lapack_call("sytrd", batch, [(a, aval)], results, attributes, {0: 0})
+    attributes = {"lower": lower} if on_gpu(ctx) else {"uplo": flag(lower, "L", "U")}
+    *outs, info = lapack_call(ctx, "sytrd", batch, [(a, aval)], results, attributes, {0: 0})
     return unless_failed(info, batch, list(zip(outs, ctx.avals_out, strict=True)))
 
 
@@ -223,13 +234,13 @@ RULES = {
         "abstract_eval": _eigh_abstract_eval,
         "jvp": _eigh_jvp,
         "axis_batch": front_batch(eigh_p),
-        "lowering": {"cpu": _eigh_cpu_lowering},
+        "lowering": dict.fromkeys(("cpu", "gpu"), _eigh_lowering),
         "samples": [_eigh_samples],
     },
     tridiagonal_p: {
         "abstract_eval": _tridiagonal_abstract_eval,
         "axis_batch": front_batch(tridiagonal_p),
-        "lowering": {"cpu": _tridiagonal_cpu_lowering},
+        "lowering": dict.fromkeys(("cpu", "gpu"), _tridiagonal_lowering),
         "samples": [_tridiagonal_samples],
         "unsupported": {"jvp": "reflections are means to an end; differentiate eigh instead"},
     },

@@ -154,7 +154,7 @@ def _cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, **params: Any) 
         "trans_x": flag(transpose_a, "C" if conjugate_a else "T", "N"),
         "diag": flag(params["unit_diagonal"], "U", "N"),
     }
-    return lapack_call("trsm", b_aval.shape[:-2], [(a, a_aval), (b, b_aval)], [b_aval], attributes, {1: 0})
+    return lapack_call(ctx, "trsm", b_aval.shape[:-2], [(a, a_aval), (b, b_aval)], [b_aval], attributes, {1: 0})
 
 
 def _solved(

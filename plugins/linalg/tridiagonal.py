@@ -10,7 +10,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins import arithmetic, structural
-from primax.plugins.linalg.lapack import ir_empty, lapack_call, unless_failed
+from primax.plugins.linalg.lapack import ir_by_operations, ir_empty, lapack_call, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import along_columns, columns_merged, front_batch, require_matrix
 from primax.plugins.sampling import numbers
 
@@ -107,16 +107,41 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> Any:
     return _all_in_front(axis, args, dims, **params)
 
 
-def _cpu_lowering(ctx: mlir.LoweringRuleContext, dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
+_LEAST_ROWS = 3  # that the routine of GPUs takes
+
+
+def _solve_small(dl: Any, d: Any, du: Any, b: Any) -> list[Any]:
+    """The solution for matrices of one or two rows, by Cramer's rule."""
+    add, sub, mul, div = (
+        each.bind for each in (arithmetic.add_p, arithmetic.sub_p, arithmetic.mul_p, arithmetic.div_p)
+    )
+    shape = get_aval(b).shape
+    if shape[-2] == 1:
+        return [div(b, along_columns(d, shape))]
+
+    def exchanged(x: Any, axis: int) -> Any:
+        return add(_shifted(x, 1, axis), _shifted(x, -1, axis))
+
+    beside = add(_shifted(_shifted(du, 1, -1), -1, -1), _shifted(_shifted(dl, -1, -1), 1, -1))
+    determinant = sub(mul(d, exchanged(d, -1)), mul(beside, exchanged(beside, -1)))
+    scaled, rest = along_columns(exchanged(d, -1), shape), along_columns(beside, shape)
+    return [div(sub(mul(scaled, b), mul(rest, exchanged(b, -2))), along_columns(determinant, shape))]
+
+
+def _lowering(ctx: mlir.LoweringRuleContext, dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
     (aval,) = ctx.avals_out
     if not aval.size:
         return ir_empty([aval])
     batch = aval.shape[:-2]
     operands = list(zip((dl, d, du, b), ctx.avals_in, strict=True))
     if perturb_singular:
-        return lapack_call("tridiagonal_solve_perturbed", batch, operands, [aval])
+        return lapack_call(ctx, "tridiagonal_solve_perturbed", batch, operands, [aval])
+    if on_gpu(ctx):
+        if aval.shape[-2] < _LEAST_ROWS:
+            return ir_by_operations(ctx, _solve_small, operands)
+        return lapack_call(ctx, "gtsv", batch, operands, [aval], aliases={3: 0})
     results = [*ctx.avals_in, ShapedArray(batch, np.dtype(np.int32))]
-    *_, x, info = lapack_call("gtsv", batch, operands, results, aliases={i: i for i in range(4)})
+    *_, x, info = lapack_call(ctx, "gtsv", batch, operands, results, aliases={i: i for i in range(4)})
     return unless_failed(info, batch, [(x, aval)])
 
 
@@ -150,7 +175,7 @@ RULES = {
         "jvp": _jvp,
         "transpose": _transpose,
         "axis_batch": _batch,
-        "lowering": {"cpu": _cpu_lowering},
+        "lowering": dict.fromkeys(("cpu", "gpu"), _lowering),
         "samples": [_samples],
     }
 }
