@@ -241,7 +241,9 @@ _FUNCTIONS = {
     for name in names
 }
 
+# The library registers the operators of arrays by the hook that anyone has.
 host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES, deferred=DEFERRED_FAMILIES, version=__version__)
+host.add_builtins({"numpy": "primax.numpy.operators"}, version=__version__)
 
 
 def __getattr__(name: str) -> Any:

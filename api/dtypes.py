@@ -16,7 +16,7 @@ from primax.core.dtypes import (
 )
 from primax.core.promotion import TypePromotionError
 from primax.extend.random import prng_key
-from primax.plugins.numpy.limits import finfo
+from primax.numpy.limits import finfo
 
 __all__ = [
     "TypePromotionError",

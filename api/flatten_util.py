@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from primax.plugins.numpy.raveling import ravel_pytree
+from primax.numpy.raveling import ravel_pytree
 
 __all__ = ["ravel_pytree"]

@@ -13,9 +13,9 @@ from primax import lax
 from primax import numpy as pnp
 from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.numpy.creation import read_shape
-from primax.plugins.numpy.programs import one_program
-from primax.plugins.numpy.promotion import promote
+from primax.numpy.creation import read_shape
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import promote
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 

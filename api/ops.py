@@ -10,7 +10,7 @@ import numpy as np
 from primax import numpy as pnp
 from primax.extend.api_util import integer
 from primax.extend.core import Tracer, dtypes, get_aval
-from primax.plugins.numpy.promotion import host_values
+from primax.numpy.promotion import host_values
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 

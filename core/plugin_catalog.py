@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from primax.core import hookspec
@@ -35,7 +35,7 @@ class PluginCatalog:
 
     def add_builtins(
         self,
-        names: Iterable[str],
+        names: Iterable[str] | Mapping[str, str],
         *,
         package: str = "primax.plugins",
         essential: Iterable[str] = (),
@@ -45,8 +45,8 @@ class PluginCatalog:
         """List the families that come with primax, in the order of their activation. Nothing is imported yet.
 
         Args:
-          names: modules in `package`, and the names of the plugins.
-          package: where the modules are.
+          names: of the plugins; in a mapping, each with the module that it is.
+          package: where the modules are, under the names of the plugins, if `names` does not say it.
           essential: those that cannot be disabled, and whose failure is an error.
           deferred: those that `activate_imported` may leave for later: all they register are rules for their own
             primitives, none of a kind that a trace does without.
@@ -61,7 +61,7 @@ class PluginCatalog:
                 if name in taken:
                     raise PluginError(f"add_builtins: there is a plugin {name!r} already")
                 taken.add(name)
-                where = f"{package}.{name}"
+                where = names[name] if isinstance(names, Mapping) else f"{package}.{name}"
                 self._builtins.append(PluginRecord(name, "built-in", "primax", version, where))
             self._essential |= frozenset(essential)
             self._deferred |= frozenset(deferred)

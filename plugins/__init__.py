@@ -45,7 +45,6 @@ BUILTIN_FAMILIES = (
     "composite",
     "checkify",
     "arrays",
-    "numpy",
 )
 
 ESSENTIAL_FAMILIES = ("structural", "arithmetic", "calls", "devices", "arrays")

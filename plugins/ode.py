@@ -11,14 +11,14 @@ import numpy as np
 from primax.extend.api_util import real_number
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.transformations import vjp
+from primax.numpy.creation import asarray, zeros_like
+from primax.numpy.joining import concatenate, stack
+from primax.numpy.reductions import sum as sum_of
+from primax.numpy.rounding import clip
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import absolute, maximum, minimum, sqrt, square
 from primax.plugins.control_flow import scan, while_loop
 from primax.plugins.custom_derivatives import closure_convert, custom_vjp
-from primax.plugins.numpy.creation import asarray, zeros_like
-from primax.plugins.numpy.joining import concatenate, stack
-from primax.plugins.numpy.reductions import sum as sum_of
-from primax.plugins.numpy.rounding import clip
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import absolute, maximum, minimum, sqrt, square
 
 __all__ = ["odeint"]
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from primax.core.dtypes import (
     dtype,
 )
+from primax.numpy.creation import stage
 from primax.plugins.accuracy import AccuracyMode, Tolerance
 from primax.plugins.arithmetic import (
     abs,
@@ -228,7 +229,6 @@ from primax.plugins.indexing import (
     scatter_sub,
     scatter_sub_p,
 )
-from primax.plugins.numpy.creation import stage
 from primax.plugins.polynomial import polynomial
 from primax.plugins.precision import DotAlgorithm, PrecisionLike
 from primax.plugins.ragged import (

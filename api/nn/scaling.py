@@ -13,7 +13,7 @@ from primax import custom_vjp, lax
 from primax import numpy as pnp
 from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.numpy.promotion import promote
+from primax.numpy.promotion import promote
 
 __all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 

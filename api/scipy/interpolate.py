@@ -13,7 +13,7 @@ import numpy as np
 from primax import numpy as pnp
 from primax.extend.api_util import among, sequence
 from primax.extend.core import Tracer, dtypes
-from primax.plugins.numpy.promotion import host_values, promote
+from primax.numpy.promotion import host_values, promote
 
 __all__ = ["RegularGridInterpolator"]
 

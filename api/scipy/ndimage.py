@@ -12,7 +12,7 @@ from primax import lax
 from primax import numpy as pnp
 from primax.extend.api_util import among, integer, sequence
 from primax.extend.core import dtypes
-from primax.plugins.numpy.promotion import promote
+from primax.numpy.promotion import promote
 
 __all__ = ["map_coordinates"]
 

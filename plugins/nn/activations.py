@@ -10,18 +10,18 @@ from functools import partial
 from typing import Any
 
 from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray
+from primax.numpy.formulas import logaddexp
+from primax.numpy.promotion import aval_of, promote, strong
+from primax.numpy.rounding import clip
+from primax.numpy.selection import choose, where
+from primax.numpy.ufuncs import tanh, to_inexact
 from primax.plugins import exponential, special
 from primax.plugins.arithmetic import max_p, min_p, square_p
 from primax.plugins.calls import jit
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.elementwise import like
 from primax.plugins.nn.arguments import inexact, inexact_number, number, weakly_inexact
-from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.formulas import logaddexp
-from primax.plugins.numpy.promotion import aval_of, promote, strong
-from primax.plugins.numpy.rounding import clip
-from primax.plugins.numpy.selection import choose, where
-from primax.plugins.numpy.ufuncs import tanh, to_inexact
 from primax.plugins.structural import stop_gradient
 from primax.plugins.structural.arguments import canonical_axis
 from primax.plugins.structural.slicing import slice_in_dim

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes
-from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.promotion import aval_of, convert, promote
-from primax.plugins.numpy.ufuncs import to_inexact
+from primax.numpy.creation import asarray
+from primax.numpy.promotion import aval_of, convert, promote
+from primax.numpy.ufuncs import to_inexact
 
 __all__ = ["inexact", "inexact_number", "number", "weakly_inexact"]
 

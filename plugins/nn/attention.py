@@ -9,13 +9,13 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
+from primax.numpy.contractions import einsum
+from primax.numpy.creation import asarray
+from primax.numpy.promotion import boolean, cast
+from primax.numpy.selection import where
+from primax.numpy.shaping import reshape
 from primax.plugins.nn.arguments import inexact
 from primax.plugins.nn.softmax import logsumexp, softmax
-from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.einsum import einsum
-from primax.plugins.numpy.promotion import boolean, cast
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.shaping import reshape
 from primax.plugins.structural import stop_gradient
 from primax.plugins.structural.arguments import integers
 

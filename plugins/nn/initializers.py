@@ -10,15 +10,15 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
+from primax.numpy import creation
+from primax.numpy.creation import read_dtype, read_shape
+from primax.numpy.promotion import cast
+from primax.numpy.shaping import moveaxis, reshaped
+from primax.numpy.triangles import last_diagonal
+from primax.numpy.ufuncs import absolute
 from primax.plugins import exponential
 from primax.plugins.arithmetic import complex_p
 from primax.plugins.linalg.orthogonal import qr
-from primax.plugins.numpy import creation
-from primax.plugins.numpy.creation import read_dtype, read_shape
-from primax.plugins.numpy.promotion import cast
-from primax.plugins.numpy.shaping import moveaxis, reshaped
-from primax.plugins.numpy.triangles import last_diagonal
-from primax.plugins.numpy.ufuncs import absolute
 from primax.plugins.random.functions import split
 from primax.plugins.random.normal import normal as _normal
 from primax.plugins.random.normal import truncated_normal as _truncated_normal

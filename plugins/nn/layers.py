@@ -9,16 +9,16 @@ import numpy as np
 
 from primax.extend.api_util import among, integer
 from primax.extend.core import dtypes, get_aval
+from primax.numpy import rounding, statistics
+from primax.numpy.creation import read_dtype
+from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
+from primax.numpy.reductions import read_axes
+from primax.numpy.shaping import expand_dims
 from primax.plugins.arithmetic import square_p
 from primax.plugins.calls import jit
 from primax.plugins.comparison import eq_p
 from primax.plugins.exponential import rsqrt
 from primax.plugins.nn.arguments import inexact, number
-from primax.plugins.numpy import rounding, statistics
-from primax.plugins.numpy.creation import read_dtype
-from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast
-from primax.plugins.numpy.reductions import read_axes
-from primax.plugins.numpy.shaping import expand_dims
 from primax.plugins.structural import iota_p
 from primax.plugins.structural.arguments import canonical_axis
 

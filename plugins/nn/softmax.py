@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import get_aval
+from primax.numpy import reductions
+from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, promote
+from primax.numpy.reductions import read_axes
+from primax.numpy.selection import choose, where
+from primax.numpy.ufuncs import real, to_inexact
 from primax.plugins.arithmetic import abs_p, sign_p
 from primax.plugins.calls import jit
 from primax.plugins.elementwise import like
 from primax.plugins.exponential import exp_p, log_p
 from primax.plugins.nn.arguments import inexact
-from primax.plugins.numpy import reductions
-from primax.plugins.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, promote
-from primax.plugins.numpy.reductions import read_axes
-from primax.plugins.numpy.selection import choose, where
-from primax.plugins.numpy.ufuncs import real, to_inexact
 from primax.plugins.rounding import is_finite_p
 from primax.plugins.structural import stop_gradient
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
+from primax.numpy.promotion import broadcast_to_shape, cast
+from primax.numpy.ranges import counted
+from primax.numpy.reductions import sum as reduce_sum
+from primax.numpy.selection import where
+from primax.numpy.shaping import reshaped
 from primax.plugins.arithmetic import abs_p, max_p
 from primax.plugins.exponential import exp_p, log_p, rsqrt_p, sqrt_p
-from primax.plugins.numpy.promotion import broadcast_to_shape, cast
-from primax.plugins.numpy.ranges import counted
-from primax.plugins.numpy.reductions import sum as reduce_sum
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.shaping import reshaped
 from primax.plugins.random.inversion import exponential_numbers
 from primax.plugins.random.keys import random_split
 from primax.plugins.random.normal import normal_numbers

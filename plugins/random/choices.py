@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import aval_of, cast
+from primax.numpy.reductions import argmax
+from primax.numpy.scans import cumsum
+from primax.numpy.shaping import moveaxis
+from primax.numpy.sorting import searchsorted
 from primax.plugins.exponential import log_p
-from primax.plugins.numpy.creation import read_shape
-from primax.plugins.numpy.promotion import aval_of, cast
-from primax.plugins.numpy.reductions import argmax
-from primax.plugins.numpy.scans import cumsum
-from primax.plugins.numpy.shaping import moveaxis
-from primax.plugins.numpy.sorting import searchsorted
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.integers import integers_between
 from primax.plugins.random.inversion import gumbel_numbers, is_precise

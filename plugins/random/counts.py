@@ -15,16 +15,16 @@ import numpy as np
 
 from primax.extend.api_util import numpy_dtype
 from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray, read_shape
+from primax.numpy.predicates import isinf, isnan
+from primax.numpy.promotion import broadcast_to_shape, cast
+from primax.numpy.reductions import any as any_of
+from primax.numpy.selection import where
+from primax.numpy.shaping import moveaxis
 from primax.plugins.arithmetic import clamp_p
 from primax.plugins.control_flow import scan, while_loop
 from primax.plugins.cumulative import cumsum_p
 from primax.plugins.exponential import log1p_p, log_p, sqrt_p
-from primax.plugins.numpy.creation import asarray, read_shape
-from primax.plugins.numpy.predicates import isinf, isnan
-from primax.plugins.numpy.promotion import broadcast_to_shape, cast
-from primax.plugins.numpy.reductions import any as any_of
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.shaping import moveaxis
 from primax.plugins.random.approximate import check_method, poisson_numbers
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_split

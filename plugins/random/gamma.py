@@ -16,12 +16,12 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import find_prng_impl
+from primax.numpy.promotion import broadcast_to_shape
+from primax.numpy.selection import where
 from primax.plugins.arithmetic import div_p, mul_p
 from primax.plugins.comparison import eq_p
 from primax.plugins.control_flow import while_loop
 from primax.plugins.exponential import exp_p, log_p, pow_p, sqrt_p
-from primax.plugins.numpy.promotion import broadcast_to_shape
-from primax.plugins.numpy.selection import where
 from primax.plugins.random.inversion import exponential_numbers
 from primax.plugins.random.keys import random_split, random_wrap_p
 from primax.plugins.random.normal import normal_numbers

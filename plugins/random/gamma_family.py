@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend.core import get_aval
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import broadcast, broadcast_to_shape, cast
+from primax.numpy.reductions import max as reduce_max
+from primax.numpy.reductions import sum as reduce_sum
 from primax.plugins.arithmetic import abs_p, max_p
 from primax.plugins.exponential import exp_p, pow_p, sqrt_p
-from primax.plugins.numpy.creation import read_shape
-from primax.plugins.numpy.promotion import broadcast, broadcast_to_shape, cast
-from primax.plugins.numpy.reductions import max as reduce_max
-from primax.plugins.numpy.reductions import sum as reduce_sum
 from primax.plugins.random.approximate import check_method, gamma_numbers
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.gamma import random_gamma_p

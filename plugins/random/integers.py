@@ -8,11 +8,11 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.core import config, dtypes, get_aval
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
+from primax.numpy.selection import where
 from primax.plugins.arithmetic import clamp_p, div_p, rem_p
 from primax.plugins.comparison import gt_p
-from primax.plugins.numpy.creation import read_shape
-from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, cast
-from primax.plugins.numpy.selection import where
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_bits, random_split
 from primax.plugins.random.parameters import broadcast_to, common_shape, integer_dtype, parameter_shape, sampler

@@ -9,10 +9,10 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
+from primax.numpy.promotion import broadcast, cast
+from primax.numpy.selection import where
 from primax.plugins.arithmetic import abs_p, neg_p, sign_p
 from primax.plugins.exponential import exp_p, log1p_p, log_p, pow_p, sqrt_p
-from primax.plugins.numpy.promotion import broadcast, cast
-from primax.plugins.numpy.selection import where
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.parameters import common_shape, drawn, float_dtype, integer_dtype, sampler
 from primax.plugins.random.uniform import between, unit

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import broadcast, cast
+from primax.numpy.reductions import sum as reduce_sum
+from primax.numpy.selection import where
 from primax.plugins.arithmetic import max_p, min_p
 from primax.plugins.exponential import exp_p, sqrt_p
-from primax.plugins.numpy.creation import read_shape
-from primax.plugins.numpy.promotion import broadcast, cast
-from primax.plugins.numpy.reductions import sum as reduce_sum
-from primax.plugins.numpy.selection import where
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.integers import signs
 from primax.plugins.random.keys import random_split

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend.core import dtypes
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import aval_of
 from primax.plugins.calls import jit
-from primax.plugins.numpy.creation import read_shape
-from primax.plugins.numpy.promotion import aval_of
 from primax.plugins.random.arguments import check_key
 from primax.plugins.structural import broadcast_shapes
 

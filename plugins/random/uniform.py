@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import broadcast, cast
 from primax.plugins.arithmetic import max_p
 from primax.plugins.bitwise import or_p, shift_right_logical_p
-from primax.plugins.numpy.creation import read_shape
-from primax.plugins.numpy.promotion import broadcast, cast
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_bits
 from primax.plugins.random.parameters import broadcast_to, float_dtype, parameter_shape, sampler

@@ -8,14 +8,14 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
+from primax.numpy.contractions import einsum
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import cast
+from primax.numpy.shaping import matrix_transpose
+from primax.numpy.triangles import last_diagonal
 from primax.plugins.arithmetic import sign_p
 from primax.plugins.exponential import sqrt_p
 from primax.plugins.linalg import cholesky, eigh, qr, svd
-from primax.plugins.numpy.creation import read_shape
-from primax.plugins.numpy.einsum import einsum
-from primax.plugins.numpy.promotion import cast
-from primax.plugins.numpy.shaping import matrix_transpose
-from primax.plugins.numpy.triangles import last_diagonal
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.normal import normal_numbers
 from primax.plugins.random.parameters import (

@@ -8,15 +8,15 @@ from typing import Any
 
 from primax.extend.api_util import among, read_size
 from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray
+from primax.numpy.joining import concatenate
+from primax.numpy.promotion import aval_of, promote
+from primax.numpy.rearranging import flip
+from primax.numpy.shaping import moveaxis
+from primax.numpy.ufuncs import multiply
 from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p
 from primax.plugins.calls import jit
 from primax.plugins.fft import FftType, fft_p
-from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.joining import concatenate
-from primax.plugins.numpy.promotion import aval_of, promote
-from primax.plugins.numpy.rearranging import flip
-from primax.plugins.numpy.shaping import moveaxis
-from primax.plugins.numpy.ufuncs import multiply
 from primax.plugins.structural import broadcast_in_dim_p, iota_p, pad_p, slice_p, zero_of
 from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
 from primax.plugins.trigonometry import cos_p, sin_p

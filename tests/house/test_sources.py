@@ -45,6 +45,9 @@ def test_every_public_module_says_what_it_offers_and_has_it(room: str) -> None:
             wrong.append(f"{relative(path)} has no __all__")
             continue
         module = importlib.import_module(module_name(relative(path)))
+        names = module.__all__  # of a package, what its modules offer, too
+        if len(names) != len(set(names)):
+            wrong.append(f"{module.__name__} offers a name twice")
         wrong += [f"{module.__name__}.{name} is missing" for name in names if not hasattr(module, name)]
     assert wrong == []
 

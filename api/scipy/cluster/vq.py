@@ -8,7 +8,7 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax.extend.core import dtypes
-from primax.plugins.numpy.promotion import promote
+from primax.numpy.promotion import promote
 
 __all__ = ["vq"]
 

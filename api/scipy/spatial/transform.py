@@ -13,7 +13,7 @@ from primax import numpy as pnp
 from primax import random
 from primax.extend.api_util import integer
 from primax.extend.core import dtypes
-from primax.plugins.numpy.promotion import promote
+from primax.numpy.promotion import promote
 
 __all__ = ["Rotation", "Slerp"]
 

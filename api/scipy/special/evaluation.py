@@ -11,7 +11,7 @@ import numpy as np
 from primax import jit
 from primax.extend import core
 from primax.extend.core import dtypes, get_aval, tree
-from primax.plugins.numpy.promotion import broadcast, cast, strong
+from primax.numpy.promotion import broadcast, cast, strong
 from primax.plugins.scipy.special.operands import real
 
 __all__ = ["chebyshev", "compiled", "evaluated", "polynomial"]

@@ -11,8 +11,8 @@ import numpy as np
 from primax import lax
 from primax import numpy as pnp
 from primax.extend.core import dtypes, get_aval
+from primax.numpy.promotion import cast, strong
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.numpy.promotion import cast, strong
 from primax.plugins.scipy.special.errors import ndtri
 from primax.plugins.scipy.special.operands import inexact
 from primax.scipy.special.evaluation import chebyshev, compiled, evaluated

@@ -12,8 +12,8 @@ from primax import jit, lax
 from primax import numpy as pnp
 from primax.extend.api_util import integer
 from primax.extend.core import Tracer, dtypes, get_aval
+from primax.numpy.promotion import broadcast, host_values, strong
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.numpy.promotion import broadcast, host_values, strong
 from primax.plugins.scipy.special.operands import real
 
 __all__ = ["bessel_jn", "sph_harm_y"]

@@ -10,8 +10,8 @@ import numpy as np
 from primax import lax
 from primax import numpy as pnp
 from primax.extend.core import get_aval
+from primax.numpy.promotion import cast
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.numpy.promotion import cast
 from primax.plugins.scipy.special.operands import real as real_operands
 from primax.plugins.special import digamma_p, lgamma_p
 from primax.scipy.special.evaluation import chebyshev, compiled, evaluated, polynomial

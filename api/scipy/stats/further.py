@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from primax import numpy as pnp
-from primax.plugins.numpy.promotion import promote
-from primax.plugins.numpy.ufuncs import to_inexact
+from primax.numpy.promotion import promote
+from primax.numpy.ufuncs import to_inexact
 from primax.plugins.scipy.special.bessel import i0e
 from primax.plugins.scipy.special.entropies import xlogy
 from primax.plugins.scipy.special.errors import log_ndtr, ndtr

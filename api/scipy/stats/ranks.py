@@ -10,8 +10,8 @@ from primax import lax
 from primax import numpy as pnp
 from primax.extend.api_util import among, integer
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.numpy.programs import one_program
-from primax.plugins.numpy.promotion import promote
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import promote
 
 __all__ = ["ModeResult", "mode", "rankdata", "sem"]
 

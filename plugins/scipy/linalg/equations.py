@@ -8,16 +8,16 @@ import numpy as np
 
 from primax.extend.api_util import among, sequence
 from primax.extend.core import dtypes, get_aval
+from primax.numpy import linalg as numpy_linalg
+from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
+from primax.numpy.programs import one_program
+from primax.numpy.shaping import broadcast_to, reshaped
 from primax.plugins import structural
 from primax.plugins.linalg.gauss import lu_p, lu_pivots_to_permutation_p
 from primax.plugins.linalg.matrices import adjoint, eye, rows_at, rows_to, tril, triu
 from primax.plugins.linalg.positive import cholesky_p
 from primax.plugins.linalg.solve import by_cholesky, by_lu
 from primax.plugins.linalg.triangular import triangular_solve_p
-from primax.plugins.numpy import linalg as numpy_linalg
-from primax.plugins.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
-from primax.plugins.numpy.programs import one_program
-from primax.plugins.numpy.shaping import broadcast_to, reshaped
 
 __all__ = [
     "cho_factor",

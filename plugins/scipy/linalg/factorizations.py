@@ -8,17 +8,17 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.core import get_aval
+from primax.numpy import linalg as numpy_linalg
+from primax.numpy.creation import asarray
+from primax.numpy.linalg.operands import inexact, matrices, square
+from primax.numpy.padding import pad
+from primax.numpy.shaping import reshaped
+from primax.numpy.triangles import diag
 from primax.plugins.linalg.general import hessenberg_p, schur_p
 from primax.plugins.linalg.householder import householder_product_p
 from primax.plugins.linalg.matrices import adjoint, as_complex, conj, triu
 from primax.plugins.linalg.orthogonal import qr_p
 from primax.plugins.linalg.symmetric import eigh_p
-from primax.plugins.numpy import linalg as numpy_linalg
-from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.linalg.operands import inexact, matrices, square
-from primax.plugins.numpy.padding import pad
-from primax.plugins.numpy.shaping import reshaped
-from primax.plugins.numpy.triangles import diag
 from primax.plugins.scipy.linalg.equations import solve_triangular
 from primax.plugins.structural.arguments import integers
 

@@ -11,22 +11,22 @@ import numpy as np
 from primax.extend.api_util import among, check_function, integer
 from primax.extend.core import dtypes, get_aval
 from primax.extend.transformations import jvp
+from primax.numpy import linalg as numpy_linalg
+from primax.numpy.formulas import hypot
+from primax.numpy.joining import stack
+from primax.numpy.linalg.operands import inexact, require_square, square, stacked
+from primax.numpy.predicates import isfinite
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import aval_of, cast
+from primax.numpy.reductions import any as any_
+from primax.numpy.reductions import max as max_
+from primax.numpy.reductions import sum as sum_
+from primax.numpy.rounding import ceil as ceil_
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import absolute, exp2, log2, minimum, sqrt
 from primax.plugins.control_flow import cond, fori_loop
 from primax.plugins.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from primax.plugins.linalg.matrices import adjoint, as_complex, conj, diagonal, eye, mt, real_dtype
-from primax.plugins.numpy import linalg as numpy_linalg
-from primax.plugins.numpy.formulas import hypot
-from primax.plugins.numpy.joining import stack
-from primax.plugins.numpy.linalg.operands import inexact, require_square, square, stacked
-from primax.plugins.numpy.predicates import isfinite
-from primax.plugins.numpy.programs import one_program
-from primax.plugins.numpy.promotion import aval_of, cast
-from primax.plugins.numpy.reductions import any as any_
-from primax.plugins.numpy.reductions import max as max_
-from primax.plugins.numpy.reductions import sum as sum_
-from primax.plugins.numpy.rounding import ceil as ceil_
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import absolute, exp2, log2, minimum, sqrt
 from primax.plugins.scipy.linalg.equations import solve_triangular
 from primax.plugins.scipy.linalg.factorizations import schur
 from primax.plugins.structural import stop_gradient

@@ -8,14 +8,14 @@ import numpy as np
 
 from primax.extend.api_util import read_size, real_number
 from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray
+from primax.numpy.joining import concatenate
+from primax.numpy.reductions import max as max_
+from primax.numpy.reductions import sum as sum_
+from primax.numpy.ufuncs import absolute, cbrt, sqrt
 from primax.plugins.control_flow import while_loop
 from primax.plugins.linalg.matrices import adjoint, real_dtype, require_matrix
 from primax.plugins.linalg.orthogonal import qr_p
-from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.joining import concatenate
-from primax.plugins.numpy.reductions import max as max_
-from primax.plugins.numpy.reductions import sum as sum_
-from primax.plugins.numpy.ufuncs import absolute, cbrt, sqrt
 
 __all__ = ["qdwh"]
 

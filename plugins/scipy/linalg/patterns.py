@@ -9,14 +9,14 @@ import numpy as np
 
 from primax.extend.api_util import among, integer, numpy_dtype
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.numpy.creation import asarray, zeros, zeros_like
-from primax.plugins.numpy.joining import concatenate
-from primax.plugins.numpy.linalg.operands import inexact
-from primax.plugins.numpy.padding import pad
-from primax.plugins.numpy.promotion import aval_of, broadcast_to_shape, joint_shape, promote
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.shaping import atleast_1d, atleast_2d
-from primax.plugins.numpy.ufuncs import absolute, conjugate
+from primax.numpy.creation import asarray, zeros, zeros_like
+from primax.numpy.joining import concatenate
+from primax.numpy.linalg.operands import inexact
+from primax.numpy.padding import pad
+from primax.numpy.promotion import aval_of, broadcast_to_shape, joint_shape, promote
+from primax.numpy.selection import where
+from primax.numpy.shaping import atleast_1d, atleast_2d
+from primax.numpy.ufuncs import absolute, conjugate
 
 __all__ = [
     "block_diag",

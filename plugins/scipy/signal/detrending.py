@@ -10,11 +10,11 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.numpy.joining import concatenate
-from primax.plugins.numpy.promotion import known_integers, promote
-from primax.plugins.numpy.reductions import sum as sum_
-from primax.plugins.numpy.statistics import mean
-from primax.plugins.numpy.ufuncs import multiply, subtract
+from primax.numpy.joining import concatenate
+from primax.numpy.promotion import known_integers, promote
+from primax.numpy.reductions import sum as sum_
+from primax.numpy.statistics import mean
+from primax.numpy.ufuncs import multiply, subtract
 from primax.plugins.structural import slice_in_dim
 from primax.plugins.structural.arguments import canonical_axis
 

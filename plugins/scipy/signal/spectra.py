@@ -8,16 +8,16 @@ import numpy as np
 
 from primax.extend.api_util import among, integer, naming, read_size
 from primax.extend.core import ConcretizationTypeError, dtypes, get_aval
+from primax.numpy.creation import zeros
+from primax.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
+from primax.numpy.indexing import getitem, take_slice
+from primax.numpy.padding import pad
+from primax.numpy.promotion import joint_shape, promote
+from primax.numpy.quantiles import median
+from primax.numpy.shaping import moveaxis
+from primax.numpy.statistics import mean
+from primax.numpy.ufuncs import add, conjugate, divide, imag, multiply, real, square
 from primax.plugins.arithmetic import complex as complex_of
-from primax.plugins.numpy.creation import zeros
-from primax.plugins.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
-from primax.plugins.numpy.indexing import getitem, take_slice
-from primax.plugins.numpy.padding import pad
-from primax.plugins.numpy.promotion import joint_shape, promote
-from primax.plugins.numpy.quantiles import median
-from primax.plugins.numpy.shaping import moveaxis
-from primax.plugins.numpy.statistics import mean
-from primax.plugins.numpy.ufuncs import add, conjugate, divide, imag, multiply, real, square
 from primax.plugins.scipy.signal.detrending import detrend as without_trend
 from primax.plugins.scipy.signal.windows import named_window
 from primax.plugins.structural.arguments import canonical_axis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.plugins.numpy.ufuncs import absolute, exp
+from primax.numpy.ufuncs import absolute, exp
 from primax.plugins.scipy.special.operands import bound, real
 from primax.plugins.special import bessel_i0e_p, bessel_i1e_p
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import get_aval
+from primax.numpy.promotion import cast
+from primax.numpy.rounding import floor, round
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import absolute, exp, log, log1p, maximum, minimum
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.numpy.promotion import cast
-from primax.plugins.numpy.rounding import floor, round
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import absolute, exp, log, log1p, maximum, minimum
 from primax.plugins.scipy.special.gamma import gammasgn, log_ratio
 from primax.plugins.scipy.special.operands import real, tangent_of
 from primax.plugins.special import digamma_p, lgamma_p, regularized_incomplete_beta_p

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import absolute, expm1, log, log1p
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.exponential import logistic_p
 from primax.plugins.nn.softmax import log_softmax as log_softmax_
 from primax.plugins.nn.softmax import logsumexp
 from primax.plugins.nn.softmax import softmax as softmax_
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import absolute, expm1, log, log1p
 from primax.plugins.scipy.special.operands import inexact, real, tangent_of
 
 __all__ = [

@@ -10,10 +10,10 @@ import numpy as np
 
 from primax.extend.api_util import integer
 from primax.extend.core import get_aval
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import exp, log, log1p
+from primax.numpy.ufuncs import sqrt as sqrt_
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import exp, log, log1p
-from primax.plugins.numpy.ufuncs import sqrt as sqrt_
 from primax.plugins.scipy.special.operands import bound, real
 from primax.plugins.special import erf_inv_p, erf_p, erfc_p
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.numpy.ranges import counted
-from primax.plugins.numpy.rounding import floor
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import exp, log, log1p, sin
-from primax.plugins.numpy.ufuncs import real as real_part
+from primax.numpy.ranges import counted
+from primax.numpy.rounding import floor
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import exp, log, log1p, sin
+from primax.numpy.ufuncs import real as real_part
 from primax.plugins.scipy.special.operands import bound, inexact, real
 from primax.plugins.special import digamma_p, igamma_p, igammac_p, lgamma_p
 from primax.plugins.special.incomplete_gamma import stirling

@@ -10,9 +10,9 @@ from typing import Any
 
 from primax.extend.core import dtypes, get_aval
 from primax.extend.interpreters import ad
-from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.promotion import broadcast, promote
-from primax.plugins.numpy.ufuncs import to_inexact
+from primax.numpy.creation import asarray
+from primax.numpy.promotion import broadcast, promote
+from primax.numpy.ufuncs import to_inexact
 
 __all__ = ["bound", "epsilon", "inexact", "real", "tangent_of"]
 

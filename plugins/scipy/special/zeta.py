@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import integer, naming
+from primax.numpy.creation import asarray
+from primax.numpy.division import power
+from primax.numpy.rounding import floor, round
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import exp, expm1, log, sin
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.numpy.creation import asarray
-from primax.plugins.numpy.division import power
-from primax.plugins.numpy.rounding import floor, round
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import exp, expm1, log, sin
 from primax.plugins.scipy.special.gamma import digamma
 from primax.plugins.scipy.special.operands import real, tangent_of
 from primax.plugins.special import lgamma_p, polygamma_p, zeta_p

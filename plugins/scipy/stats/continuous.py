@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from primax.numpy.division import power
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import absolute, arctan2, exp, log, log1p, minimum, sqrt, tan
 from primax.plugins.exponential import logistic as _sigmoid
 from primax.plugins.nn.activations import softplus
-from primax.plugins.numpy.division import power
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import absolute, arctan2, exp, log, log1p, minimum, sqrt, tan
 from primax.plugins.scipy.special.beta import betainc, betaln
 from primax.plugins.scipy.special.entropies import logit, xlog1py, xlogy
 from primax.plugins.scipy.special.errors import log_ndtr, ndtr, ndtri

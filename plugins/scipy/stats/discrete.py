@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.plugins.numpy.rounding import floor
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import exp, log1p
+from primax.numpy.rounding import floor
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import exp, log1p
 from primax.plugins.scipy.special.beta import betainc, betaln
 from primax.plugins.scipy.special.entropies import xlog1py, xlogy
 from primax.plugins.scipy.special.gamma import gammainc, gammaincc, gammaln

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import get_aval
-from primax.plugins.numpy.promotion import strong
-from primax.plugins.numpy.rounding import floor
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.ufuncs import exp, expm1, log, log1p
+from primax.numpy.promotion import strong
+from primax.numpy.rounding import floor
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import exp, expm1, log, log1p
 from primax.plugins.scipy.special.operands import real
 
 __all__ = ["Continuous", "Discrete", "but_decayed"]

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import get_aval
+from primax.numpy.joining import concatenate
+from primax.numpy.promotion import promote
+from primax.numpy.reductions import all as all_
+from primax.numpy.reductions import any as any_
+from primax.numpy.reductions import sum as sum_
+from primax.numpy.selection import where
+from primax.numpy.shaping import atleast_1d
+from primax.numpy.triangles import eye
+from primax.numpy.ufuncs import absolute, exp, log, to_inexact
 from primax.plugins.linalg.matrices import diagonal
 from primax.plugins.linalg.positive import cholesky
-from primax.plugins.numpy.joining import concatenate
-from primax.plugins.numpy.promotion import promote
-from primax.plugins.numpy.reductions import all as all_
-from primax.plugins.numpy.reductions import any as any_
-from primax.plugins.numpy.reductions import sum as sum_
-from primax.plugins.numpy.selection import where
-from primax.plugins.numpy.shaping import atleast_1d
-from primax.plugins.numpy.triangles import eye
-from primax.plugins.numpy.ufuncs import absolute, exp, log, to_inexact
 from primax.plugins.scipy.linalg.equations import solve_triangular
 from primax.plugins.scipy.special.entropies import xlogy
 from primax.plugins.scipy.special.gamma import gammaln

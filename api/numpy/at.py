@@ -1,0 +1,311 @@
+"""`x.at[...]`: changed copies of arrays, and what they hold out of range."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, TypedDict, Unpack
+
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.numpy.brackets import Index, read_entries, resolve
+from primax.numpy.creation import asarray, constant, ones_like
+from primax.numpy.division import power
+from primax.numpy.indexing import indexed_shape, nearest, read
+from primax.numpy.promotion import aval_of, broadcast_to_shape, convert, joint_shape
+from primax.numpy.ufuncs import divide
+from primax.numpy.vectors import windows_of
+from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p, sub_p
+from primax.plugins.indexing import (
+    GatherScatterMode,
+    dynamic_update_slice_p,
+    scatter_add_p,
+    scatter_apply,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+)
+from primax.plugins.indexing.dimensions import as_scatter
+from primax.plugins.indexing.positions import index_dtype
+from primax.plugins.structural import reshape_p
+
+__all__ = ["At", "Reference"]
+
+_CLIP, _PROMISE = GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS
+_OF_BOOLEANS = {scatter_add_p: scatter_max_p, scatter_mul_p: scatter_min_p}
+
+_ELEMENTWISE = {
+    scatter_add_p: add_p,
+    scatter_sub_p: sub_p,
+    scatter_mul_p: mul_p,
+    scatter_min_p: min_p,
+    scatter_max_p: max_p,
+}
+
+
+class Options(TypedDict, total=False):
+    """The options of `x.at[...].set` and the other methods that change elements; see `Reference`."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    mode: str | GatherScatterMode | None
+    wrap_negative_indices: bool
+
+
+class At:
+    """`x.at`, which an index turns into a reference to elements of `x`."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __getitem__(self, index: Any) -> Reference:
+        return Reference(self.array, index)
+
+    def __repr__(self) -> str:
+        return f"At({self.array!r})"
+
+
+class Reference:
+    """`x.at[index]`: elements of an array, to be read, or changed in a copy of it.
+
+    All methods take the same options:
+
+    - `indices_are_sorted`, `unique_indices`: promises that integers in arrays are in order, and that no element is
+      named twice.
+    - `mode`: what becomes of integers out of range. 'promise_in_bounds' says that there are none; 'clip' takes the
+      nearest in range; 'fill' reads a fill value, and 'drop', which is the same, does not write. By default reads take
+      the nearest, and writes are dropped.
+    - `wrap_negative_indices`: whether negative integers count from the end; if not they are out of range.
+
+    Values are broadcast to the shape of the elements, and converted to the dtype of the array.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Any, index: Any) -> None:
+        self.array = array
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"Reference({self.array!r}, {self.index!r})"
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | GatherScatterMode | None = None,
+        fill_value: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Any:
+        """`x[index]`, with a choice of what is read out of range.
+
+        Args:
+          indices_are_sorted, unique_indices, mode, wrap_negative_indices: see the class.
+          fill_value: what is read with mode 'fill'; by default NaN, or the smallest signed or greatest unsigned
+            integer, or True.
+
+        >>> import primax as px
+        >>> px.numpy.arange(3.0).at[px.numpy.array([1, 7])].get(mode="fill")
+        Array([ 1., nan], dtype=float32)
+        """
+        x = self.array
+        found = _PROMISE if mode is None else GatherScatterMode.from_any(mode)
+        index = resolve(get_aval(x).shape, read_entries(self.index))
+        return read(x, index, found, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
+
+    def set(self, values: Any, **options: Unpack[Options]) -> Any:
+        """A copy where elements are replaced: `x[index] = values` in NumPy.
+
+        Where an element is named twice, it is not said which value remains.
+
+        >>> import primax as px
+        >>> px.numpy.zeros(3).at[1].set(5)
+        Array([0., 5., 0.], dtype=float32)
+        """
+        return _write(self, scatter_p, values, **options)
+
+    def add(self, values: Any, **options: Unpack[Options]) -> Any:
+        """A copy where values are added: `np.add.at(x, index, values)`, so that elements named twice add up.
+
+        >>> import primax as px
+        >>> px.numpy.zeros(3).at[px.numpy.array([0, 0, 2])].add(1)
+        Array([2., 0., 1.], dtype=float32)
+        """
+        return _write(self, scatter_add_p, values, **options)
+
+    def subtract(self, values: Any, **options: Unpack[Options]) -> Any:
+        """A copy where values are subtracted: `np.subtract.at(x, index, values)`."""
+        return _write(self, scatter_sub_p, values, **options)
+
+    def multiply(self, values: Any, **options: Unpack[Options]) -> Any:
+        """A copy where elements are multiplied: `np.multiply.at(x, index, values)`."""
+        return _write(self, scatter_mul_p, values, **options)
+
+    mul = multiply
+
+    def divide(self, values: Any, **options: Unpack[Options]) -> Any:
+        """An array where elements are divided, by the product of all values where an element is named twice."""
+        return divide(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
+
+    def power(self, values: Any, **options: Unpack[Options]) -> Any:
+        """An array where elements are raised to powers, to the product of all where an element is named twice."""
+        return power(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
+
+    def min(self, values: Any, **options: Unpack[Options]) -> Any:
+        """A copy where elements are lowered to values: `np.minimum.at(x, index, values)`."""
+        return _write(self, scatter_min_p, values, **options)
+
+    def max(self, values: Any, **options: Unpack[Options]) -> Any:
+        """A copy where elements are raised to values: `np.maximum.at(x, index, values)`."""
+        return _write(self, scatter_max_p, values, **options)
+
+    def apply(self, func: Callable[[Any], Any], **options: Unpack[Options]) -> Any:
+        """A copy where a function is applied to elements: `func.at(x, index)`, as often as they are named.
+
+        Args:
+          func: a function of one element that returns one of the same dtype.
+          options: see the class.
+
+        >>> import primax as px
+        >>> px.numpy.arange(3.0).at[px.numpy.array([2, 2])].apply(lambda x: x * x)
+        Array([ 0.,  1., 16.], dtype=float32)
+        """
+        x, index, mode, unique, in_order, wrap = _target(self, **options)
+        if 0 in indexed_shape(index):
+            return x
+        windows = windows_of(index, wrap)
+        out = scatter_apply(
+            x,
+            windows.indices,
+            func,
+            as_scatter(windows.numbers),
+            update_shape=windows.shape,
+            indices_are_sorted=in_order or windows.sorted,
+            unique_indices=unique or windows.unique,
+            mode=mode,
+        )
+        return _in_shape(out, get_aval(self.array).shape)
+
+    def _of_ones(self) -> Reference:
+        return Reference(ones_like(self.array), self.index)
+
+
+def _target(
+    reference: Reference,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    wrap_negative_indices: bool = True,
+) -> tuple[Any, Index, GatherScatterMode, bool, bool, bool]:
+    """The array to write to and where, with all options."""
+    x = reference.array
+    shape = get_aval(x).shape
+    index = resolve(shape, read_entries(reference.index))
+    found = GatherScatterMode.from_any(mode)
+    for axis, (entry, size) in enumerate(zip(index.axes, index.shape, strict=True)):
+        if not size and type(entry) is not tuple and (type(entry) is int or get_aval(entry).size):
+            raise IndexError(
+                f"an axis that is indexed must hold elements, got axis {axis} of an array of shape {shape}"
+            )
+    return _in_shape(x, index.shape), index, found, unique_indices, indices_are_sorted, wrap_negative_indices
+
+
+def _in_shape(x: Any, shape: tuple[int, ...]) -> Any:
+    return x if get_aval(x).shape == shape else reshape_p.bind(x, new_sizes=shape, dimensions=None)
+
+
+def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[Options]) -> Any:
+    x, index, mode, unique, in_order, wrap = _target(reference, **options)
+    aval = get_aval(x)
+    if dtypes.is_bool(aval.dtype):
+        primitive = _OF_BOOLEANS.get(primitive, primitive)
+    shape = indexed_shape(index)
+    values = converted(values, aval)
+    own = get_aval(values).shape
+    if own and own != shape and joint_shape([own, shape]) != shape:
+        raise ValueError(
+            f"x.at[...]: values must have a shape that broadcasts to that of the elements, {shape}, got {own}"
+        )
+    if 0 in shape:
+        return reference.array
+    if index.simple and index.advanced is None and (primitive is scatter_p or _has_int(index)):
+        inside = _within(index, mode, wrap)
+        if inside is None:
+            return reference.array
+        if primitive is scatter_p and _is_contiguous(index):
+            return _replaced(x, index, inside, values, shape)
+    windows = windows_of(index, wrap)
+    values = _fitted(values, shape, windows.shape)
+    if not windows.numbers.start_index_map and windows.shape == aval.shape:
+        out = asarray(values) if primitive is scatter_p else _ELEMENTWISE[primitive].bind(x, values)
+    else:
+        out = primitive.bind(
+            x,
+            windows.indices,
+            values,
+            dimension_numbers=as_scatter(windows.numbers),
+            indices_are_sorted=in_order or windows.sorted,
+            unique_indices=unique or windows.unique,
+            mode=mode,
+        )
+    return _in_shape(out, get_aval(reference.array).shape)
+
+
+def converted(values: Any, aval: ShapedArray, function: str = "x.at[...]") -> Any:
+    """Values in the dtype of the array that they are put into."""
+    own = aval_of(function, values, "values")
+    if own.dtype == aval.dtype and own.weak_type is aval.weak_type:
+        return values
+    if own.dtype != aval.dtype and dtypes.result_type(aval, values) != dtypes.canonicalize_dtype(aval.dtype):
+        warnings.warn(
+            f"{function}: values must be of a dtype that promotes to that of the array, got {own.dtype} for "
+            f"{aval.dtype}; they are converted, which will be an error in the future",
+            FutureWarning,
+            stacklevel=4,
+        )
+    return convert(values, own, aval.dtype, aval.weak_type)
+
+
+def _fitted(values: Any, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
+    """Values broadcast to a shape, then reshaped to another one."""
+    aval = get_aval(values)
+    if aval.shape:
+        return _in_shape(broadcast_to_shape(values, shape), wanted)
+    return constant(values, wanted, aval.dtype, aval.weak_type)
+
+
+def _has_int(index: Index) -> bool:
+    return int in map(type, index.axes)
+
+
+def _is_contiguous(index: Index) -> bool:
+    return all(type(entry) is int or entry[2] == 1 for entry in index.axes)
+
+
+def _within(index: Index, mode: GatherScatterMode, wrap: bool) -> list[int] | None:
+    """The first positions along all axes, moved inside if the mode says so; None if one of them is not inside."""
+    starts = []
+    for entry, size in zip(index.axes, index.shape, strict=True):
+        if type(entry) is not int:
+            starts.append(entry[0])
+            continue
+        position = nearest(entry, size, wrap)
+        if mode is not _CLIP and position != (entry + size if wrap and entry < 0 else entry):
+            return None
+        starts.append(position)
+    return starts
+
+
+def _replaced(x: Any, index: Index, starts: list[int], values: Any, shape: tuple[int, ...]) -> Any:
+    """The array with one part replaced, whose place is known and inside."""
+    sizes = tuple([1 if type(entry) is int else entry[1] for entry in index.axes])
+    values = _fitted(values, shape, sizes)
+    if sizes == index.shape:
+        return asarray(values)
+    positions = [index_dtype(max(index.shape)).type(start) for start in starts]
+    return dynamic_update_slice_p.bind(x, values, *positions)

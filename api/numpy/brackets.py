@@ -1,0 +1,213 @@
+"""What stands between the brackets of `x[...]`, read and resolved for the shape of an array."""
+
+from __future__ import annotations
+
+from operator import index as as_index
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import Array, NonConcreteBooleanIndexError, Tracer, dtypes, get_aval
+from primax.numpy.promotion import joint_shape
+
+__all__ = ["ADVANCED", "Index", "NEW", "expanded", "read_entries", "resolve"]
+
+
+class _Token:
+    """A place in the result that is no axis of the array."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+NEW, ADVANCED = _Token("NEW"), _Token("ADVANCED")
+
+
+def read_entries(index: Any) -> list[Any]:
+    """The entries of an index: ints, slices, None, Ellipsis, bools, and arrays of integers or booleans.
+
+    What has a known value and rank 0 becomes an int or a bool, what is a list an array.
+
+    Raises:
+      TypeError: an entry is of another kind.
+    """
+    if type(index) is tuple:
+        return list(map(_entry, index))
+    if isinstance(index, list | range):
+        raise TypeError("an index must not be a list: make it an array, or a tuple for one index per axis")
+    return [_entry(index)]
+
+
+def _entry(entry: Any) -> Any:
+    kind = type(entry)
+    if kind is int or entry is None or entry is Ellipsis or kind is slice or kind is bool:
+        return entry
+    if isinstance(entry, Tracer) and entry.is_concrete:
+        entry = entry.concrete()
+    if type(entry) is Array and entry.shape and entry.platform() == "cpu":
+        return _entry(entry._host())
+    if isinstance(entry, list):
+        entry = np.asarray(entry) if entry else np.empty(0, np.int32)
+    if isinstance(entry, Array | Tracer | np.ndarray | np.generic):
+        dtype = entry.dtype
+        if not dtypes.is_integer(dtype) and not dtypes.is_bool(dtype):
+            raise TypeError(f"an index must be of an integer or boolean dtype, got {get_aval(entry).str_short()}")
+        if entry.shape or isinstance(entry, Tracer):
+            return entry
+        return bool(entry) if dtypes.is_bool(dtype) else as_index(entry)
+    try:
+        return as_index(entry)
+    except TypeError:
+        raise TypeError(
+            f"an index must be an integer, a slice, None, Ellipsis, a bool or an array of these, got {entry!r}"
+        ) from None
+
+
+class Index:
+    """An index resolved for a shape.
+
+    Attributes:
+      shape: that of the array, with an axis of length 1 for each bool of the index.
+      axes: for each axis an int, `(start, count, step)`, or an array of integers.
+      places: the axes of the result in order: axes of the array, `NEW` or, at most once, `ADVANCED`, which stands for
+        those of the arrays of integers, broadcast together.
+      advanced: the shape of all arrays of integers together; None if there are none of rank 1 or more.
+      simple: whether all axes are ints and slices.
+    """
+
+    __slots__ = ("advanced", "axes", "places", "shape", "simple")
+
+    def __init__(self, shape: Any, axes: list[Any], places: list[Any], advanced: Any, simple: bool) -> None:
+        self.shape = shape
+        self.axes = axes
+        self.places = places
+        self.advanced = advanced
+        self.simple = simple
+
+
+def resolve(shape: tuple[int, ...], entries: list[Any]) -> Index:
+    """Find what each entry means for the axes of an array.
+
+    Raises:
+      IndexError: there are more indices than axes, or two Ellipses; a mask has not the shape of the axes it is for, or
+        no value yet; arrays do not broadcast together.
+    """
+    entries = expanded(shape, entries)
+    axes: list[Any] = []
+    places: list[Any] = []
+    arrays: list[Any] = []
+    first, last, apart = -1, -1, False  # where entries are that are neither slices nor new axes, and whether in one run
+    insert = 0
+    simple = True
+    sizes = shape
+    for position, entry in enumerate(entries):
+        kind = type(entry)
+        if kind is slice:
+            size = sizes[len(axes)]
+            start, stop, step = _bounds(entry, size)
+            count = len(range(start, stop, step))
+            places.append(len(axes))
+            axes.append((start, count, step) if count else (0, 0, 1))
+        elif entry is None:
+            places.append(NEW)
+        else:
+            if first < 0:
+                first, insert = position, len(places)
+            elif position != last + 1:
+                apart = True
+            last = position
+            if kind is bool:
+                sizes = (*sizes[: len(axes)], 1, *sizes[len(axes) :])
+                entry = np.zeros(int(entry), np.int32)
+            if kind is not int:
+                simple = False
+                arrays.append(entry)
+            axes.append(entry)
+    advanced = None
+    if arrays:
+        shapes = [x.shape for x in arrays]
+        if any(shapes):
+            advanced = joint_shape(shapes)
+            if advanced is None:
+                raise IndexError(
+                    f"arrays in an index must broadcast together, got shapes {', '.join(map(str, shapes))}"
+                )
+            places.insert(0 if apart else insert, ADVANCED)
+    return Index(sizes, axes, places, advanced, simple)
+
+
+_ALL = slice(None)
+
+
+def expanded(shape: tuple[int, ...], entries: list[Any]) -> list[Any]:
+    """Entries with a slice for each axis that Ellipsis stands for, and arrays of positions in place of masks."""
+    used = 0
+    ellipsis = -1
+    for i, entry in enumerate(entries):
+        if entry is Ellipsis:
+            if ellipsis >= 0:
+                raise IndexError(f"an index must have at most one Ellipsis, got {tuple(entries)}")
+            ellipsis = i
+        elif entry is not None and type(entry) is not bool:
+            used += 1
+            if type(entry) is not int and type(entry) is not slice and dtypes.is_bool(entry.dtype):
+                used += len(entry.shape) - 1
+    if used > len(shape):
+        raise IndexError(f"an index must have at most one entry per axis, got {used} for an array of shape {shape}")
+    rest = [_ALL] * (len(shape) - used)
+    if ellipsis >= 0:
+        entries = [*entries[:ellipsis], *rest, *entries[ellipsis + 1 :]]
+    elif rest:
+        entries = [*entries, *rest]
+    for entry in entries:
+        if isinstance(entry, np.ndarray | Array) and dtypes.is_bool(entry.dtype):
+            return _without_masks(shape, entries)
+    return entries
+
+
+def _without_masks(shape: tuple[int, ...], entries: list[Any]) -> list[Any]:
+    out: list[Any] = []
+    axis = 0
+    for entry in entries:
+        if isinstance(entry, np.ndarray | Array) and dtypes.is_bool(entry.dtype):
+            covered = shape[axis : axis + len(entry.shape)]
+            if isinstance(entry, Tracer):
+                raise NonConcreteBooleanIndexError(
+                    f"a mask must have a known value, got {entry.describe()}: how many elements it selects decides "
+                    "on a shape. To choose between values use where(mask, x, y), or nonzero(mask, size=...)"
+                )
+            if entry.shape != covered:
+                raise IndexError(f"a mask must have the shape of the axes it is for, {covered}, got {entry.shape}")
+            out += np.nonzero(np.asarray(entry))
+            axis += len(entry.shape)
+        else:
+            out.append(entry)
+            axis += entry is not None and type(entry) is not bool
+    return out
+
+
+def _bounds(entry: slice, size: int) -> tuple[int, int, int]:
+    try:
+        return entry.indices(size)
+    except TypeError:
+        parts = [_bound(part) for part in (entry.start, entry.stop, entry.step)]
+        return slice(*parts).indices(size)
+
+
+def _bound(part: Any) -> int | None:
+    if part is None:
+        return None
+    if isinstance(part, Tracer) and not part.is_concrete:
+        raise IndexError(
+            f"a bound of a slice must have a known value, got {part.describe()}: where it begins may be computed with "
+            "lax.dynamic_slice, of how many elements it consists may not"
+        )
+    try:
+        return as_index(part)
+    except TypeError:
+        raise TypeError(f"a bound of a slice must be an integer or None, got {part!r}") from None

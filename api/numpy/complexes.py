@@ -1,0 +1,157 @@
+"""Functions of complex numbers where a part is infinite or NaN, as C's Annex G and the array API standard have them.
+
+XLA computes the functions; where a part of the argument is infinite or NaN, it gives NaN for parts that are known.
+Each rule takes the parts of the argument and those of the result, and returns the latter put right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from primax.numpy.programs import one_program
+from primax.numpy.selection import choose
+from primax.plugins import arithmetic, bitwise, comparison, rounding
+from primax.plugins.elementwise import like
+
+__all__ = ["RULES", "of_complex"]
+
+Rule = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
+
+
+def of_complex(primitive: Any, rule: Rule) -> Callable[[Any], Any]:
+    """A function of an array of complex numbers: a primitive whose results a rule puts right."""
+    real, imag = arithmetic.real_p.bind, arithmetic.imag_p.bind
+
+    @one_program(static=1)
+    def function(z: Any) -> Any:
+        out = primitive.bind(z)
+        return arithmetic.complex_p.bind(*rule(real(z), imag(z), real(out), imag(out)))
+
+    return function
+
+
+def _where(condition: Any, value: float, x: Any) -> Any:
+    return choose(condition, like(x, value), x)
+
+
+def _is(x: Any, value: float) -> Any:
+    return comparison.eq_p.bind(x, like(x, value))
+
+
+def _is_nan(x: Any) -> Any:
+    return comparison.ne_p.bind(x, x)
+
+
+def _is_infinite(x: Any) -> Any:
+    return _is(arithmetic.abs_p.bind(x), math.inf)
+
+
+def _is_wild(x: Any) -> Any:
+    return bitwise.not_p.bind(rounding.is_finite_p.bind(x))
+
+
+def _both(x: Any, y: Any) -> Any:
+    return bitwise.and_p.bind(x, y)
+
+
+def _either(x: Any, y: Any) -> Any:
+    return bitwise.or_p.bind(x, y)
+
+
+def _growing(least: float) -> Rule:
+    """exp, and exp - 1: the modulus is known where the angle is not."""
+
+    def rule(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+        wild = _is_wild(b)
+        vanishes = _both(wild, _is(a, -math.inf))
+        re = _where(vanishes, least, _where(_both(wild, _is(a, math.inf)), math.inf, re))
+        return re, _where(vanishes, 0.0, im)
+
+    return rule
+
+
+def _logarithm(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+    return _where(_either(_is_infinite(a), _is_infinite(b)), math.inf, re), im
+
+
+def _square_root(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+    unknown = _is_nan(b)
+    re = _where(_both(unknown, _is(a, math.inf)), math.inf, re)
+    im = _where(_both(unknown, _is(a, -math.inf)), math.inf, im)
+    infinite = _is_infinite(b)
+    return _where(infinite, math.inf, re), choose(infinite, b, im)
+
+
+def _cosh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+    wild = _is_wild(b)
+    re = _where(_both(wild, _is_infinite(a)), math.inf, re)
+    return re, _where(_both(wild, _is(a, 0.0)), 0.0, im)
+
+
+def _sinh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+    return choose(_both(_is_wild(b), _either(_is(a, 0.0), _is_infinite(a))), a, re), im
+
+
+def _tanh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+    re = choose(_both(_is_wild(b), _is(a, 0.0)), a, re)
+    return re, choose(_both(_is_nan(a), _is(b, 0.0)), b, im)
+
+
+def _arccos(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+    return _where(_both(_is(a, 0.0), _is_nan(b)), math.pi / 2, re), im
+
+
+def _arccosh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+    return re, _where(_both(_is(a, 0.0), _is_nan(b)), math.pi / 2, im)
+
+
+def _arcsinh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+    return re, choose(_both(_is_nan(a), _is(b, 0.0)), b, im)
+
+
+def _arctanh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+    unknown = _is_nan(b)
+    vanishing = _either(_is(a, 0.0), _is_infinite(a))
+    zero = arithmetic.mul_p.bind(arithmetic.sign_p.bind(a), like(a, 0.0))
+    re = choose(_both(unknown, vanishing), choose(_is(a, 0.0), a, zero), re)
+    nowhere = _either(unknown, _both(_is_nan(a), rounding.is_finite_p.bind(b)))
+    re = _where(_both(nowhere, bitwise.not_p.bind(vanishing)), math.nan, re)
+    return re, _where(nowhere, math.nan, im)
+
+
+def _turned(rule: Rule) -> Rule:
+    """The rule of g with g(z) = -i f(iz), from that of f: f is sinh and g is sin, and likewise for their inverses."""
+
+    def turned(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+        negative = arithmetic.neg_p.bind
+        im, re = rule(negative(b), a, negative(im), re)
+        return re, negative(im)
+
+    return turned
+
+
+def _cos(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
+    return _cosh(arithmetic.neg_p.bind(b), a, re, im)
+
+
+RULES: dict[str, Rule] = {
+    "arccos": _arccos,
+    "arccosh": _arccosh,
+    "arcsin": _turned(_arcsinh),
+    "arcsinh": _arcsinh,
+    "arctan": _turned(_arctanh),
+    "arctanh": _arctanh,
+    "cos": _cos,
+    "cosh": _cosh,
+    "exp": _growing(0.0),
+    "expm1": _growing(-1.0),
+    "log": _logarithm,
+    "log1p": _logarithm,
+    "sin": _turned(_sinh),
+    "sinh": _sinh,
+    "sqrt": _square_root,
+    "tan": _turned(_tanh),
+    "tanh": _tanh,
+}

@@ -1,0 +1,362 @@
+"""Einstein's summation convention: products of arrays whose axes have labels, two at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from primax.extend.api_util import integer, sequence
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray
+from primax.numpy.linear import contract, prepared
+from primax.numpy.promotion import aval_of, convert
+from primax.numpy.shaping import permuted
+from primax.numpy.triangles import last_diagonal
+from primax.plugins.reductions import reduce_or_p
+from primax.plugins.structural import reduce_sum_p, squeeze_p
+from primax.plugins.structural.arguments import integers
+
+__all__ = ["einsum", "einsum_path"]
+
+Labels = tuple[str, ...]
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """The sum of products of arrays over labelled axes.
+
+    Args:
+      subscripts: a letter for each axis of each array, and after "->" for those of the result, such as
+        "ij,jk->ik". Letters that the result does not have are summed over; "..." stands for axes that broadcast.
+        Without "->" the result has the letters that appear once, in alphabetic order. Instead of letters,
+        operands may alternate with lists of integers.
+      operands: the arrays.
+      out: None.
+      optimize: False to multiply from left to right; a list of pairs of positions, as `einsum_path` returns it;
+        anything else to take the cheapest pair first.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Raises:
+      ValueError: the subscripts are malformed or do not fit the arrays.
+      TypeError: an operand is no array.
+
+    >>> import primax as px
+    >>> px.numpy.einsum("ij,j->i", px.numpy.ones((2, 3)), px.numpy.arange(3.0))
+    Array([3., 3.], dtype=float32)
+    """
+    if out is not None:
+        raise NotImplementedError("einsum: out must be None: arrays are immutable")
+    subscripts, arrays = _interleaved(subscripts, operands)
+    arrays, preferred = prepared("einsum", arrays, preferred_element_type) if arrays else ([], None)
+    inputs, output = _parse(subscripts, [get_aval(x).shape for x in arrays])
+    items = [
+        _simplified(x, labels, output, inputs[:i] + inputs[i + 1 :], preferred)
+        for i, (x, labels) in enumerate(zip(arrays, inputs, strict=True))
+    ]
+    sizes = _sizes("einsum", [(labels, get_aval(x).shape) for x, labels in items])
+    if len(items) == 1:
+        x, labels = items[0]
+        x = convert(x, get_aval(x), preferred) if preferred is not None else x
+        return permuted(x, tuple(map(labels.index, output)))
+    path = _path([labels for _, labels in items], output, sizes, optimize)
+    for i, j in path:
+        (x, of_x), (y, of_y) = items[i], items[j]
+        rest = [item for k, item in enumerate(items) if k not in (i, j)]
+        labels = output if not rest else _kept(of_x, of_y, [*(other for _, other in rest), output])
+        x, of_x, y, of_y = _matched(x, of_x, y, of_y)
+        x, of_x = _summed(x, of_x, {*labels, *of_y})
+        y, of_y = _summed(y, of_y, {*labels, *of_x})
+        if preferred is not None and get_aval(x).dtype != get_aval(y).dtype:
+            x, y = (convert(z, get_aval(z), preferred) for z in (x, y))
+        items = [*rest, (contract(x, of_x, y, of_y, labels, precision, preferred), labels)]
+    return items[0][0]
+
+
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+) -> tuple[list[tuple[int, ...]], EinsumPathInfo]:
+    """The order in which `einsum` multiplies, as pairs of positions, and a report of its cost, which prints as a table.
+
+    The arguments are those of `einsum`.
+    """
+    subscripts, arrays = _interleaved(subscripts, operands)
+    shapes = [aval_of("einsum_path", x, "operands").shape for x in arrays]
+    inputs, output = _parse(subscripts, shapes)
+    sizes = _sizes("einsum_path", list(zip(inputs, shapes, strict=True)))
+    unique = [tuple(dict.fromkeys(labels)) for labels in inputs]
+    path: list[tuple[int, ...]] = [(0,)] if len(unique) == 1 else list(_path(unique, output, sizes, optimize))
+    return path, _report(inputs, output, sizes, path)
+
+
+@dataclass(frozen=True)
+class EinsumPathInfo:
+    """What an order of multiplications costs.
+
+    Attributes:
+      eq: the subscripts.
+      path: the pairs of positions.
+      scale_list: of each step over how many axes it goes.
+      size_list: of each step how many elements its result has.
+      steps: of each step the subscripts of its operands and result, and what is then left.
+      naive_scale: over how many axes one multiplication of all goes.
+      naive_cost: how many operations that takes.
+      opt_cost: how many operations the steps take.
+    """
+
+    eq: str
+    path: list[tuple[int, ...]]
+    scale_list: list[int]
+    size_list: list[int]
+    steps: list[tuple[str, str]]
+    naive_scale: int
+    naive_cost: int
+    opt_cost: int
+
+    @property
+    def largest_intermediate(self) -> int:
+        """How many elements the largest result of a step has."""
+        return max(self.size_list, default=1)
+
+    @property
+    def speedup(self) -> float:
+        """How many times fewer operations the steps take than one multiplication of all."""
+        return self.naive_cost / max(self.opt_cost, 1)
+
+    def __repr__(self) -> str:
+        rule = "-" * 80
+        lines = [
+            f"  Complete contraction:  {self.eq}",
+            f"         Naive scaling:  {self.naive_scale}",
+            f"     Optimized scaling:  {max(self.scale_list, default=0)}",
+            f"      Naive FLOP count:  {self.naive_cost:.3e}",
+            f"  Optimized FLOP count:  {self.opt_cost:.3e}",
+            f"   Theoretical speedup:  {self.speedup:.3e}",
+            f"  Largest intermediate:  {self.largest_intermediate:.3e} elements",
+            rule,
+            f"{'scaling':>7} {'current':>32} {'remaining':>39}",
+            rule,
+            *(f"{n:>7} {step:>32} {rest:>39}" for n, (step, rest) in zip(self.scale_list, self.steps, strict=True)),
+        ]
+        return "\n".join(lines)
+
+
+def _operations(labels: Collection[str], sums: bool, operands: int, sizes: dict[str, int]) -> int:
+    """Multiplications of so many operands over all labels, and additions if some are summed over."""
+    return math.prod(sizes[label] for label in labels) * (max(operands - 1, 1) + sums)
+
+
+def _report(
+    inputs: list[Labels], output: Labels, sizes: dict[str, int], path: Sequence[tuple[int, ...]]
+) -> EinsumPathInfo:
+    items = list(inputs)
+    every = {label for labels in inputs for label in labels}
+    eq = f"{','.join(map(''.join, inputs))}->{''.join(output)}"
+    scales, results, steps, cost = [], [], [], 0
+    for step in path:
+        chosen = [items[i] for i in step]
+        rest = [labels for i, labels in enumerate(items) if i not in step]
+        labels = {label for each in chosen for label in each}
+        needed = {label for each in (*rest, output) for label in each}
+        kept = output if not rest else tuple(sorted(labels & needed))
+        cost += _operations(labels, bool(labels - set(kept)), len(chosen), sizes)
+        scales.append(len(labels))
+        results.append(math.prod(sizes[label] for label in kept))
+        items = [*rest, kept]
+        left = f"{','.join(map(''.join, items))}->{''.join(output)}"
+        steps.append((f"{','.join(map(''.join, chosen))}->{''.join(kept)}", left))
+    naive = _operations(every, bool(every - set(output)), len(inputs), sizes)
+    return EinsumPathInfo(eq, list(path), scales, results, steps, len(every), naive, cost)
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The form with letters of the form in which arrays alternate with lists of integers."""
+    if isinstance(subscripts, str):
+        return subscripts, list(operands)
+    given = [subscripts, *operands]
+
+    def letter(axis: Any) -> str:
+        place = integer("einsum", "subscripts", axis)
+        if not 0 <= place < len(_LETTERS):
+            raise ValueError(f"einsum: subscripts must be integers from 0 to {len(_LETTERS) - 1}, got {place}")
+        return _LETTERS[place]
+
+    def text(axes: Any) -> str:
+        listed = sequence("einsum", "subscripts", axes)
+        return "".join("..." if axis is Ellipsis else letter(axis) for axis in listed)
+
+    ends = len(given) % 2
+    pairs = [(given[i], text(given[i + 1])) for i in range(0, len(given) - ends, 2)]
+    joined = ",".join(labels for _, labels in pairs)
+    return joined + ("->" + text(given[-1]) if ends else ""), [x for x, _ in pairs]
+
+
+def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[Labels], Labels]:
+    """The labels of the axes of each operand and of the result; those of an ellipsis are digits from the right."""
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(shapes):
+        raise ValueError(
+            f"einsum: subscripts must have a part for each operand, got {len(terms)} parts in {subscripts!r} and "
+            f"{len(shapes)} operands"
+        )
+    inputs = [_labels(term, len(shape), subscripts) for term, shape in zip(terms, shapes, strict=True)]
+    ellipsis = max(([label for label in labels if label.isdigit()] for labels in inputs), key=len, default=[])
+    if arrow:
+        if "..." not in right and ellipsis:
+            output = _labels(right, len(right), subscripts)
+        else:
+            output = _labels(right, len(right.replace("...", "")) + len(ellipsis), subscripts)
+    else:
+        every = [label for labels in inputs for label in labels]
+        output = (*ellipsis, *sorted(x for x in set(every) if every.count(x) == 1 and not x.isdigit()))
+    known = {label for labels in inputs for label in labels}
+    for label in output:
+        if label not in known or output.count(label) > 1:
+            raise ValueError(
+                f"einsum: a label of the result must be one of an operand's, and stand there once, got {label!r} in "
+                f"{subscripts!r}"
+            )
+    return inputs, output
+
+
+def _labels(term: str, rank: int, subscripts: str) -> Labels:
+    before, dots, after = term.partition("...")
+    letters = before + after
+    if not all(letter in _LETTERS for letter in letters):
+        raise ValueError(f"einsum: subscripts must consist of letters, commas, '...' and '->', got {subscripts!r}")
+    missing = rank - len(letters)
+    if missing < 0 or (missing and not dots):
+        raise ValueError(
+            f"einsum: subscripts must have a letter for each axis, got {term!r} in {subscripts!r} for rank {rank}"
+        )
+    return (*before, *map(str, range(missing - 1, -1, -1)), *after)
+
+
+def _simplified(x: Any, labels: Labels, output: Labels, others: list[Labels], preferred: Any) -> tuple[Any, Labels]:
+    """An operand with every label once, and without those that only it has and the result has not."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            rest = tuple([i for i in range(len(labels)) if i not in (first, second)])
+            shape = get_aval(x).shape
+            if shape[first] != shape[second]:
+                raise ValueError(
+                    f"einsum: axes of one label must have one length, got {shape[first]} and {shape[second]} "
+                    f"for {label!r}"
+                )
+            x = last_diagonal(permuted(x, (*rest, first, second)), 0)
+            labels = (*(labels[i] for i in rest), label)
+    elsewhere = {label for other in others for label in other}
+    needed = {*output, *elsewhere}
+    if preferred is not None and not needed.issuperset(labels):
+        x = convert(x, get_aval(x), preferred)
+    return _summed(asarray(x), labels, needed)
+
+
+def _summed(x: Any, labels: Labels, needed: Collection[str]) -> tuple[Any, Labels]:
+    """An operand summed over the labels that nothing needs."""
+    axes = tuple([i for i, label in enumerate(labels) if label not in needed])
+    if not axes:
+        return x, labels
+    reduce = reduce_or_p if dtypes.is_bool(get_aval(x).dtype) else reduce_sum_p
+    return reduce.bind(x, axes=axes), tuple([label for label in labels if label in needed])
+
+
+def _sizes(function: str, items: list[tuple[Labels, tuple[int, ...]]]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for labels, shape in items:
+        for label, size in zip(labels, shape, strict=True):
+            known = sizes.setdefault(label, size)
+            if known == 1:
+                sizes[label] = size
+            elif size not in (1, known):
+                raise ValueError(
+                    f"{function}: axes of one label must have one length, got {known} and {size} for {label!r}"
+                )
+    return sizes
+
+
+def _matched(x: Any, of_x: Labels, y: Any, of_y: Labels) -> tuple[Any, Labels, Any, Labels]:
+    """Two operands without axes of length 1 where the other one has the label too, and is longer."""
+
+    def trimmed(z: Any, labels: Labels, other: Any, of_other: Labels) -> tuple[Any, Labels]:
+        shape, lengths = get_aval(z).shape, dict(zip(of_other, get_aval(other).shape, strict=True))
+        ones = [i for i, label in enumerate(labels) if shape[i] == 1 and lengths.get(label, 1) != 1]
+        if not ones:
+            return z, labels
+        kept = tuple([label for i, label in enumerate(labels) if i not in ones])
+        return squeeze_p.bind(z, dimensions=tuple(ones)), kept
+
+    trimmed_x = trimmed(x, of_x, y, of_y)
+    trimmed_y = trimmed(y, of_y, x, of_x)
+    return (*trimmed_x, *trimmed_y)
+
+
+def _kept(of_x: Labels, of_y: Labels, needed: list[Labels]) -> Labels:
+    """The labels of a product that what comes after it needs: shared ones first, as `dot_general` has them."""
+    wanted = {label for labels in needed for label in labels}
+    shared = [label for label in of_x if label in of_y]
+    return tuple(
+        [
+            label
+            for label in (
+                *shared,
+                *(z for z in of_x if z not in shared),
+                *(z for z in of_y if z not in shared),
+            )
+            if label in wanted
+        ]
+    )
+
+
+def _path(inputs: list[Labels], output: Labels, sizes: dict[str, int], optimize: Any) -> list[tuple[int, int]]:
+    """Which two operands to multiply next, by position; the product goes to the end."""
+    if isinstance(optimize, list | tuple):
+        steps = [integers(step, "einsum", "optimize") for step in optimize if not isinstance(step, str)]
+        rooms = range(len(inputs), 1, -1)
+        if len(steps) != len(rooms) or not all(map(_names_two, steps, rooms)):
+            raise ValueError(f"einsum: optimize must be {len(inputs) - 1} pairs of positions, got {optimize!r}")
+        return [(min(step), max(step)) for step in steps]
+    items = list(inputs)
+    path: list[tuple[int, int]] = []
+    while len(items) > 1:
+        pairs = [(i, j) for j in range(1, len(items)) for i in range(j)]
+        if optimize is False or len(items) == 2:
+            best = (0, len(items) - 1) if path and optimize is False else (0, 1)
+        else:
+            best = min(pairs, key=lambda pair: _cost(items, pair, output, sizes))
+        i, j = best
+        rest = [labels for k, labels in enumerate(items) if k not in best]
+        items = [*rest, _kept(items[i], items[j], [*rest, output])]
+        path.append(best)
+    return path
+
+
+def _names_two(step: tuple[int, ...], count: int) -> bool:
+    return len(step) == 2 and step[0] != step[1] and min(step) >= 0 and max(step) < count
+
+
+def _cost(items: list[Labels], pair: tuple[int, int], output: Labels, sizes: dict[str, int]) -> tuple[int, int]:
+    """How much memory a product takes beyond its operands, then how many multiplications."""
+    x, y = (items[k] for k in pair)
+    rest = [labels for k, labels in enumerate(items) if k not in pair]
+
+    def size(labels: Any) -> int:
+        return math.prod([sizes[label] for label in labels])
+
+    return size(_kept(x, y, [*rest, output])) - size(x) - size(y), size({*x, *y})

@@ -1,0 +1,297 @@
+"""How many elements of arrays there are of each number, and in each of several bins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import integer, naming, sequence
+from primax.extend.core import Tracer, dtypes, get_aval, tree
+from primax.numpy.creation import asarray
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, promote
+from primax.numpy.ranges import linspace
+from primax.numpy.rows import add_rows, concrete
+from primax.numpy.selection import choose
+from primax.numpy.shaping import ravel, reshaped
+from primax.numpy.sorting import searchsorted
+from primax.plugins.arithmetic import max_p
+from primax.plugins.calls import jit
+from primax.plugins.comparison import eq_p
+from primax.plugins.structural import slice_p, unstack_p
+
+__all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
+    """How many times each number from 0 on occurs.
+
+    Args:
+      x: an array of rank 1 of integers or booleans; negative ones count as 0.
+      weights: what each element counts, an array of the shape of `x`; 1 if None.
+      minlength: the least length of the result, where `length` is None.
+      length: the length of the result; numbers from it on are left out. Without it, it is decided by the largest of
+        `x`, which under `jit` is impossible.
+
+    Raises:
+      TypeError: `x` are not integers.
+      ValueError: `x` is not of rank 1, or `weights` has another shape.
+      ConcretizationTypeError: `x` is traced and there is no `length`.
+
+    >>> import primax as px
+    >>> px.numpy.bincount(px.numpy.array([1, 1, 3]))
+    Array([0, 2, 0, 1], dtype=int32)
+    """
+    aval = aval_of("bincount", x, "x")
+    if not (dtypes.is_integer(aval.dtype) or dtypes.is_bool(aval.dtype)):
+        raise TypeError(f"bincount: x must be integers, got {aval.str_short()}")
+    if len(aval.shape) != 1:
+        raise ValueError(f"bincount: x must be of rank 1, got {aval.str_short()}")
+    if length is None:
+        known = concrete("bincount", "x", x, "length")
+        length = max(minlength, 1 + int(known.max()) if known.size else 0, 1 if known.size else 0)
+    if weights is not None and aval_of("bincount", weights, "weights").shape != aval.shape:
+        raise ValueError(f"bincount: weights must have the shape of x, {aval.shape}, got {get_aval(weights).shape}")
+    return _counted(x, weights, length)
+
+
+@one_program(static=2)
+def _counted(x: Any, weights: Any, length: int) -> Any:
+    shape = get_aval(x).shape
+    if dtypes.is_bool(get_aval(x).dtype):
+        x = cast(x, dtypes.default_int_dtype())
+    if weights is None:
+        weights = broadcast_to_shape(dtypes.default_int_dtype().type(1), shape)
+    zero = np.zeros((), get_aval(weights).dtype)[()]
+    places = max_p.bind(x, get_aval(x).dtype.type(0))
+    return add_rows(broadcast_to_shape(zero, (length,)), places, weights)
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: None = None) -> Any:
+    """The edges of bins of one width that hold all elements of an array.
+
+    Args:
+      a: an array.
+      bins: how many bins; or the edges, which are returned.
+      range: the first and the last edge; the least and the greatest element if None. Where both are the same, bins
+        reach from 0.5 before it to 0.5 after it.
+      weights: without effect.
+
+    Returns:
+      `bins + 1` numbers.
+
+    Raises:
+      TypeError: `bins` is the name of a rule, or `range` is not a pair.
+      ValueError: `bins` is below 1, or edges that decrease; `range` is not finite, or ends before it begins. Values
+        that are traced are not checked.
+
+    >>> import primax as px
+    >>> px.numpy.histogram_bin_edges(px.numpy.array([1., 2., 5.]), bins=2)
+    Array([1., 3., 5.], dtype=float32)
+    """
+    _check_bins("histogram_bin_edges", bins, range)
+    return _finite("histogram_bin_edges", bins, _edges("histogram_bin_edges", a, bins, range))
+
+
+def _check_bins(function: str, bins: Any, range: Any) -> None:
+    """Refuse bins and a range that are known to make no sense."""
+    if isinstance(bins, str):
+        raise TypeError(f"{function}: bins must be a number or edges, got {bins!r}")
+    if not _is_sequence(bins):
+        if (count := integer(function, "bins", bins)) < 1:
+            raise ValueError(f"{function}: bins must be 1 or more, got {count}")
+    elif _known(bins):
+        edges = _host_edges(function, "bins", bins)
+        if (edges[:-1] > edges[1:]).any():
+            raise ValueError(f"{function}: bins must be edges that do not decrease, got {edges.tolist()}")
+    if range is not None and not _is_sequence(bins) and _known(range):
+        if np.shape(edges := _host_edges(function, "range", range)) != (2,):
+            raise ValueError(f"{function}: range must be two numbers, got {range!r}")
+        low, high = edges
+        if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+            raise ValueError(f"{function}: range must be two finite numbers in order, got {low} and {high}")
+
+
+def _host_edges(function: str, argument: str, values: Any) -> Any:
+    with naming(function):
+        edges = np.asarray(values)
+    if edges.dtype.kind not in "biuf":
+        raise TypeError(f"{function}: {argument} must consist of real numbers, got {values!r}")
+    return edges
+
+
+def _known(values: Any) -> bool:
+    return not any(isinstance(x, Tracer) for x in tree.tree_leaves(values))
+
+
+def _finite(function: str, bins: Any, edges: Any) -> Any:
+    """Edges, which are not finite if they come from elements that are not."""
+    if _is_sequence(bins) or isinstance(edges, Tracer) or np.isfinite(np.asarray(edges)).all():
+        return edges
+    raise ValueError(f"{function}: a must be finite where range is None, got elements that are NaN or infinite")
+
+
+def _edges(function: str, a: Any, bins: Any, range: Any) -> Any:
+    aval = aval_of(function, a, "a")
+    dtype = dtypes.to_inexact_dtype(aval.dtype)
+    if _is_sequence(bins):
+        edges = asarray(bins)
+        return cast(edges, dtypes.result_type(dtype, edges) if dtypes.is_inexact(edges.dtype) else dtype)
+    if range is None:
+        low, high = (asarray(a).min(), asarray(a).max()) if aval.size else (0.0, 1.0)
+    else:
+        pair = sequence(function, "range", range)
+        if len(pair) != 2:
+            raise ValueError(f"{function}: range must be two numbers, got {range!r}")
+        low, high = pair
+    low, high = cast(asarray(low), dtype), cast(asarray(high), dtype)
+    same = eq_p.bind(low, high)
+    half = dtype.type(0.5)
+    return linspace(choose(same, low - half, low), choose(same, high + half, high), int(bins) + 1, dtype=dtype)
+
+
+def _is_sequence(bins: Any) -> bool:
+    return isinstance(bins, list | tuple) or len(aval_of("histogram", bins, "bins").shape) == 1
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> Any:
+    """How many elements of an array are in each of several bins.
+
+    Args:
+      a: an array.
+      bins: how many bins; or their edges, in ascending order.
+      range: the first and the last edge; see `histogram_bin_edges`.
+      weights: what each element counts, an array of the shape of `a`; 1 if None.
+      density: whether to divide by the widths of the bins and by the sum, so that the integral is 1.
+
+    Returns:
+      What is in each bin, and the edges. A bin holds its left edge, and the last one both of its edges.
+
+    Raises:
+      TypeError: `bins` is the name of a rule.
+      ValueError: `weights` has another shape; `bins` or `range` is none; see `histogram_bin_edges`.
+
+    >>> import primax as px
+    >>> counts, edges = px.numpy.histogram(px.numpy.array([1., 2., 2., 4.]), bins=3)
+    >>> counts
+    Array([1., 2., 1.], dtype=float32)
+    """
+    _check_bins("histogram", bins, range)
+    shape = aval_of("histogram", a, "a").shape
+    if weights is not None and aval_of("histogram", weights, "weights").shape != shape:
+        raise ValueError(f"histogram: weights must have the shape of a, {shape}, got {get_aval(weights).shape}")
+    count = None if _is_sequence(bins) else integer("histogram", "bins", bins)
+    counts, edges = _compiled_histogram(a, bins if count is None else None, range, weights, count, bool(density))
+    return counts, _finite("histogram", bins, edges)
+
+
+def _histogram(a: Any, edges: Any, range: Any, weights: Any, bins: int | None, density: bool) -> Any:
+    edges = _edges("histogram", a, edges if bins is None else bins, range)
+    shape = get_aval(a).shape
+    if weights is None:
+        weights = broadcast_to_shape(dtypes.to_inexact_dtype(get_aval(a).dtype).type(1), shape)
+    else:
+        _, weights = promote("histogram", a, weights, to=dtypes.to_inexact_dtype)
+    a = cast(a, dtypes.to_inexact_dtype(get_aval(a).dtype))
+    a, edges = promote("histogram", a, edges)
+    counts = _counted(_bins_of(ravel(a), edges), ravel(weights), edges.shape[0] + 1)
+    counts = slice_p.bind(counts, start_indices=(1,), limit_indices=(edges.shape[0],), strides=None)
+    if density:
+        widths = edges[1:] - edges[:-1]
+        counts = counts / widths / counts.sum()
+    return counts, edges
+
+
+# One call in programs, and one program outside of them.
+_compiled_histogram = jit(_histogram, static_argnums=(4, 5))
+
+
+def _bins_of(x: Any, edges: Any) -> Any:
+    """The bin of each element: 0 before the first edge, one more than there are bins behind the last."""
+    x, count = cast(x, dtypes.to_inexact_dtype(get_aval(x).dtype)), edges.shape[0]
+    found = searchsorted(edges, x, "right")
+    last = broadcast_to_shape(edges[count - 1], x.shape)
+    return choose(eq_p.bind(*promote("histogram", x, last)), np.asarray(count - 1, found.dtype)[()], found)
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> Any:
+    """How many points of the plane are in each of several rectangles.
+
+    Args:
+      x, y: the coordinates, arrays of rank 1.
+      bins: how many bins along both axes, or their edges; or a pair of these, one for each axis.
+      range: for each axis the first and the last edge.
+      weights: what each point counts.
+      density: whether to divide by the areas and by the sum.
+
+    Returns:
+      What is in each rectangle, and the edges along both axes.
+    """
+    shapes = [aval_of("histogram2d", v, name).shape for v, name in ((x, "x"), (y, "y"))]
+    if shapes[0] != shapes[1] or len(shapes[0]) != 1:
+        raise ValueError(f"histogram2d: x and y must be of rank 1 and one length, got {shapes[0]} and {shapes[1]}")
+    if _is_sequence(bins) and len(bins) != 2:
+        bins = [bins, bins]
+    counts, edges = histogramdd((x, y), bins, range, weights, density)
+    return counts, *edges
+
+
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> Any:
+    """How many points are in each of several boxes.
+
+    Args:
+      sample: an array of shape (n, d), or d arrays of length n.
+      bins: how many bins along all axes; or for each axis their number or their edges.
+      range: for each axis a pair, the first and the last edge, or None.
+      weights: what each point counts, an array of length n.
+      density: whether to divide by the volumes and by the sum.
+
+    Returns:
+      What is in each box, and a list of the edges along each axis.
+
+    Raises:
+      ValueError: `bins`, `range` or `weights` are of another length.
+    """
+    columns = list(sample) if isinstance(sample, tuple | list) else list(unstack_p.bind(_points(sample), axis=1))
+    if not columns or any(len(aval_of("histogramdd", x, "sample").shape) != 1 for x in columns):
+        raise ValueError("histogramdd: sample must be of shape (n, d), or d arrays of rank 1")
+    columns = [asarray(column) for column in promote("histogramdd", *columns)]
+    count, rank = columns[0].shape[0], len(columns)
+    bins = list(bins) if _is_sequence(bins) else [bins] * rank
+    range = [None] * rank if range is None else sequence("histogramdd", "range", range)
+    if len(bins) != rank or len(range) != rank:
+        raise ValueError(
+            f"histogramdd: bins and range must have one entry per axis, {rank}, got {len(bins)} and {len(range)}"
+        )
+    if weights is not None and aval_of("histogramdd", weights, "weights").shape != (count,):
+        raise ValueError(f"histogramdd: weights must have length {count}, got shape {get_aval(weights).shape}")
+    edges = []
+    for x, b, r in zip(columns, bins, range, strict=True):
+        _check_bins("histogramdd", b, r)
+        edges.append(_finite("histogramdd", b, _edges("histogramdd", x, b, r)))
+    shape = tuple([edge.shape[0] + 1 for edge in edges])
+    place: Any = None
+    for x, edge, size in zip(columns, edges, shape, strict=True):
+        found = _bins_of(x, edge)
+        place = found if place is None else place * size + found
+    counts = reshaped(_counted(place, weights, int(np.prod(shape))), shape)
+    inner = tuple([size - 1 for size in shape])
+    counts = slice_p.bind(counts, start_indices=(1,) * rank, limit_indices=inner, strides=None)
+    if density:
+        counts = counts / counts.sum()
+        for axis, edge in enumerate(edges):
+            widths = edge[1:] - edge[:-1]
+            counts = counts / reshaped(widths, (*[1] * axis, widths.shape[0], *[1] * (rank - axis - 1)))
+    return counts, edges
+
+
+def _points(sample: Any) -> Any:
+    aval = aval_of("histogramdd", sample, "sample")
+    if len(aval.shape) != 2:
+        raise ValueError(f"histogramdd: sample must be of shape (n, d), got {aval.str_short()}")
+    return sample

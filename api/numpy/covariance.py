@@ -1,0 +1,101 @@
+"""Covariances and correlations of variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import read_dtype, zeros
+from primax.numpy.joining import concatenate
+from primax.numpy.linear import dot
+from primax.numpy.promotion import aval_of, cast, promote
+from primax.numpy.reductions import sum
+from primax.numpy.rounding import clip
+from primax.numpy.shaping import atleast_2d, expand_dims, permuted, squeeze
+from primax.numpy.statistics import average
+from primax.numpy.triangles import diagonal
+from primax.numpy.ufuncs import conjugate, divide, imag, maximum, multiply, real, subtract, to_inexact
+from primax.plugins import arithmetic, exponential
+
+__all__ = ["corrcoef", "cov"]
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    dtype: Any = None,
+) -> Any:
+    """The covariances of variables.
+
+    Args:
+      m: an array of rank 2 or less: one variable per row, one observation per column.
+      y: further variables, in the form of `m`.
+      rowvar: False if variables are columns and observations rows.
+      bias: whether to divide by the number of observations instead of by one less.
+      ddof: what is subtracted from the number of observations to get the divisor; overrides `bias`.
+      fweights: how often each observation was made, an array of integers of rank 1.
+      aweights: the weight of each observation, an array of rank 1.
+      dtype: the dtype of the result; at least the default float dtype if None.
+
+    Raises:
+      ValueError: an array is of rank 3 or more, or the dtype neither floating nor complex.
+    """
+    parts = [_variables("cov", x, rowvar) for x in ((m,) if y is None else (m, y))]
+    parts = promote("cov", *parts, to=to_inexact)
+    if dtype is not None:
+        wanted = read_dtype(dtype, "cov")
+        if not dtypes.is_inexact(wanted):
+            raise ValueError(f"cov: dtype must be floating or complex, got {wanted}")
+        parts = [cast(x, wanted) for x in parts]
+    x = parts[0] if len(parts) == 1 else concatenate(parts, 0)
+    observations = get_aval(x).shape[1]
+    if not get_aval(parts[0]).shape[0]:  # whatever y holds, as in NumPy
+        return zeros((0, 0), get_aval(x).dtype)
+    weights = None
+    for given in (fweights, aweights):
+        if given is not None:
+            if aval_of("cov", given, "weights").shape != (observations,):
+                raise ValueError(f"cov: weights must be of shape {(observations,)}, got {np.shape(given)}")
+            weights = given if weights is None else multiply(weights, given)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    means, total = average(x, 1, weights, returned=True)
+    total = total[0]
+    if weights is None:
+        divisor: Any = subtract(total, ddof)
+    elif ddof == 0:
+        divisor = total
+    elif aweights is None:
+        divisor = subtract(total, ddof)
+    else:
+        divisor = subtract(total, divide(multiply(sum(multiply(weights, aweights)), ddof), total))
+    divisor = maximum(real(divisor), 0)  # so that too few observations give what division by zero gives
+    centered = subtract(x, expand_dims(means, 1))
+    weighted = centered if weights is None else multiply(centered, weights)
+    return squeeze(divide(dot(weighted, conjugate(permuted(centered, (1, 0)))), divisor))
+
+
+def _variables(function: str, x: Any, rowvar: bool) -> Any:
+    shape = aval_of(function, x).shape
+    if len(shape) > 2:
+        raise ValueError(f"{function}: m and y must be of rank 2 or less, got shape {shape}")
+    x = atleast_2d(x)
+    return permuted(x, (1, 0)) if not rowvar and get_aval(x).shape[0] != 1 else x
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+    """The correlations of variables. The arguments are those of `cov`."""
+    found = cov(x, y, rowvar, dtype=dtype)
+    if not found.ndim:
+        return divide(found, found)
+    spread = exponential.sqrt_p.bind(real(diagonal(found)))
+    out = divide(divide(found, expand_dims(spread, 1)), spread)
+    if dtypes.is_complex(out.dtype):
+        return arithmetic.complex(clip(real(out), -1, 1), clip(imag(out), -1, 1))
+    return clip(out, -1, 1)

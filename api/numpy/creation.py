@@ -1,0 +1,463 @@
+"""Arrays from host values and from shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend, core
+from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, numpy_dtype, of_call, read_size
+from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
+from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
+from primax.plugins.structural import (
+    broadcast_in_dim_p,
+    broadcast_shapes,
+    concatenate_p,
+    convert_element_type_p,
+    copy_p,
+    reshape_p,
+    zero_of,
+)
+from primax.plugins.structural.arguments import canonical_shape
+
+__all__ = [
+    "array",
+    "asarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "from_dlpack",
+    "frombuffer",
+    "fromiter",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+
+def _on_host() -> bool:
+    """Whether constants are values now, and need not be computed by a program."""
+    return not core.thread.trace.tracing
+
+
+_MOST_COPIED = 1 << 16
+
+
+def _is_cheap(shape: tuple[int, ...]) -> bool:
+    """Whether copying so many elements to the default device costs less than compiling what makes them there."""
+    return math.prod(shape) <= _MOST_COPIED or backend.platform_of(backend.default_device()) == "cpu"
+
+
+def read_dtype(dtype: Any, function: str) -> Any:
+    """A dtype that a user asked for."""
+    return dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=4)
+
+
+def read_shape(shape: Any, function: str) -> tuple[int, ...]:
+    """A shape given as a sequence or as one number."""
+    if isinstance(shape, int) or (hasattr(shape, "__index__") and not getattr(shape, "shape", ())):
+        shape = (shape,)  # arrays of any rank have __index__
+    return canonical_shape(shape, function)
+
+
+def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> Any:
+    """An array of one host scalar."""
+    is_host = type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_)
+    if is_host and isinstance(value, float | np.floating) and dtypes.is_integer(dtype):
+        limits = dtypes.iinfo(dtype)
+        is_host = limits.min <= value <= limits.max  # NumPy converts others to anything, or refuses them
+    if is_host and _on_host() and _is_cheap(shape) and not isinstance(dtype, dtypes.ExtendedDType):
+        try:
+            with np.errstate(all="ignore"):
+                host = np.full(shape, np.asarray(value).astype(dtype), dtype)
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"no array can be of dtype {dtype} and shape {shape}{of_call()}: {error}") from None
+        return backend.put_value(host, weak)
+    if is_host and isinstance(dtype, dtypes.ExtendedDType) and value == 0:
+        value = zero_of(dtype)
+    elif not weak and is_host and isinstance(dtype, np.dtype):
+        value = np.asarray(value).astype(dtype)[()]
+    else:
+        value = convert(value, get_aval(value), dtype, weak)
+    if not shape:
+        return asarray(value)
+    return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
+
+
+def stage(x: Any, /) -> Any:
+    """An array or a number as a value of the program being traced, or else as an array.
+
+    Raises:
+      TypeError: it is neither.
+
+    >>> import primax as px
+    >>> px.lax.stage(1.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    aval_of("stage", x, "x")
+    return asarray(x)
+
+
+def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Any:
+    """Makes an array of a value, which is returned as it is if it is one already.
+
+    Args:
+      a: an array, a number, or nested sequences of them.
+      dtype: the dtype of the result; found by promotion if None.
+      order: None, "K", "C" or "F"; without effect, since arrays have no memory order.
+      copy: True to have a copy in any case, False to refuse to copy an array or a buffer; other values have no memory
+        that the result could share.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: `a` is not such a value, or `dtype` not a dtype that arrays may have.
+      ValueError: nested sequences are ragged, or a copy is needed and `copy` is False.
+
+    >>> import primax as px
+    >>> px.numpy.asarray([1, 2.5])
+    Array([1. , 2.5], dtype=float32)
+    """
+    return _array("asarray", a, dtype, order, copy, device)
+
+
+def array(
+    object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None
+) -> Any:
+    """Makes an array of a value; a copy if it is one already.
+
+    Args:
+      object: an array, a number, or nested sequences of them.
+      dtype: the dtype of the result; found by promotion if None.
+      copy: whether an array is copied.
+      order: None, "K", "C" or "F"; without effect, since arrays have no memory order.
+      ndmin: the least rank of the result; axes of length 1 are added in front.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: `object` is not such a value, or `dtype` not a dtype that arrays may have.
+      ValueError: nested sequences are ragged.
+
+    >>> import primax as px
+    >>> px.numpy.array([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
+    out = _array("array", object, dtype, order, copy or None, device)
+    missing = read_size("array", "ndmin", max(integer("array", "ndmin", ndmin), 0), 1024) - out.ndim
+    return reshape_p.bind(out, new_sizes=(1,) * missing + out.shape, dimensions=None) if missing > 0 else out
+
+
+def _array(function: str, a: Any, dtype: Any, order: Any, copy: Any, device: Any) -> Any:
+    if order is not None and not among(order, ("K", "A", "C", "F")):
+        raise ValueError(f"{function}: order must be None, 'K', 'A', 'C' or 'F', got {order!r}")
+    if dtype is not None:
+        dtype = read_dtype(dtype, function)
+    out = _convert_to_array(function, a, dtype, copy)
+    if device is not None and type(out) is Array:
+        return backend.put_value(out, out.weak_type, device)
+    return out
+
+
+def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
+    if isinstance(a, Array | Tracer):
+        aval = a.aval
+        if dtype is not None and (aval.dtype != dtype or aval.weak_type):
+            if copy is False and aval.dtype != dtype:
+                raise ValueError(f"{function}: dtype {dtype} of {aval.str_short()} needs a copy, and copy is False")
+            return convert_element_type_p.bind(a, new_dtype=dtype, weak_type=False)
+        if copy and type(a) is Array:
+            return copy_p.bind(a)
+        return a
+    if isinstance(a, list | tuple):
+        return _of_sequence(function, a, dtype)
+    if not isinstance(a, np.ndarray | np.generic | int | float | complex):
+        return _of_foreign(function, a, dtype, copy)
+    if copy is False and isinstance(a, np.ndarray | np.generic):
+        raise ValueError(f"{function}: a value of type {type(a).__name__} needs a copy, and copy is False")
+    if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
+        return backend.put_value(a, aval_of(function, a, "a").weak_type)
+    return backend.put_value(_host_cast(function, a, dtype))
+
+
+def _host_cast(function: str, a: Any, dtype: Any) -> Any:
+    try:
+        if not isinstance(a, np.ndarray):
+            return np.array(a, dtype)
+        with np.errstate(all="ignore"):
+            return a.astype(dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = next(known for known in (TypeError, OverflowError, ValueError) if isinstance(error, known))
+        raise kind(f"{function}: a must be convertible to {dtype}: {error}") from None
+
+
+def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Any:
+    """An array of a value that is neither a number nor a NumPy array."""
+    if hasattr(type(a), "__jax_array__"):
+        return _convert_to_array(function, unwrap(a), dtype, copy)
+    if isinstance(a, ShapeDtypeStruct):
+        backend.on_host(a)  # says that it has no value
+    try:
+        get_aval(a)
+    except TypeError:
+        if _is_convertible(a):
+            return _convert_to_array(function, np.asarray(a), dtype, copy)
+        aval_of(function, a, "a")
+    return a
+
+
+def _of_sequence(function: str, a: Any, dtype: Any) -> Any:
+    try:
+        a = _with_arrays(a)
+    except RecursionError:
+        raise ValueError(f"{function}: a must be nested at most 64 deep, got sequences without end") from None
+    leaves: list[Any] = []
+    shape = _shape_of(function, a, leaves, 0)
+    if dtype is None:
+        avals = dict.fromkeys(aval_of(function, leaf, "an element of a") for leaf in leaves)
+        dtype = dtypes.result_type(*avals) if leaves else dtypes.default_float_dtype()
+    if any(isinstance(leaf, Array | Tracer) for leaf in leaves):
+        return _stacked(a, dtype, shape)
+    if isinstance(dtype, dtypes.ExtendedDType):
+        raise TypeError(f"{function}: dtype must be a bool or number dtype for host values, got {dtype}")
+    return backend.put_value(_host_cast(function, a, dtype).reshape(shape))
+
+
+def _with_arrays(a: Any) -> Any:
+    """Nested sequences with arrays instead of the objects that can become arrays."""
+    if isinstance(a, list | tuple):
+        return list(map(_with_arrays, a))
+    if type(a) in _PLAIN:
+        return a
+    a = unwrap(a)
+    try:
+        get_aval(a)
+    except TypeError:
+        if _is_convertible(a):
+            return np.asarray(a)
+    except OverflowError:  # the dtype that is asked for may hold it
+        return a
+    return a
+
+
+def _is_convertible(a: Any) -> bool:
+    """Whether NumPy makes an array of an object that is none."""
+    if isinstance(a, str | bytes | type):
+        return False
+    return hasattr(a, "__array__") or isinstance(a, memoryview | bytearray | Sequence)
+
+
+_PLAIN = (Array, np.ndarray, bool, int, float, complex)
+
+
+def _shape_of(function: str, a: Any, leaves: list[Any], depth: int) -> tuple[int, ...]:
+    """The shape of nested sequences, whose innermost values are appended to `leaves`."""
+    if not isinstance(a, list | tuple):
+        leaves.append(a)
+        return tuple(np.shape(a)) if hasattr(a, "shape") else ()
+    if not a:
+        return (0,)
+    shapes = [_shape_of(function, x, leaves, depth + 1) for x in a]
+    if any(shape != shapes[0] for shape in shapes):
+        other = next(shape for shape in shapes if shape != shapes[0])
+        raise ValueError(
+            f"{function}: nested sequences must be of one shape, got {shapes[0]} and {other} at depth {depth + 1}"
+        )
+    return (len(a), *shapes[0])
+
+
+def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """Nested sequences, some of whose elements are arrays, of a known shape."""
+    if not isinstance(a, list | tuple):
+        x = convert(a, get_aval(a), dtype)
+        aval = get_aval(x)
+        return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) if aval.weak_type else x
+    if all(not isinstance(x, list | tuple | Array | Tracer) and not np.shape(x) for x in a):
+        return np.array(a, dtype).reshape(shape)
+    parts = [reshape_p.bind(_stacked(x, dtype, shape[1:]), new_sizes=(1, *shape[1:]), dimensions=None) for x in a]
+    return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of one value, or of an array repeated.
+
+    Args:
+      shape: a sequence of sizes, or one size.
+      fill_value: a number, or an array whose shape broadcasts to `shape`.
+      dtype: the dtype; that of `fill_value` if None.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype for arrays.
+      ValueError: `fill_value` does not broadcast to `shape`.
+
+    >>> import primax as px
+    >>> px.numpy.full(2, 7, "int32")
+    Array([7, 7], dtype=int32)
+    """
+    return _full("full", read_shape(shape, "full"), fill_value, dtype, device, False)
+
+
+def _full(function: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Any, weak: bool) -> Any:
+    if isinstance(value, list | tuple):
+        value = asarray(value)
+    aval = aval_of(function, value, "fill_value")
+    weak = weak or (dtype is None and aval.weak_type)
+    dtype = aval.dtype if dtype is None else read_dtype(dtype, function)
+    if not aval.shape:
+        return place(constant(value, shape, dtype, weak), device)
+    broadcast_shapes(aval.shape, shape)
+    return place(asarray(broadcast_to_shape(convert(value, aval, dtype), shape)), device)
+
+
+def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Any:
+    if _is_duck(a):
+        aval = a
+        shape = a.shape if shape is None else shape
+    else:
+        aval = aval_of(function, a, "a")
+    weak = dtype is None and getattr(aval, "weak_type", False)
+    dtype = aval.dtype if dtype is None else dtype
+    sizes = aval.shape if shape is None else read_shape(shape, function)
+    return _full(function, sizes, value, dtype, device, weak)
+
+
+def _is_duck(a: Any) -> bool:
+    """Whether something has a shape and a dtype, without being an array."""
+    return not isinstance(a, Array | Tracer | np.ndarray | np.generic) and hasattr(a, "shape") and hasattr(a, "dtype")
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array of one value, in the shape and dtype of another.
+
+    Args:
+      a: an array, a number, or something with a shape and a dtype.
+      fill_value: a number, or an array whose shape broadcasts to that of the result.
+      dtype: the dtype, if not that of `a`.
+      shape: the shape, if not that of `a`.
+      device: where the result is; uncommitted on the default device if None.
+    """
+    return _like("full_like", a, fill_value, dtype, shape, device)
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array of zeros, in the shape and dtype of another. The arguments are those of `full_like`."""
+    return _like("zeros_like", a, 0, dtype, shape, device)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array of ones, in the shape and dtype of another. The arguments are those of `full_like`."""
+    return _like("ones_like", a, 1, dtype, shape, device)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array of unspecified values, which are zeros. The arguments are those of `full_like`."""
+    return _like("empty_like", prototype, 0, dtype, shape, device)
+
+
+def copy(a: Any, order: Any = None) -> Any:
+    """A copy of an array. The arguments are those of `asarray`."""
+    return _array("copy", a, None, order, True, None)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """An array of the bytes of a buffer.
+
+    Args:
+      buffer: an object with the buffer protocol.
+      dtype: the dtype of the elements in the buffer, of 64 bits where it says so: `float` is float64.
+      count: how many elements; -1 for all.
+      offset: at which byte to begin.
+
+    Raises:
+      ValueError: the size of the buffer is not a multiple of that of an element, or too small.
+    """
+    read_dtype(dtype, "frombuffer")
+    if isinstance(buffer, Array):
+        buffer = np.asarray(buffer)  # before Python 3.12 it is none that lends its memory
+    with naming("frombuffer"):
+        return asarray(np.frombuffer(buffer, numpy_dtype("frombuffer", "dtype", dtype), count, offset))
+
+
+def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Any:
+    """An array of the elements of an iterable of numbers.
+
+    Args:
+      iterable: what gives the numbers.
+      dtype: the dtype of the result.
+      count: how many to take; -1 for all.
+    """
+    with naming("fromiter"):
+        return asarray(np.fromiter(iterable, np.dtype(read_dtype(dtype, "fromiter")), count))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array of the values of another library's array, through DLPack.
+
+    Args:
+      x: an array with `__dlpack__` and `__dlpack_device__`.
+      device: where the result is; where `x` is if None.
+      copy: True to have a copy in any case, False to refuse to make one.
+
+    Raises:
+      TypeError: `x` has no such methods.
+      ValueError: a copy is needed and `copy` is False.
+    """
+    return backend.from_dlpack(x, device, copy)
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of zeros.
+
+    Args:
+      shape: a sequence of sizes, or one size.
+      dtype: the dtype; the default float dtype if None.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.
+
+    >>> import primax as px
+    >>> px.numpy.zeros((2,))
+    Array([0., 0.], dtype=float32)
+    """
+    return _filled("zeros", shape, 0, dtype, device)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of ones.
+
+    Args:
+      shape: a sequence of sizes, or one size.
+      dtype: the dtype; the default float dtype if None.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.
+
+    >>> import primax as px
+    >>> px.numpy.ones(2, "int32")
+    Array([1, 1], dtype=int32)
+    """
+    return _filled("ones", shape, 1, dtype, device)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of unspecified values, which are zeros. The arguments are those of `zeros`."""
+    return _filled("empty", shape, 0, dtype, device)
+
+
+def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> Any:
+    shape = read_shape(shape, function)
+    dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
+    return place(constant(value, shape, dtype), device)
+
+
+def place(out: Any, device: Any) -> Any:
+    """An array on the device that was asked for."""
+    return backend.put_value(out, out.weak_type, device) if device is not None and type(out) is Array else out

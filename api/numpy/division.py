@@ -1,0 +1,210 @@
+"""Quotients and remainders of integers and floats, and powers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.predicates import logical_and
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, convert, operands, promote
+from primax.numpy.selection import choose
+from primax.numpy.ufuncs import require_real, to_inexact, to_number
+from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding
+from primax.plugins.calls import jit
+from primax.plugins.elementwise import like
+
+__all__ = ["divmod", "float_power", "floor_divide", "fmod", "power", "reciprocal", "remainder"]
+
+
+def fmod(x: Any, y: Any, /) -> Any:
+    """The remainder of x / y that has the sign of x.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("fmod", x, y, to=to_number)
+    require_real("fmod", x)
+    if not dtypes.is_floating(get_aval(x).dtype):
+        y = _nonzero(y)
+    return arithmetic.rem_p.bind(x, y)
+
+
+def _nonzero(y: Any) -> Any:
+    """A divisor of integers, with 1 for 0; a host scalar needs no equation."""
+    if isinstance(y, int | np.integer):
+        return y if y else like(y, 1)
+    return choose(comparison.eq_p.bind(y, like(y, 0)), like(y, 1), y)
+
+
+def remainder(x: Any, y: Any, /) -> Any:
+    """The remainder of x / y that has the sign of y; integers modulo 0 give 0.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("remainder", x, y, to=to_number)
+    require_real("remainder", x)
+    return _remainder(x, y)
+
+
+@one_program(static=2)
+def _remainder(x: Any, y: Any) -> Any:
+    dtype = get_aval(x).dtype
+    floating = dtypes.is_floating(dtype)
+    if not floating:
+        y = _nonzero(y)
+    rest = arithmetic.rem_p.bind(x, y)
+    if dtypes.is_unsigned_integer(dtype):
+        return rest
+    if not floating:
+        return choose(_has_other_sign(rest, y), arithmetic.add_p.bind(rest, y), rest)
+    if _is_host_number(y) and y >= 0:
+        return _moved(rest, _has_other_sign(rest, y), like(rest, y))
+    # The other way round where the divisor is negative: of zeros too, the result is the one with its sign.
+    if _is_host_number(y):
+        sign, size = like(rest, -1), like(rest, -y)
+    else:
+        sign = choose(comparison.lt_p.bind(y, like(y, 0)), like(y, -1), like(y, 1))
+        size = arithmetic.mul_p.bind(sign, y)
+    turned = arithmetic.mul_p.bind(sign, rest)
+    return arithmetic.mul_p.bind(sign, _moved(turned, comparison.lt_p.bind(turned, like(rest, 0)), size))
+
+
+def _is_host_number(y: Any) -> bool:
+    return isinstance(y, int | float | np.number)
+
+
+def _moved(x: Any, condition: Any, step: Any) -> Any:
+    """x + step where a condition holds, else x, in which the negative zero becomes the positive one."""
+    return arithmetic.add_p.bind(x, choose(condition, step, like(x, 0)))
+
+
+def _has_other_sign(rest: Any, y: Any) -> Any:
+    """Whether a remainder is not zero and has not the sign of the divisor."""
+    zero = like(rest, 0)
+    if _is_host_number(y):
+        return (comparison.lt_p if y >= 0 else comparison.gt_p).bind(rest, zero)
+    other_sign = comparison.ne_p.bind(comparison.lt_p.bind(rest, zero), comparison.lt_p.bind(y, like(y, 0)))
+    return bitwise.and_p.bind(other_sign, comparison.ne_p.bind(rest, zero))
+
+
+def floor_divide(x: Any, y: Any, /) -> Any:
+    """x / y rounded down.
+
+    Of floats, infinity divided by a number is infinity, and a number divided by infinity 0 or -1, as in the limit.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("floor_divide", x, y, to=to_number)
+    require_real("floor_divide", x)
+    return _quotient(x, y)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    dtype = get_aval(x).dtype
+    if dtypes.is_unsigned_integer(dtype):
+        return arithmetic.div_p.bind(x, y)
+    if dtypes.is_integer(dtype):
+        rest = arithmetic.rem_p.bind(x, y)
+        whole = arithmetic.div_p.bind(x, y)
+        down = arithmetic.sub_p.bind(whole, like(whole, 1))
+        if _is_host_number(y) and y:
+            return choose(_has_other_sign(rest, y), down, whole)
+        other_sign = comparison.ne_p.bind(arithmetic.sign_p.bind(rest), arithmetic.sign_p.bind(y))
+        return choose(bitwise.and_p.bind(other_sign, comparison.ne_p.bind(rest, like(rest, 0))), down, whole)
+    return _compiled_quotient(x, y)
+
+
+def _floating_quotient(x: Any, y: Any) -> Any:
+    rest = arithmetic.rem_p.bind(x, y)
+    # Neither 0, where x / y is exact, nor NaN, where it is infinite or NaN; both signs of zero are right there too.
+    rounded = comparison.gt_p.bind(arithmetic.abs_p.bind(rest), like(rest, 0))
+    whole = rounding.round(arithmetic.div_p.bind(arithmetic.sub_p.bind(x, rest), y))
+    down = _moved(whole, _has_other_sign(rest, y), like(whole, -1))
+    return choose(rounded, down, rounding.round(arithmetic.div_p.bind(x, y)))
+
+
+# One call in programs, and one program outside of them, in place of a dozen operations.
+_compiled_quotient = jit(_floating_quotient)
+
+
+def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
+    """The pair of `floor_divide(x, y)` and `remainder(x, y)`.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("divmod", x, y, to=to_number)
+    require_real("divmod", x)
+    return _quotient(x, y), _remainder(x, y)
+
+
+def power(x: Any, y: Any, /) -> Any:
+    """x to the power y.
+
+    Args:
+      x: an array or a number.
+      y: an array or a number; not a negative int if x is of integers.
+
+    Raises:
+      TypeError: x is of integers and y a negative int; the shapes do not broadcast.
+    """
+    aval = aval_of("power", x, 0)
+    if isinstance(y, int | np.integer) and not isinstance(y, np.timedelta64):
+        y = int(y)
+        if dtypes.is_bool(aval.dtype):
+            x = convert(x, aval, dtypes.to_numeric_dtype(aval.dtype))
+        return arithmetic.integer_pow_p.bind(x, y=y)
+    exponent = aval_of("power", y, 1)
+    if dtypes.is_inexact(aval.dtype) and not dtypes.is_inexact(exponent.dtype):
+        # The exponent stays an integer, so that derivatives at 0 are those of a polynomial.
+        dtype, weak = dtypes.result_type(aval, exponent, return_weak_type=True)
+        y = convert(y, exponent, dtypes.to_numeric_dtype(exponent.dtype))
+        return exponential.pow_p.bind(*broadcast("power", [convert(x, aval, dtype, weak), y]))
+    x, y = operands("power", x, y, to=to_number)
+    if dtypes.is_inexact(get_aval(x).dtype):
+        return exponential.pow_p.bind(x, y)
+    return _integer_power(x, y)
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    """Integers to the power of integers, of which the lowest six bits count, by repeated squaring."""
+    one, zero = like(x, 1), like(x, 0)
+    vanishes = logical_and(comparison.eq_p.bind(x, zero), comparison.ne_p.bind(y, zero))
+    shape = broadcast_shape_of(x, y)
+    out = choose(broadcast_to_shape(vanishes, shape), zero, one)
+    base = x
+    for bit in range(6):
+        factor = bitwise.and_p.bind(bitwise.shift_right_logical_p.bind(y, like(y, bit)) if bit else y, like(y, 1))
+        wanted = broadcast_to_shape(comparison.ne_p.bind(factor, like(y, 0)), shape)
+        out = choose(wanted, arithmetic.mul_p.bind(out, base), out)
+        base = arithmetic.mul_p.bind(base, base)
+    return out
+
+
+def broadcast_shape_of(x: Any, y: Any) -> tuple[int, ...]:
+    """The shape of the result of an elementwise primitive on operands of one shape, or scalars."""
+    return get_aval(x).shape or get_aval(y).shape  # type: ignore[no-any-return]
+
+
+def reciprocal(x: Any, /) -> Any:
+    """1 / x.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    (x,) = promote("reciprocal", x, to=to_inexact)
+    return arithmetic.integer_pow_p.bind(x, y=-1)
+
+
+def float_power(x: Any, y: Any, /) -> Any:
+    """x to the power y, computed in a floating or complex dtype.
+
+    Args:
+      x, y: arrays or numbers, of shapes that broadcast together.
+    """
+    return exponential.pow_p.bind(*operands("float_power", x, y, to=to_inexact))

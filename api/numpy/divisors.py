@@ -1,0 +1,72 @@
+"""Common divisors and multiples of integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend.core import dtypes
+from primax.numpy.creation import asarray
+from primax.numpy.promotion import broadcast, promote
+from primax.numpy.selection import choose
+from primax.plugins.arithmetic import abs_p, div_p, mul_p, rem_p
+from primax.plugins.comparison import ne_p
+from primax.plugins.control_flow import while_loop
+from primax.plugins.structural import zeros_like
+
+__all__ = ["gcd", "lcm"]
+
+
+def gcd(x1: Any, x2: Any) -> Any:
+    """The greatest common divisors of integers, element by element; that of 0 and 0 is 0.
+
+    Args:
+      x1, x2: integers, of shapes that broadcast together.
+
+    Raises:
+      ValueError: an argument is not of integers.
+
+    >>> import primax as px
+    >>> px.numpy.gcd(px.numpy.array([12, 18]), 8)
+    Array([4, 2], dtype=int32)
+    """
+    return _gcd(*_magnitudes("gcd", x1, x2))
+
+
+def lcm(x1: Any, x2: Any) -> Any:
+    """The least common multiples of integers, element by element; 0 where one of them is 0. See `gcd`.
+
+    >>> import primax as px
+    >>> px.numpy.lcm(px.numpy.array([4, 6]), 10)
+    Array([20, 30], dtype=int32)
+    """
+    x, y = _magnitudes("lcm", x1, x2)
+    divisor = _gcd(x, y)
+    zero = zeros_like(divisor)
+    some = ne_p.bind(divisor, zero)
+    quotient = div_p.bind(y, choose(some, divisor, zero + 1))
+    return choose(some, mul_p.bind(x, quotient), zero)
+
+
+def _magnitudes(function: str, x: Any, y: Any) -> list[Any]:
+    x, y = broadcast(function, promote(function, x, y), scalars=False)
+    x, y = asarray(x), asarray(y)
+    if not dtypes.is_integer(x.dtype):
+        raise ValueError(f"{function}: arguments must be integers, got dtype {x.dtype}")
+    return [x, y] if dtypes.is_unsigned_integer(x.dtype) else [abs_p.bind(x), abs_p.bind(y)]
+
+
+def _gcd(x: Any, y: Any) -> Any:
+    """Euclid's algorithm, for all elements until the last is done."""
+    return while_loop(_unfinished, _step, (x, y))[0]
+
+
+def _unfinished(pair: Any) -> Any:
+    return (pair[1] != 0).any()
+
+
+def _step(pair: Any) -> Any:
+    x, y = pair
+    zero = zeros_like(y)
+    goes_on = ne_p.bind(y, zero)
+    rest = rem_p.bind(x, choose(goes_on, y, zero + 1))
+    return choose(goes_on, y, x), choose(goes_on, rest, zero)

@@ -1,0 +1,95 @@
+"""Convolution and correlation of sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend.api_util import among
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import read_dtype
+from primax.numpy.promotion import promote
+from primax.numpy.ufuncs import conjugate
+from primax.plugins.calls import jit
+from primax.plugins.convolution.sliding import MODES, mode_padding, slide
+from primax.plugins.precision import canonicalize_precision
+from primax.plugins.structural import rev_p
+
+__all__ = ["convolve", "correlate"]
+
+
+def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The convolution of two sequences: the coefficients of the product of two polynomials.
+
+    Args:
+      a: an array of rank 1, not empty.
+      v: another.
+      mode: 'full' for all places where the sequences overlap, 'same' for as many in their middle as the longer one is
+        long, 'valid' for those where the shorter one lies within the longer.
+      precision: see `lax.conv_general_dilated`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Returns:
+      An array of floating-point or complex numbers.
+
+    Raises:
+      ValueError: an argument is not of rank 1, or empty, or `mode` is another.
+
+    >>> import primax as px
+    >>> px.numpy.convolve(px.numpy.array([1.0, 2.0]), px.numpy.array([1.0, 3.0]))
+    Array([1., 5., 6.], dtype=float32)
+    """
+    return _compiled("convolve", a, v, *_options("convolve", mode, precision, preferred_element_type))
+
+
+def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The correlation of two sequences, `c[k]`, the sum of `a[n + k] * conj(v[n])`.
+
+    Args:
+      a: an array of rank 1, not empty.
+      v: another.
+      mode: see `convolve`.
+      precision: see `lax.conv_general_dilated`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Returns:
+      An array of floating-point or complex numbers.
+
+    Raises:
+      ValueError: an argument is not of rank 1, or empty, or `mode` is another.
+
+    >>> import primax as px
+    >>> px.numpy.correlate(px.numpy.array([1.0, 2.0, 3.0]), px.numpy.array([0.0, 1.0]))
+    Array([2., 3.], dtype=float32)
+    """
+    return _compiled("correlate", a, v, *_options("correlate", mode, precision, preferred_element_type))
+
+
+def _options(function: str, mode: str, precision: Any, preferred: Any) -> tuple[Any, ...]:
+    if not among(mode, MODES):
+        raise ValueError(f"{function}: mode must be one of {', '.join(map(repr, MODES))}, got {mode!r}")
+    if preferred is not None:
+        preferred = read_dtype(preferred, function)
+    return mode, canonicalize_precision(precision, function), preferred
+
+
+def _filtered(function: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
+    a, v = promote(function, a, v, to=dtypes.to_inexact_dtype)
+    for name, x in (("a", a), ("v", v)):
+        aval = get_aval(x)
+        if len(aval.shape) != 1:
+            raise ValueError(f"{function}: {name} must be of rank 1, got {aval.str_short()}")
+        if not aval.shape[0]:
+            raise ValueError(f"{function}: {name} must not be empty, got {aval.str_short()}")
+    swapped = get_aval(a).shape[0] < get_aval(v).shape[0]
+    if function == "correlate":
+        v = conjugate(v)
+    if swapped:
+        a, v = v, a
+    if function == "convolve":
+        v = rev_p.bind(v, dimensions=(0,))
+    out = slide(a, v, [mode_padding(mode, get_aval(v).shape[0])], precision, preferred)
+    return rev_p.bind(out, dimensions=(0,)) if swapped and function == "correlate" else out
+
+
+# One call in programs, and one program outside of them, in place of half a dozen operations.
+_compiled = jit(_filtered, static_argnums=(0, 3, 4, 5))

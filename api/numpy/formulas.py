@@ -1,0 +1,368 @@
+"""Elementwise functions made of several primitives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import sequence
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray
+from primax.numpy.predicates import isnan, signbit
+from primax.numpy.promotion import aval_of, broadcast, convert, operands, promote, strong
+from primax.numpy.selection import choose, select
+from primax.numpy.ufuncs import (
+    absolute,
+    document,
+    require_real,
+    to_inexact,
+)
+from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, special, structural
+from primax.plugins.calls import jit
+from primax.plugins.custom_derivatives import custom_jvp
+from primax.plugins.elementwise import like
+from primax.plugins.trigonometry import sin_p
+
+__all__ = [
+    "bitwise_count",
+    "copysign",
+    "fmax",
+    "fmin",
+    "frexp",
+    "heaviside",
+    "hypot",
+    "i0",
+    "ldexp",
+    "piecewise",
+    "sinc",
+    "spacing",
+]
+
+Function = Callable[..., Any]
+
+
+def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Function:
+    """An extremum of two numbers that is the other one where one is NaN."""
+
+    def function(x: Any, y: Any, /) -> Any:
+        x, y = operands(name, x, y)
+        dtype = get_aval(x).dtype
+        if dtypes.is_floating(dtype):  # of equal numbers y is the result, and has the derivative
+            return choose(bitwise.or_p.bind(exceeds.bind(x, y), isnan(y)), x, y)
+        out = primitive.bind(x, y)
+        return choose(isnan(x), y, choose(isnan(y), x, out)) if dtypes.is_complex(dtype) else out
+
+    return document(function, name, sentence, 2, "of any dtype")
+
+
+fmax = _without_nan("fmax", arithmetic.max_p, comparison.gt_p, "The larger of x and y; the other one if one is NaN.")
+fmin = _without_nan("fmin", arithmetic.min_p, comparison.lt_p, "The smaller of x and y; the other one if one is NaN.")
+
+
+def copysign(x: Any, y: Any, /) -> Any:
+    """The absolute value of x with the sign of y.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("copysign", x, y, to=to_inexact)
+    require_real("copysign", x)
+    size = arithmetic.abs_p.bind(x)
+    return choose(signbit(y), arithmetic.neg_p.bind(size), size)
+
+
+def heaviside(x: Any, y: Any, /) -> Any:
+    """0 where x is negative, 1 where it is positive, and y where it is zero.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("heaviside", x, y, to=to_inexact)
+    require_real("heaviside", x)
+    zero = like(x, 0)
+    nonzero = choose(comparison.lt_p.bind(x, zero), zero, choose(comparison.gt_p.bind(x, zero), like(x, 1), x))
+    return choose(comparison.eq_p.bind(x, zero), y, nonzero)
+
+
+def hypot(x: Any, y: Any, /) -> Any:
+    """The square root of x**2 + y**2, without overflow.
+
+    Args:
+      x, y: arrays or numbers, real, of shapes that broadcast together.
+    """
+    x, y = operands("hypot", x, y, to=to_inexact)
+    require_real("hypot", x)
+    return _compiled_hypot(x, y)
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    x, y = arithmetic.abs_p.bind(x), arithmetic.abs_p.bind(y)
+    longer, shorter = arithmetic.max_p.bind(x, y), arithmetic.min_p.bind(x, y)
+    none = comparison.eq_p.bind(longer, like(longer, 0))
+    ratio = arithmetic.div_p.bind(shorter, choose(none, like(longer, 1), longer))
+    root = exponential.sqrt_p.bind(arithmetic.add_p.bind(arithmetic.square_p.bind(ratio), like(ratio, 1)))
+    out = choose(none, longer, arithmetic.mul_p.bind(longer, root))
+    infinity = like(longer, math.inf)
+    infinite = bitwise.or_p.bind(comparison.eq_p.bind(x, infinity), comparison.eq_p.bind(y, infinity))
+    return choose(infinite, infinity, out)
+
+
+# One call in programs, and one program outside of them, in place of a dozen operations.
+_compiled_hypot = jit(_hypot)
+
+
+def _principal(x: Any, period: float) -> Any:
+    """A complex number with an imaginary part within half a period of zero."""
+    imaginary = arithmetic.imag_p.bind(x)
+    turns = arithmetic.div_p.bind(imaginary, like(imaginary, period))
+    turns = rounding.round_p.bind(turns, rounding_method=rounding.RoundingMethod.TO_NEAREST_EVEN)
+    imaginary = arithmetic.sub_p.bind(imaginary, arithmetic.mul_p.bind(turns, like(imaginary, period)))
+    return arithmetic.complex_p.bind(arithmetic.real_p.bind(x), imaginary)
+
+
+def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: float) -> Function:
+    @jit
+    def log_of_sum(x: Any, y: Any) -> Any:
+        difference = arithmetic.sub_p.bind(x, y)
+        # Equal infinities differ by NaN, and so do their derivatives, unless they are kept out of what follows.
+        undefined = bitwise.and_p.bind(comparison.ne_p.bind(difference, difference), comparison.eq_p.bind(x, y))
+        difference = choose(undefined, like(difference, 0), difference)
+        real = arithmetic.real_p.bind(difference) if dtypes.is_complex(get_aval(x).dtype) else difference
+        # One of two equal numbers is the larger one, so that derivatives of every order are right there too.
+        positive = comparison.ge_p.bind(real, like(real, 0))
+        smaller = choose(positive, arithmetic.neg_p.bind(difference), difference)
+        larger = choose(positive, x, y)
+        out = arithmetic.add_p.bind(larger, log1p_of_power(smaller))
+        if dtypes.is_complex(get_aval(x).dtype):
+            out = _principal(out, period)
+        return choose(undefined, arithmetic.add_p.bind(x, y), out)
+
+    def function(x: Any, y: Any, /) -> Any:
+        return log_of_sum(*operands(name, x, y, to=to_inexact))
+
+    return document(function, name, sentence, 2, "of any number dtype; integers are converted to a floating one")
+
+
+def _log1p_exp(x: Any) -> Any:
+    return exponential.log1p_p.bind(exponential.exp_p.bind(x))
+
+
+def _log2_1p_exp2(x: Any) -> Any:
+    out = exponential.log1p_p.bind(exponential.exp2_p.bind(x))
+    return arithmetic.mul_p.bind(out, like(out, 1 / math.log(2)))
+
+
+logaddexp = _log_of_sum("logaddexp", "log(exp(x) + exp(y)), without overflow.", _log1p_exp, 2 * math.pi)
+logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x + 2**y), without overflow.", _log2_1p_exp2, 2 * math.pi / math.log(2))
+
+
+def sinc(x: Any, /) -> Any:
+    """sin(pi x) / (pi x): 1 where x is zero, and 0 where it is infinite.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    (x,) = promote("sinc", x, to=to_inexact)
+    angle = arithmetic.mul_p.bind(x, like(x, math.pi))
+    if dtypes.is_complex(get_aval(x).dtype):
+        return _sinc(angle)
+    infinite = comparison.eq_p.bind(absolute(angle), like(angle, math.inf))
+    return choose(infinite, like(angle, 0), _sinc(choose(infinite, like(angle, 1), angle)))
+
+
+def _sinc(angle: Any) -> Any:
+    """sin(angle) / angle, and 1 at zero."""
+    squared = arithmetic.mul_p.bind(angle, angle)
+    # Near zero the power series, so that derivatives of every order are right there.
+    small = comparison.lt_p.bind(absolute(angle), absolute(like(angle, 0.5)))
+    series = like(angle, 1)
+    for n in range(8, 0, -1):
+        factor = arithmetic.mul_p.bind(squared, like(squared, -1 / ((2 * n) * (2 * n + 1))))
+        product = factor if n == 8 else arithmetic.mul_p.bind(factor, series)
+        series = arithmetic.add_p.bind(product, like(product, 1))
+    away = choose(small, like(angle, 1), angle)
+    return choose(small, series, arithmetic.div_p.bind(sin_p.bind(away), away))
+
+
+def i0(x: Any) -> Any:
+    """The modified Bessel function of the first kind, of order 0.
+
+    Args:
+      x: an array or a number, real.
+    """
+    (x,) = promote("i0", x, to=to_inexact)
+    require_real("i0", x)
+    x = arithmetic.abs_p.bind(x)
+    return arithmetic.mul_p.bind(exponential.exp_p.bind(x), special.bessel_i0e(x))
+
+
+def spacing(x: Any, /) -> Any:
+    """The distance from x to the next number away from zero, with the sign of x.
+
+    Args:
+      x: an array or a number, real.
+    """
+    (x,) = promote("spacing", x, to=to_inexact)
+    require_real("spacing", x)
+    x = strong(x)
+    dtype = get_aval(x).dtype
+    layout = _Layout(dtype)
+    size = arithmetic.abs_p.bind(x)
+    below = comparison.lt_p.bind(size, like(size, dtypes.finfo(dtype).max))
+    step = choose(below, _compiled_spacing(size), arithmetic.sub_p.bind(like(size, math.inf), size))
+    sign = bitwise.and_p.bind(structural.bitcast_convert_type(x, layout.integer), layout.integer.type(layout.sign))
+    return choose(comparison.ne_p.bind(sign, like(sign, 0)), arithmetic.neg_p.bind(step), step)
+
+
+def _spacing_of_bits(size: Any) -> Any:
+    """The spacing of finite numbers without a sign; not a difference, since processors may take tiny ones for 0."""
+    dtype = get_aval(size).dtype
+    layout = _Layout(dtype)
+    integer = layout.integer.type
+    shift, one = integer(layout.shift), integer(1)
+    bits = structural.bitcast_convert_type(size, layout.integer)
+    exponent = bitwise.and_p.bind(bitwise.shift_right_logical_p.bind(bits, shift), integer(layout.mask))
+    normal = bitwise.shift_left_p.bind(arithmetic.sub_p.bind(exponent, shift), shift)
+    places = arithmetic.max_p.bind(arithmetic.sub_p.bind(exponent, one), integer(0))
+    subnormal = bitwise.shift_left_p.bind(like(exponent, 1), places)
+    return structural.bitcast_convert_type(choose(comparison.gt_p.bind(exponent, shift), normal, subnormal), dtype)
+
+
+# One call in programs, and one program outside of them, in place of a dozen operations.
+_compiled_spacing = jit(_spacing_of_bits)
+
+
+def bitwise_count(x: Any, /) -> Any:
+    """The number of bits that are set in the absolute value of x, as uint8.
+
+    Args:
+      x: an array or a number, of a boolean or integer dtype.
+    """
+    aval = aval_of("bitwise_count", x)
+    if dtypes.is_bool(aval.dtype):
+        return asarray(convert(x, aval, np.dtype(np.uint8)))
+    if not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"bitwise_count: x must be boolean or integer, got {aval.str_short()}")
+    out = bitwise.population_count_p.bind(absolute(x))
+    return convert(out, get_aval(out), np.dtype(np.uint8))
+
+
+class _Layout:
+    """Where the exponent of a floating dtype is, and what is added to it."""
+
+    def __init__(self, dtype: Any) -> None:
+        limits = dtypes.finfo(dtype)
+        self.integer = np.dtype(f"int{limits.bits}")
+        self.shift = int(limits.nmant)
+        self.bias = int(limits.maxexp) - 1
+        self.mask = (1 << int(limits.nexp)) - 1
+        self.sign = -(1 << int(limits.bits) - 1)
+
+
+def _power_of_two(exponent: Any, dtype: Any) -> Any:
+    """2**exponent, exactly, for an exponent within the range of normal numbers."""
+    layout = _Layout(dtype)
+    exponent = convert(exponent, get_aval(exponent), layout.integer)
+    biased = arithmetic.add_p.bind(exponent, layout.integer.type(layout.bias))
+    bits = bitwise.shift_left_p.bind(biased, layout.integer.type(layout.shift))
+    return structural.bitcast_convert_type(bits, dtype)
+
+
+def ldexp(x: Any, y: Any, /) -> Any:
+    """x * 2**y.
+
+    Args:
+      x: an array or a number, real.
+      y: an array or a number, of an integer dtype; their shapes broadcast together.
+
+    Raises:
+      TypeError: x is complex, or y not of an integer dtype.
+    """
+    (x,) = promote("ldexp", x, to=to_inexact)
+    require_real("ldexp", x)
+    aval = aval_of("ldexp", y, 1)
+    if not dtypes.is_integer(aval.dtype) and not dtypes.is_bool(aval.dtype):
+        raise TypeError(f"ldexp: y must be of an integer dtype, got {aval.str_short()}")
+    dtype = get_aval(x).dtype
+    wide = dtype if dtypes.itemsize_bits(dtype) >= 32 else np.dtype(np.float32)
+    layout = _Layout(wide)
+    integer = np.dtype(np.int32)
+    # Beyond three steps of the greatest exponent every number has become zero or infinite.
+    y = convert(y, aval, integer)
+    out, rest = broadcast("ldexp", [convert(x, get_aval(x), wide), y])
+    most = layout.bias - 1
+    for _ in range(3):
+        step = arithmetic.min_p.bind(arithmetic.max_p.bind(rest, integer.type(-most)), integer.type(most))
+        out = arithmetic.mul_p.bind(out, _power_of_two(step, wide))
+        rest = arithmetic.sub_p.bind(rest, step)
+    return convert(out, get_aval(out), dtype)
+
+
+def frexp(x: Any, /) -> tuple[Any, Any]:
+    """A mantissa m, with abs(m) in [0.5, 1), and an integer e such that x is m * 2**e.
+
+    Args:
+      x: an array or a number, real.
+    """
+    (x,) = promote("frexp", x, to=to_inexact)
+    require_real("frexp", x)
+    dtype = get_aval(x).dtype
+    limits, layout = dtypes.finfo(dtype), _Layout(dtype)
+    integer = layout.integer.type
+    tiny = comparison.lt_p.bind(arithmetic.abs_p.bind(x), dtype.type(limits.smallest_normal))
+    lift = layout.shift + 2
+    lifted = choose(tiny, arithmetic.mul_p.bind(x, dtype.type(2.0**lift)), x)
+    bits = structural.bitcast_convert_type(lifted, layout.integer)
+    exponent = bitwise.and_p.bind(bitwise.shift_right_logical_p.bind(bits, integer(layout.shift)), integer(layout.mask))
+    exponent = arithmetic.sub_p.bind(exponent, integer(layout.bias - 1))
+    exponent = convert(exponent, get_aval(exponent), np.dtype(np.int32))
+    exponent = choose(tiny, arithmetic.sub_p.bind(exponent, np.int32(lift)), exponent)
+    cleared = bitwise.and_p.bind(bits, integer(~(layout.mask << layout.shift)))
+    mantissa = structural.bitcast_convert_type(
+        bitwise.or_p.bind(cleared, integer((layout.bias - 1) << layout.shift)), dtype
+    )
+    plain = bitwise.and_p.bind(comparison.ne_p.bind(x, dtype.type(0)), rounding.is_finite_p.bind(x))
+    exponent = choose(plain, exponent, np.int32(0))
+    return _scaled(choose(plain, mantissa, x), x, exponent), exponent
+
+
+@custom_jvp
+def _scaled(mantissa: Any, x: Any, exponent: Any) -> Any:
+    """The mantissa, whose bits carry no derivative: it is x * 2**-exponent, for a constant exponent."""
+    return mantissa
+
+
+@_scaled.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    mantissa, _, exponent = primals
+    return mantissa, ldexp(tangents[1], arithmetic.neg_p.bind(exponent))
+
+
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """A function defined by cases, of which the last one counts whose condition holds.
+
+    Args:
+      x: an array or a number.
+      condlist: boolean arrays of the shape of x, or one.
+      funclist: for each condition a function of x, or a number; one more for where no condition holds, which is
+        0 otherwise.
+      args: further arguments of the functions.
+      kw: further arguments of the functions.
+
+    Raises:
+      ValueError: there are neither as many functions as conditions, nor one more.
+    """
+    conditions = list(condlist) if isinstance(condlist, list | tuple) else [condlist]
+    functions = sequence("piecewise", "funclist", funclist)
+    if len(functions) not in (len(conditions), len(conditions) + 1):
+        raise ValueError(
+            f"piecewise: funclist must have {len(conditions)} or {len(conditions) + 1} entries, got {len(functions)}"
+        )
+    dtype = aval_of("piecewise", x).dtype
+    values = [f(x, *args, **kw) if callable(f) else f for f in functions]
+    values = [structural.convert_element_type(value, dtype) for value in values]
+    default = values.pop() if len(values) > len(conditions) else dtype.type(0)
+    return select(conditions[::-1], values[::-1], default)

@@ -1,0 +1,163 @@
+"""Grids and indices written with brackets: `mgrid[0:3, 0:2]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend
+from primax.extend.api_util import check_function, read_size
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray, ones
+from primax.numpy.joining import concatenate, stack
+from primax.numpy.promotion import aval_of
+from primax.numpy.ranges import arange, linspace, meshgrid
+from primax.numpy.searching import nonzero
+from primax.numpy.shaping import reshaped
+
+__all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "ix_", "mask_indices", "mgrid", "ogrid", "r_", "s_"]
+
+
+def _points(part: Any) -> Any:
+    """The points that a slice stands for; an imaginary step is their number, and the end is included."""
+    if not isinstance(part, slice):
+        return arange(part)
+    start = 0 if part.start is None else part.start
+    if isinstance(part.step, complex):
+        return linspace(start, part.stop, int(abs(part.step)))
+    return arange(start, part.stop, part.step)
+
+
+class _Grid:
+    """What makes a grid of the slices in its brackets."""
+
+    __slots__ = ("_sparse",)
+
+    def __init__(self, sparse: bool) -> None:
+        self._sparse = sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, tuple):
+            return _points(key)
+        points = [_points(part) for part in key]
+        dtype = dtypes.result_type(*points)
+        found = meshgrid(*[x.astype(dtype) for x in points], sparse=self._sparse, indexing="ij")
+        return list(found) if self._sparse else stack(found)
+
+
+class _Joined:
+    """What joins the slices, arrays and numbers in its brackets along an axis.
+
+    A string in front, such as "1" or "0,2" or "-1,2,0", gives the axis, the least rank of what is joined, and where in
+    that rank the axes begin which it has already. "r" and "c" make a matrix of one row, or of one column.
+    """
+
+    __slots__ = ("_axis", "_begin", "_rank")
+
+    def __init__(self, axis: int, rank: int, begin: int) -> None:
+        self._axis = axis
+        self._rank = rank
+        self._begin = begin
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = list(key) if isinstance(key, tuple) else [key]
+        if isinstance(parts[0], str):
+            directive = parts.pop(0)
+            if directive in ("r", "c"):
+                row = concatenate([self._part(part) for part in parts], self._axis)
+                return reshaped(row, (1, row.size) if directive == "r" else (row.size, 1)) if row.ndim == 1 else row
+            return _Joined(*_directive(directive, self))[tuple(parts)]
+        return concatenate([self._part(part) for part in parts], self._axis)
+
+    def _part(self, part: Any) -> Any:
+        """An array of the least rank."""
+        if isinstance(part, str):
+            raise ValueError(f"r_: a string must be the first entry, got {part!r}")
+        x = _points(part) if isinstance(part, slice) else asarray(part)
+        missing = self._rank - x.ndim
+        if missing <= 0:
+            return x
+        begin = 0 if not x.ndim else self._begin if self._begin >= 0 else self._begin + missing + 1
+        return reshaped(x, (*[1] * begin, *x.shape, *[1] * (missing - begin)))
+
+
+def _directive(text: str, default: _Joined) -> list[int]:
+    try:
+        given = [int(number) for number in text.split(",")]
+    except ValueError:
+        given = []
+    if not 1 <= len(given) <= 3:
+        raise ValueError(f"r_: a string must be 'r', 'c' or up to three integers, got {text!r}")
+    return [*given, *[default._axis, default._rank, default._begin][len(given) :]]
+
+
+r_ = _Joined(0, 1, -1)
+c_ = _Joined(-1, 2, 0)
+mgrid = _Grid(False)
+ogrid = _Grid(True)
+s_ = np.s_
+index_exp = np.index_exp
+
+
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Vectors as arrays that broadcast against each other, one along each axis.
+
+    Args:
+      args: arrays of rank 1; booleans stand for the positions where they hold.
+
+    Raises:
+      ValueError: an array is not of rank 1.
+      ConcretizationTypeError: a boolean array is traced.
+    """
+    out = []
+    for i, x in enumerate(args):
+        aval = aval_of("ix_", x, i)
+        if len(aval.shape) != 1:
+            raise ValueError(f"ix_: arguments must be of rank 1, got {aval.str_short()}")
+        if dtypes.is_bool(aval.dtype):
+            (x,) = nonzero(x)
+        out.append(reshaped(x, tuple([get_aval(x).shape[0] if k == i else 1 for k in range(len(args))])))
+    return tuple(out)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+    """The indices of the main diagonal of an array with axes of one length.
+
+    Args:
+      n: the length.
+      ndim: the number of axes.
+    """
+    n, ndim = read_size("diag_indices", "n", n), read_size("diag_indices", "ndim", ndim)
+    found = backend.put_value(np.arange(n, dtype=dtypes.default_int_dtype()))
+    return (found,) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """`diag_indices` for the shape of an array.
+
+    Raises:
+      ValueError: its axes are not of one length, or it has fewer than two.
+    """
+    shape = aval_of("diag_indices_from", arr).shape
+    if len(shape) < 2 or len(set(shape)) > 1:
+        raise ValueError(f"diag_indices_from: arr must have two axes or more, of one length, got shape {shape}")
+    return diag_indices(shape[0], len(shape))
+
+
+def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Any, ...]:
+    """The positions of the elements of a square matrix that a function such as `triu` keeps.
+
+    Args:
+      n: the length of both axes.
+      mask_func: `(matrix, k) -> matrix`, which makes the others zero.
+      k: what it is given besides.
+      size: how many positions to return; see `nonzero`.
+
+    >>> import primax as px
+    >>> px.numpy.mask_indices(2, px.numpy.triu)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
+    check_function("mask_indices", "mask_func", mask_func)
+    return nonzero(mask_func(ones((n, n)), k), size=size)

@@ -1,0 +1,317 @@
+"""`x[...]`: elements and parts of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.api_util import of_call
+from primax.extend.core import Array, ExtendedArray, ShapedArray, Tracer, get_aval
+from primax.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
+from primax.numpy.vectors import common_dtype, windows_of
+from primax.plugins.indexing import GatherScatterMode, dynamic_slice_p, gather_p
+from primax.plugins.indexing.positions import clipped, from_the_end
+from primax.plugins.structural import (
+    broadcast_in_dim_p,
+    convert_element_type_p,
+    reshape_p,
+    rev_p,
+    slice_p,
+    squeeze_p,
+    unstack_p,
+    zeros_of,
+)
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = ["unstack"]
+
+_FILL, _PROMISE = GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS
+
+
+def getitem(x: Any, index: Any) -> Any:
+    """`x[index]`.
+
+    Args:
+      x: an array.
+      index: an integer, a slice, None, Ellipsis, a bool, an array of integers, a mask, or a tuple of these. Integers
+        may be traced. Those out of range are read as the nearest in range, as in jax; `x.at[index].get(mode=...)`
+        reads them otherwise.
+
+    Raises:
+      IndexError: there are more indices than axes, or two Ellipses; an axis is empty; a mask does not fit or is traced.
+      TypeError: an index is of another kind.
+    """
+    if _is_at_hand(x):
+        found = _of_host(x, index)
+        if found is not None:
+            return found
+    return read(x, resolve(x.aval.shape, read_entries(index)))
+
+
+def readable(x: Any) -> bool:
+    """Whether parts of an array can be copied out of it on the host at once, without compiling a program."""
+    return type(x) is Array and not core.thread.trace.tracing and x.platform() == "cpu" and not x._b._committed
+
+
+def _is_at_hand(x: Any) -> bool:
+    """`readable`, for arrays of extended dtypes too."""
+    return readable(x) or (type(x) is ExtendedArray and x.size > 0 and readable(x.base))
+
+
+def _on_host(x: Any) -> np.ndarray:
+    """The value on the host; the elements of an array of an extended dtype as bytes."""
+    if type(x) is Array:
+        return x._host()  # type: ignore[no-any-return]
+    base = np.ascontiguousarray(x.base._host())
+    return np.ndarray(x.shape, f"V{base.nbytes // x.size}", base.data)
+
+
+def _from_host(part: np.ndarray, x: Any) -> Any:
+    """A part of what `_on_host` gives, as an array like `x`."""
+    if type(x) is Array:
+        return core.array_of(part, x.aval)
+    base = x.base.aval
+    elements = np.frombuffer(part.tobytes(), base.dtype).reshape((*part.shape, *x.dtype.element_shape))
+    return ExtendedArray(core.array_of(elements, base), x.dtype)
+
+
+def _of_host(x: Any, index: Any) -> Any:
+    """The part, copied on the host; None if the index is not known there."""
+    host = _on_host(x)
+    if type(index) is int and host.ndim and -len(host) <= index < len(host):
+        return _from_host(host[index, ...], x)
+    axis = 0
+    within = expanded(host.shape, read_entries(index))
+    for i, entry in enumerate(within):
+        kind = type(entry)
+        if entry is not None and kind is not bool:
+            if kind is not slice:
+                if kind is not int and kind is not np.ndarray:
+                    return None
+                size = host.shape[axis]
+                if kind is int or entry.size:
+                    _require_elements(size, axis, host.shape)
+                    within[i] = min(max(entry, -size), size - 1) if kind is int else clipped(entry, -size, size - 1)
+            axis += 1
+    try:
+        part = host[tuple(within)]
+    except (IndexError, ValueError) as error:  # for steps of 0, or more axes than NumPy's arrays may have
+        raise type(error)(f"{error}{of_call()}") from None
+    return _from_host(part, x)
+
+
+def _require_elements(size: int, axis: int, shape: tuple[int, ...]) -> None:
+    if not size:
+        raise IndexError(f"an axis that is indexed must hold elements, got axis {axis} of an array of shape {shape}")
+
+
+def indexed_shape(index: Index) -> tuple[int, ...]:
+    """The shape of what an index reads."""
+    shape: list[int] = []
+    for place in index.places:
+        if place is NEW:
+            shape.append(1)
+        elif place is ADVANCED:
+            shape += index.advanced
+        else:
+            shape.append(index.axes[place][1])
+    return tuple(shape)
+
+
+def read(
+    x: Any,
+    index: Index,
+    mode: GatherScatterMode = _PROMISE,
+    fill_value: Any = None,
+    unique: bool = False,
+    in_order: bool = False,
+    wrap: bool = True,
+) -> Any:
+    """The elements at an index.
+
+    Args:
+      x: an array.
+      index: resolved for its shape.
+      mode: how integers out of range are read.
+      fill_value: what is read with `FILL_OR_DROP`.
+      unique: a promise that no elements are read twice.
+      in_order: a promise that integers are in order.
+      wrap: whether negative integers count from the end.
+    """
+    aval = get_aval(x)
+    shape = indexed_shape(index)
+    if index.shape != aval.shape:
+        x = reshape_p.bind(x, new_sizes=index.shape, dimensions=None)
+    if not index.simple and 0 in shape:
+        return zeros_of(ShapedArray(shape, aval.dtype, aval.weak_type))
+    for axis, entry in enumerate(index.axes):
+        if type(entry) is not tuple:
+            _require_elements(index.shape[axis], axis, aval.shape)
+    if index.advanced is None and (mode is not _FILL or _is_inside(index, wrap)):
+        at_once = index.simple and (int not in map(type, index.axes) or _staged())
+        out = _sliced(x, index, wrap) if at_once else _dynamic_part(x, index, wrap)
+        dropped = tuple([axis for axis, entry in enumerate(index.axes) if type(entry) is not tuple])
+        if dropped:
+            out = squeeze_p.bind(out, dimensions=dropped)
+        kept = tuple([position for position, place in enumerate(index.places) if place is not NEW])
+        return broadcast_in_dim_p.bind(out, shape=shape, broadcast_dimensions=kept) if NEW in index.places else out
+    else:
+        if mode is not _FILL and wrap:
+            x, index = _without_slices(x, index, with_ints=True)
+        else:
+            x, index = _without_slices(x, index, with_ints=False)
+        windows = windows_of(index, wrap)
+        out = gather_p.bind(
+            x,
+            windows.indices,
+            dimension_numbers=windows.numbers,
+            slice_sizes=windows.sizes,
+            fill_value=fill_value,
+            unique_indices=unique or windows.unique,
+            indices_are_sorted=in_order or windows.sorted,
+            mode=mode,
+        )
+    return out if get_aval(out).shape == shape else reshape_p.bind(out, new_sizes=shape, dimensions=None)
+
+
+def _staged() -> bool:
+    """Whether a program is being built, so that positions in it cost no compilation of their own."""
+    trace = core.thread.trace
+    while trace.tracing:
+        if isinstance(trace, core.StagingTrace):
+            return True
+        trace = trace.parent
+    return False
+
+
+def _is_inside(index: Index, wrap: bool) -> bool:
+    """Whether all positions are known, and in range."""
+    if not index.simple:
+        return False
+    return all(
+        type(entry) is tuple or (-size if wrap else 0) <= entry < size
+        for entry, size in zip(index.axes, index.shape, strict=True)
+    )
+
+
+def nearest(position: int, size: int, wrap: bool = True) -> int:
+    """A position along an axis of a given length, moved inside."""
+    return min(max(position + size if wrap and position < 0 else position, 0), size - 1)
+
+
+def _sliced(x: Any, index: Index, wrap: bool = True) -> Any:
+    """The elements at ints and slices, before axes are dropped."""
+    starts, limits, steps, flipped = [], [], [], []
+    for axis, (entry, size) in enumerate(zip(index.axes, index.shape, strict=True)):
+        if type(entry) is tuple:
+            start, count, step = entry
+            last = start + (count - 1) * step
+            if step < 0:
+                flipped.append(axis)
+                start, last, step = last, start, -step
+            starts.append(start)
+            limits.append(last + 1 if count else start)
+            steps.append(step if count > 1 else 1)
+        else:
+            position = 0 if type(entry) is not int else nearest(entry, size, wrap)
+            starts.append(position)
+            limits.append(position + 1)
+            steps.append(1)
+    if any(starts) or tuple(limits) != index.shape or any(step != 1 for step in steps):
+        strides = tuple(steps) if any(step != 1 for step in steps) else None
+        x = slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=strides)
+    return rev_p.bind(x, dimensions=tuple(flipped)) if flipped else x
+
+
+def _without_slices(x: Any, index: Index, with_ints: bool) -> tuple[Any, Index]:
+    """What is left to index once slices, and ints if asked for, have been cut out."""
+    axes: list[Any] = []
+    rest: list[Any] = []
+    for entry, size in zip(index.axes, index.shape, strict=True):
+        if type(entry) is tuple:
+            axes.append(entry)
+            rest.append((0, entry[1], 1))
+        elif type(entry) is int and with_ints:
+            axes.append((nearest(entry, size), 1, 1))
+            rest.append(0)
+        else:
+            axes.append((0, size, 1))
+            rest.append(entry)
+    cut = _sliced(x, Index(index.shape, axes, [], None, True))
+    return cut, Index(get_aval(cut).shape, rest, index.places, index.advanced, False)
+
+
+def _dynamic_part(x: Any, index: Index, wrap: bool) -> Any:
+    """The elements at ints, slices and integers that are not known, before axes are dropped."""
+    if any(type(entry) is tuple and entry[2] != 1 for entry in index.axes):
+        x, index = _without_slices(x, index, with_ints=False)
+    starts: list[Any] = []
+    sizes = []
+    traced = []
+    for entry, size in zip(index.axes, index.shape, strict=True):
+        if type(entry) is tuple:
+            starts.append(entry[0])
+            sizes.append(entry[1])
+            continue
+        if type(entry) is int:
+            starts.append(nearest(entry, size, wrap))
+        else:
+            position = from_the_end(entry, size) if wrap else entry
+            starts.append(position)
+            traced.append(position.aval.dtype)
+        sizes.append(1)
+    dtype = common_dtype(traced)
+    for i, start in enumerate(starts):
+        if isinstance(start, Tracer | Array):
+            if start.aval.dtype != dtype:
+                starts[i] = convert_element_type_p.bind(start, new_dtype=dtype, weak_type=False)
+        else:
+            starts[i] = dtype.type(start)
+    return dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes))
+
+
+def take_slice(x: Any, start: int, limit: int, axis: int) -> Any:
+    """The part of an array between two positions along one axis."""
+    shape = get_aval(x).shape
+    if start == 0 and limit == shape[axis]:
+        return x
+    starts, limits = [0] * len(shape), list(shape)
+    starts[axis], limits[axis] = start, limit
+    return slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The arrays that lie along an axis of an array.
+
+    Args:
+      x: an array.
+      axis: the axis, which the results do not have.
+
+    Raises:
+      TypeError: the axis is not an integer.
+      ValueError: x is of rank 0, or the axis is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.unstack(px.numpy.array([1, 2]))
+    (Array(1, dtype=int32), Array(2, dtype=int32))
+    """
+    shape = get_aval(x).shape
+    if not shape:
+        raise ValueError("unstack: x must have an axis, got an array of rank 0")
+    axis = canonical_axis(axis, len(shape), "unstack")
+    if _is_at_hand(x):
+        host = np.moveaxis(_on_host(x), axis, 0)
+        return tuple([_from_host(host[i, ...], x) for i in range(shape[axis])])
+    if shape[axis] == 0:
+        return ()
+    return tuple(unstack_p.bind(x, axis=axis))
+
+
+def iterate(x: Any) -> Iterator[Any]:
+    """The elements along the first axis, as `iter(x)` gives them."""
+    if not x.aval.shape:
+        raise TypeError(f"an array must have an axis to be iterated over, got {x.aval.str_short()}")
+    return iter(unstack(x))

@@ -1,0 +1,271 @@
+"""Arrays put together and taken apart along axes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import read_size, sequence
+from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.indexing import take_slice, unstack
+from primax.numpy.promotion import aval_of, convert
+from primax.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshaped
+from primax.plugins.structural import concatenate_p, split_p, stack_p
+from primax.plugins.structural.arguments import canonical_axis, integers
+
+__all__ = [
+    "append",
+    "array_split",
+    "block",
+    "column_stack",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "split",
+    "stack",
+    "vsplit",
+    "vstack",
+]
+
+
+def _parts(function: str, arrays: Any, dtype: Any, at_least: int = 1) -> list[Any]:
+    """The arrays of a sequence (or along the first axis of an array), in one dtype."""
+    if isinstance(arrays, Array | Tracer | np.ndarray):
+        if not aval_of(function, arrays, "arrays").shape:
+            raise TypeError(f"{function}: arrays must be a sequence of arrays, got an array of rank 0")
+        parts = list(unstack(arrays)) if isinstance(arrays, Array | Tracer) else list(arrays)
+    elif isinstance(arrays, list | tuple):
+        parts = list(arrays)
+    else:
+        raise TypeError(f"{function}: arrays must be a sequence of arrays, got {type(arrays).__name__}")
+    if len(parts) < at_least:
+        raise ValueError(f"{function}: arrays must be one array or more, got none")
+    avals = [aval_of(function, x, f"arrays[{i}]") for i, x in enumerate(parts)]
+    if dtype is not None:
+        found, weak = read_dtype(dtype, function), False
+    else:
+        found, weak = dtypes.result_type(*avals, return_weak_type=True)
+    return [convert(x, aval, found, weak) for x, aval in zip(parts, avals, strict=True)]
+
+
+def _join(parts: list[Any], axis: int) -> Any:
+    return asarray(parts[0]) if len(parts) == 1 else concatenate_p.bind(*parts, dimension=axis)
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """Arrays one after the other along an axis.
+
+    Args:
+      arrays: a sequence of arrays that differ in shape at most along `axis`.
+      axis: the axis; None to ravel the arrays first.
+      dtype: the dtype of the result; that to which the arrays promote if None.
+
+    Raises:
+      ValueError: there are no arrays, or arrays of rank 0; the axis is out of range.
+      TypeError: shapes differ along another axis.
+
+    >>> import primax as px
+    >>> px.numpy.concatenate([px.numpy.array([1, 2]), px.numpy.array([3.5])])
+    Array([1. , 2. , 3.5], dtype=float32)
+    """
+    parts = _parts("concatenate", arrays, dtype)
+    if axis is None:
+        return _join([ravel(x) for x in parts], 0)
+    ranks = {len(get_aval(x).shape) for x in parts}
+    if len(ranks) > 1 or 0 in ranks:
+        raise ValueError(f"concatenate: arrays must be of one rank, of 1 or more, got ranks {sorted(ranks)}")
+    return _join(parts, canonical_axis(axis, ranks.pop(), "concatenate"))
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """Arrays of one shape along a new axis.
+
+    Args:
+      arrays: a sequence of arrays.
+      axis: where the new axis is in the result.
+      out: None.
+      dtype: the dtype of the result; that to which the arrays promote if None.
+
+    Raises:
+      ValueError: there are no arrays, their shapes differ, or the axis is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.stack([px.numpy.array([1, 2]), px.numpy.array([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
+    if out is not None:
+        raise NotImplementedError("stack: out must be None: arrays are immutable")
+    parts = _parts("stack", arrays, dtype)
+    shapes = [get_aval(x).shape for x in parts]
+    if any(shape != shapes[0] for shape in shapes):
+        other = next(shape for shape in shapes if shape != shapes[0])
+        raise ValueError(f"stack: arrays must be of one shape, got {shapes[0]} and {other}")
+    return stack_p.bind(*parts, axis=canonical_axis(axis, len(shapes[0]) + 1, "stack"))
+
+
+def _all(function: str, raised: Any, tup: Any, dtype: Any, axis: int) -> Any:
+    return _join([raised(x) for x in _parts(function, tup, dtype)], axis)
+
+
+def vstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays one below the other: along the first axis, vectors as rows. The arguments are those of `concatenate`."""
+    return _all("vstack", atleast_2d, tup, dtype, 0)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays side by side: along the second axis, vectors along the first. The arguments are those of `concatenate`."""
+    parts = [atleast_1d(x) for x in _parts("hstack", tup, dtype)]
+    return _join(parts, 0 if len(get_aval(parts[0]).shape) == 1 else 1)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Any:
+    """Arrays along the third axis. The arguments are those of `concatenate`."""
+    return _all("dstack", atleast_3d, tup, dtype, 2)
+
+
+def column_stack(tup: Any) -> Any:
+    """Arrays side by side along the second axis, vectors as columns.
+
+    Args:
+      tup: a sequence of arrays of rank 2 or less.
+    """
+    parts = []
+    for x in _parts("column_stack", tup, None):
+        shape = get_aval(x).shape
+        parts.append(x if len(shape) > 1 else reshaped(x, (shape[0] if shape else 1, 1)))
+    return _join(parts, 1)
+
+
+def block(arrays: Any) -> Any:
+    """An array put together from nested lists of blocks: the innermost lists along the last axis, and so on.
+
+    Args:
+      arrays: nested lists of arrays, of one depth.
+
+    Raises:
+      ValueError: the lists are of different depths, or empty.
+    """
+    depths = set(_depths(arrays, 0))
+    if len(depths) != 1:
+        raise ValueError(f"block: lists must be nested to one depth, got depths {sorted(depths)}")
+    depth = depths.pop()
+    rank = max(depth, _greatest_rank(arrays))
+
+    def join(item: Any, level: int) -> Any:
+        if level == depth:
+            shape = get_aval(item).shape
+            return reshaped(item, (1,) * (rank - len(shape)) + shape)
+        return concatenate([join(x, level + 1) for x in item], axis=level - depth)
+
+    return join(arrays, 0)
+
+
+def _depths(item: Any, level: int) -> Any:
+    if isinstance(item, tuple):
+        raise TypeError("block: arrays must be nested lists, got a tuple")
+    if not isinstance(item, list):
+        yield level
+    elif not item:
+        raise ValueError("block: lists must not be empty")
+    else:
+        for x in item:
+            yield from _depths(x, level + 1)
+
+
+def _greatest_rank(item: Any) -> int:
+    if isinstance(item, list):
+        return max(map(_greatest_rank, item))
+    return len(aval_of("block", item, "a block").shape)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """Two arrays one after the other.
+
+    Args:
+      arr, values: arrays that differ in shape at most along `axis`.
+      axis: the axis; None to ravel both first.
+    """
+    return concatenate([arr, values], axis)
+
+
+def _split(function: str, ary: Any, indices_or_sections: Any, axis: int, uneven: bool) -> list[Any]:
+    shape = aval_of(function, ary, "ary").shape
+    axis = canonical_axis(axis, len(shape), function)
+    size = shape[axis]
+    if hasattr(indices_or_sections, "__len__") or np.ndim(indices_or_sections):
+        cuts = integers(sequence(function, "indices_or_sections", indices_or_sections), function, "indices_or_sections")
+        bounds = [0, *[slice(cut).indices(size)[1] for cut in cuts], size]
+        sizes = [max(0, high - low) for low, high in pairwise(bounds)]
+        if sum(sizes) != size or bounds != sorted(bounds):
+            return _overlapping(ary, bounds, axis)
+    else:
+        (count,) = integers((indices_or_sections,), function, "indices_or_sections")
+        if count <= 0:
+            raise ValueError(f"{function}: indices_or_sections must be positive, got {count}")
+        quotient, rest = divmod(size, read_size(function, "indices_or_sections", count))
+        if rest and not uneven:
+            raise ValueError(
+                f"{function}: indices_or_sections must divide the length of the axis, got {count} for {size}"
+            )
+        sizes = [quotient + 1] * rest + [quotient] * (count - rest)
+    if len(sizes) == 1:
+        return [asarray(ary)]
+    full = tuple([size for size in sizes if size])
+    parts = list(split_p.bind(ary, sizes=full, axis=axis)) if len(full) > 1 else [asarray(ary)]
+    if len(full) == len(sizes):
+        return parts
+    # There may be very many parts without elements, which are all the same.
+    empty, rest = asarray(take_slice(ary, 0, 0, axis)), iter(parts)
+    return [next(rest) if size else empty for size in sizes]
+
+
+def _overlapping(ary: Any, bounds: list[int], axis: int) -> list[Any]:
+    """The parts between bounds that are not in order: those that run backwards are empty."""
+    index = (slice(None),) * axis
+    ary = asarray(ary)
+    empty = ary[(*index, slice(0, 0))]
+    return [ary[(*index, slice(low, high))] if low < high else empty for low, high in pairwise(bounds)]
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """The parts of an array along an axis.
+
+    Args:
+      ary: an array.
+      indices_or_sections: how many equal parts, or the positions where parts begin but for the first.
+      axis: the axis.
+
+    Raises:
+      ValueError: the axis cannot be divided so, or is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.split(px.numpy.arange(4), 2)
+    [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
+    """
+    return _split("split", ary, indices_or_sections, axis, False)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """The parts of an array along an axis, of which some may be longer by 1. The arguments are those of `split`."""
+    return _split("array_split", ary, indices_or_sections, axis, True)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """The parts of an array along its first axis. The arguments are those of `split`."""
+    return _split("vsplit", ary, indices_or_sections, 0, False)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """The parts of an array along its second axis, of a vector along its first. The arguments are those of `split`."""
+    return _split("hsplit", ary, indices_or_sections, 0 if len(aval_of("hsplit", ary, "ary").shape) == 1 else 1, False)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """The parts of an array along its third axis. The arguments are those of `split`."""
+    return _split("dsplit", ary, indices_or_sections, 2, False)

@@ -1,0 +1,86 @@
+"""Determinants."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from primax.extend.api_util import among
+from primax.extend.core import get_aval
+from primax.numpy.linalg.operands import square
+from primax.numpy.programs import one_program
+from primax.plugins.arithmetic import add_p, mul_p, sub_p
+from primax.plugins.linalg.determinants import det_p, slogdet_p
+from primax.plugins.structural import slice_p, squeeze_p
+
+__all__ = ["SlogdetResult", "det", "slogdet"]
+
+
+class SlogdetResult(NamedTuple):
+    """Signs, and logarithms of absolute values, of determinants."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def det(a: Any) -> Any:
+    """The determinants of square matrices.
+
+    Args:
+      a: matrices of shape (..., n, n).
+
+    Raises:
+      ValueError: the matrices are not square.
+
+    >>> import primax as px
+    >>> px.numpy.linalg.det(px.numpy.array([[1.0, 2.0], [3.0, 4.0]]))
+    Array(-2., dtype=float32)
+    """
+    return _det(a)
+
+
+@one_program(static=1)
+def _det(a: Any) -> Any:
+    a = square("det", a)
+    n = get_aval(a).shape[-1]
+    if n not in (1, 2, 3):
+        return det_p.bind(a)
+    m = [[_element(a, i, j) for j in range(n)] for i in range(n)]
+    if n == 1:
+        return m[0][0]
+    if n == 2:
+        return _minor(m, (0, 1), (0, 1))
+    (x, y, z), *_ = m
+    total = sub_p.bind(mul_p.bind(x, _minor(m, (1, 2), (1, 2))), mul_p.bind(y, _minor(m, (1, 2), (0, 2))))
+    return add_p.bind(total, mul_p.bind(z, _minor(m, (1, 2), (0, 1))))
+
+
+def _element(a: Any, i: int, j: int) -> Any:
+    *batch, _, _ = get_aval(a).shape
+    rank = len(batch)
+    one = slice_p.bind(a, start_indices=(*[0] * rank, i, j), limit_indices=(*batch, i + 1, j + 1), strides=None)
+    return squeeze_p.bind(one, dimensions=(rank, rank + 1))
+
+
+def _minor(m: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    (i, k), (j, l) = rows, columns
+    return sub_p.bind(mul_p.bind(m[i][j], m[k][l]), mul_p.bind(m[i][l], m[k][j]))
+
+
+def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+    """The signs of the determinants of square matrices, and the logarithms of their absolute values.
+
+    Args:
+      a: matrices of shape (..., n, n).
+      method: by which decomposition: "lu", None for the same, or "qr".
+
+    Returns:
+      A pair `sign, logabsdet`: the determinant is `sign * exp(logabsdet)`. A complex sign has the absolute value 1;
+      for a singular matrix the sign is 0 and the logarithm minus infinity.
+
+    Raises:
+      ValueError: the matrices are not square, or there is no such method.
+    """
+    if not among(method, (None, "lu", "qr")):
+        raise ValueError(f"slogdet: method must be 'lu', 'qr' or None, got {method!r}")
+    sign, logabsdet = slogdet_p.bind(square("slogdet", a), method=method or "lu")
+    return SlogdetResult(sign, logabsdet)

@@ -1,0 +1,217 @@
+"""Systems of linear equations, and inverses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend.api_util import integer
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray, zeros
+from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import cast
+from primax.numpy.reductions import sum as sum_
+from primax.numpy.selection import where
+from primax.numpy.shaping import broadcast_to, permuted, reshaped
+from primax.numpy.triangles import eye
+from primax.numpy.ufuncs import conjugate, multiply, real
+from primax.plugins.linalg.matrices import adjoint, real_dtype
+from primax.plugins.linalg.positive import symmetrize
+from primax.plugins.linalg.pseudoinverse import pinv_p
+from primax.plugins.linalg.singular import svd_p
+from primax.plugins.linalg.solve import by_lu
+from primax.plugins.structural.arguments import canonical_axis, listed
+
+__all__ = ["inv", "lstsq", "pinv", "solve", "tensorinv", "tensorsolve"]
+
+
+def solve(a: Any, b: Any) -> Any:
+    """The solutions X of a @ X = b.
+
+    Args:
+      a: square matrices of shape (..., n, n).
+      b: a vector of shape (n,), or matrices of shape (..., n, k); leading axes broadcast with those of `a`.
+
+    Returns:
+      An array of shape (..., n) for a vector, else (..., n, k). Where a matrix is singular there are infinities
+      or NaN.
+
+    Raises:
+      ValueError: `a` is not square, or shapes do not fit.
+
+    >>> import primax as px
+    >>> px.numpy.linalg.solve(px.numpy.array([[2.0, 0.0], [1.0, 4.0]]), px.numpy.array([2.0, 9.0]))
+    Array([1., 2.], dtype=float32)
+    """
+    return _solve(a, b)
+
+
+@one_program(static=2)
+def _solve(a: Any, b: Any) -> Any:
+    a, b = inexact("solve", a, b)
+    x, y = get_aval(a).shape, get_aval(b).shape
+    require_square("solve", x)
+    vector = len(y) == 1
+    if not y or y[-1 if vector else -2] != x[-1]:
+        raise ValueError(f"solve: b must have as many rows as a, {x[-1]}, got shapes {x} and {y}")
+    out = by_lu(*stacked("solve", a, reshaped(b, (*y, 1)) if vector else b))
+    return reshaped(out, get_aval(out).shape[:-1]) if vector else out
+
+
+def inv(a: Any) -> Any:
+    """The inverses of square matrices.
+
+    Args:
+      a: matrices of shape (..., n, n).
+
+    Returns:
+      An array of the shape of `a`; infinities or NaN where a matrix is singular.
+
+    Raises:
+      ValueError: the matrices are not square.
+
+    >>> import primax as px
+    >>> px.numpy.linalg.inv(px.numpy.array([[2.0, 0.0], [0.0, 4.0]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
+    return _inv(a)
+
+
+@one_program(static=1)
+def _inv(a: Any) -> Any:
+    a = square("inv", a)
+    aval = get_aval(a)
+    return by_lu(a, broadcast_to(eye(aval.shape[-1], dtype=aval.dtype), aval.shape))
+
+
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+    """The Moore-Penrose inverses of matrices.
+
+    Args:
+      a: matrices of shape (..., m, n).
+      rtol: singular values that are at most this times the greatest one are taken for zero; a number, or one for each
+        matrix. By default 10 max(m, n) times the spacing of numbers near 1.
+      hermitian: whether `a` is Hermitian.
+      rcond: another name of `rtol`.
+
+    Returns:
+      An array of shape (..., n, m).
+
+    Raises:
+      ValueError: the rank of `a` is below 2, or both `rtol` and `rcond` are given.
+    """
+    if rtol is not None and rcond is not None:
+        raise ValueError(f"pinv: one of rtol and rcond must be None, got {rtol} and {rcond}")
+    a = symmetrize("pinv", square("pinv", a)) if hermitian else matrices("pinv", a)
+    aval = get_aval(a)
+    dtype = real_dtype(aval.dtype)
+    given = rcond if rtol is None else rtol
+    if given is None:
+        given = 10 * max(aval.shape[-2:]) * float(dtypes.finfo(dtype).eps)
+    tolerance = broadcast_to(asarray(given, dtype), aval.shape[:-2])
+    return pinv_p.bind(a, tolerance, hermitian=bool(hermitian))
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tuple[Any, Any, Any, Any]:
+    """The X of the least norm among those that minimize the norm of a @ X - b.
+
+    Args:
+      a: a matrix of shape (m, n).
+      b: a vector of shape (m,), or a matrix of shape (m, k).
+      rcond: singular values below this times the greatest one are taken for zero; by default max(m, n) times the
+        spacing of numbers near 1, which is also what a negative one means.
+      numpy_resid: whether the sums of squares are empty where NumPy says so: if the rank is below n, or m <= n. Only
+        outside of `jit`.
+
+    Returns:
+      X, the sums of squares that remain, for each column, the rank of `a`, and its singular values.
+
+    Raises:
+      TypeError: `a` is no matrix, or `b` no vector or matrix.
+      ValueError: `a` and `b` differ in the number of rows.
+    """
+    a, b = inexact("lstsq", a, b)
+    x, y = get_aval(a).shape, get_aval(b).shape
+    if len(x) != 2 or len(y) not in (1, 2):
+        raise TypeError(f"lstsq: a must be a matrix and b a vector or a matrix, got shapes {x} and {y}")
+    if x[0] != y[0]:
+        raise ValueError(f"lstsq: a and b must have as many rows, got {x[0]} and {y[0]} for shapes {x} and {y}")
+    m, n = x
+    columns = b if len(y) == 2 else reshaped(b, (*y, 1))
+    dtype = real_dtype(get_aval(a).dtype)
+    eps = float(dtypes.finfo(dtype).eps)
+    if m and n:
+        s, u, vh = svd_p.bind(a, compute_uv=True, full_matrices=False, subset_by_index=None, algorithm=None)
+        least = asarray(eps * max(m, n) if rcond is None else rcond, dtype)
+        kept = (s > 0) & (s >= where(least < 0, eps, least) * s[0])
+        rank = sum_(kept, dtype=dtypes.default_int_dtype())
+        inverse = cast(where(kept, 1 / where(kept, s, 1), 0), get_aval(a).dtype)
+        found = adjoint(vh) @ (inverse[:, None] * (adjoint(u) @ columns))
+    else:
+        s, rank = zeros((0,), dtype), zeros((), dtypes.default_int_dtype())
+        found = zeros((n, get_aval(columns).shape[1]), get_aval(a).dtype)
+    if numpy_resid and (m <= n or int(rank) < n):
+        residuals = zeros((0,), dtype)
+    else:
+        residuals = sum_(_absolute_squares(columns - a @ found), axis=0)
+    return reshaped(found, (n,)) if len(y) == 1 else found, residuals, rank, s
+
+
+def _absolute_squares(x: Any) -> Any:
+    return real(multiply(x, conjugate(x)))
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    total = 1
+    for length in shape:
+        total *= length
+    return total
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse of an array with respect to `tensordot(..., ind)`.
+
+    Args:
+      a: an array whose first `ind` axes have as many elements as the others.
+      ind: a positive integer.
+
+    Raises:
+      ValueError: `ind` is not positive, or the two groups of axes differ in size.
+    """
+    ind = integer("tensorinv", "ind", ind)
+    (a,) = inexact("tensorinv", a)
+    shape = get_aval(a).shape
+    if ind <= 0:
+        raise ValueError(f"tensorinv: ind must be positive, got {ind}")
+    sizes = _size(shape[:ind]), _size(shape[ind:])
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            f"tensorinv: the axes before and after ind must have as many elements, got {sizes[0]} and {sizes[1]} for "
+            f"shape {shape} and ind {ind}"
+        )
+    return reshaped(inv(reshaped(a, sizes)), (*shape[ind:], *shape[:ind]))
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """The solution x of `tensordot(a, x, x.ndim) == b`.
+
+    Args:
+      a: an array whose first axes are those of `b`; the others have as many elements.
+      b: an array.
+      axes: axes of `a` that are moved to its end first.
+
+    Raises:
+      ValueError: the axes of `a` that `b` does not have hold another number of elements.
+    """
+    a, b = inexact("tensorsolve", a, b)
+    rank = len(get_aval(a).shape)
+    if axes is not None:
+        last = [canonical_axis(axis, rank, "tensorsolve", "axes") for axis in listed(axes)]
+        a = permuted(a, (*[axis for axis in range(rank) if axis not in last], *dict.fromkeys(last)))
+    shape, given = get_aval(a).shape, get_aval(b).shape
+    out = shape[len(given) :]
+    if _size(out) != _size(given) or shape[: len(given)] != given:
+        raise ValueError(f"tensorsolve: a must have the axes of b, and as many elements again, got {shape} and {given}")
+    size = _size(given)
+    return reshaped(solve(reshaped(a, (size, size)), reshaped(b, (size,))), out)

@@ -1,0 +1,274 @@
+"""Factorizations of matrices under NumPy's names."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from primax.extend.api_util import among
+from primax.numpy.linalg.operands import matrices, square
+from primax.numpy.programs import one_program
+from primax.plugins.linalg.general import eig_p
+from primax.plugins.linalg.householder import geqrf_p
+from primax.plugins.linalg.matrices import adjoint, mt, picked
+from primax.plugins.linalg.orthogonal import qr_p
+from primax.plugins.linalg.positive import cholesky_p, symmetrize
+from primax.plugins.linalg.pseudoinverse import hermitian_svd
+from primax.plugins.linalg.singular import svd_p
+from primax.plugins.linalg.symmetric import eigh_p
+from primax.plugins.structural.arguments import integers
+
+__all__ = [
+    "EigResult",
+    "EighResult",
+    "QRResult",
+    "SVDResult",
+    "cholesky",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "qr",
+    "svd",
+    "svdvals",
+]
+
+
+class EigResult(NamedTuple):
+    """Eigenvalues, and eigenvectors as columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues, and eigenvectors as columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns, and upper triangular matrices."""
+
+    Q: Any
+    R: Any
+
+
+class SVDResult(NamedTuple):
+    """Left singular vectors as columns, singular values, and the adjoint of right singular vectors."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+    """The Cholesky decompositions of Hermitian positive definite matrices.
+
+    Args:
+      a: matrices of shape (..., n, n).
+      upper: whether to return upper triangular matrices U with a = U.T.conj() @ U; else lower triangular ones L with
+        a = L @ L.T.conj().
+      symmetrize_input: whether to take the mean of `a` and its adjoint first. If not, only one triangle is read.
+
+    Returns:
+      An array of the shape of `a`; NaN where a matrix is not positive definite.
+
+    Raises:
+      ValueError: the matrices are not square.
+
+    >>> import primax as px
+    >>> px.numpy.linalg.cholesky(px.numpy.array([[4.0, 2.0], [2.0, 5.0]]))
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
+    """
+    return _cholesky(a, bool(upper), bool(symmetrize_input))
+
+
+@one_program(static=1)
+def _cholesky(a: Any, upper: bool, symmetrize_input: bool) -> Any:
+    a = square("cholesky", a)
+    if symmetrize_input:
+        a = symmetrize("cholesky", a)
+    elif upper:
+        a = adjoint(a)
+    lower = cholesky_p.bind(a)
+    return adjoint(lower) if upper else lower
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """The QR decompositions of matrices: a = Q R with orthonormal columns of Q and an upper triangular R.
+
+    Args:
+      a: matrices of shape (..., m, n); k is min(m, n).
+      mode: "reduced" or "full" for Q of shape (..., m, k) and R of shape (..., k, n); "complete" for (..., m, m) and
+        (..., m, n); "r" for R of shape (..., k, n) alone; "raw" for what LAPACK returns: reflections, transposed, of
+        shape (..., n, m), and their factors, of shape (..., k).
+
+    Returns:
+      A pair, or an array if `mode` is "r".
+
+    Raises:
+      ValueError: the rank of `a` is below 2, or there is no such mode.
+    """
+    a = matrices("qr", a)
+    if among(mode, ("raw",)):
+        reflections, taus = geqrf_p.bind(a)
+        return QRResult(mt(reflections), taus)
+    if not among(mode, ("reduced", "full", "complete", "r")):
+        raise ValueError(f"qr: mode must be 'reduced', 'complete', 'r', 'raw' or 'full', got {mode!r}")
+    q, r = qr_p.bind(a, pivoting=False, full_matrices=mode == "complete", use_magma=None)
+    return r if mode == "r" else QRResult(q, r)
+
+
+def _eig(a: Any, right: bool) -> list[Any]:
+    return eig_p.bind(  # type: ignore[no-any-return]
+        a,
+        compute_left_eigenvectors=False,
+        compute_right_eigenvectors=right,
+        enable_eigvec_derivs=False,
+        implementation=None,
+    )
+
+
+def eig(a: Any) -> EigResult:
+    """The eigenvalues and right eigenvectors of square matrices.
+
+    Args:
+      a: matrices of shape (..., n, n).
+
+    Returns:
+      A pair of complex arrays: eigenvalues of shape (..., n), and eigenvectors as the columns of (..., n, n). They
+      cannot be differentiated together; see `eigvals`, and `lax.linalg.eig`.
+
+    Raises:
+      ValueError: the matrices are not square.
+    """
+    return EigResult(*_eig(square("eig", a), True))
+
+
+def eigvals(a: Any) -> Any:
+    """The eigenvalues of square matrices.
+
+    Args:
+      a: matrices of shape (..., n, n).
+
+    Returns:
+      A complex array of shape (..., n).
+
+    Raises:
+      ValueError: the matrices are not square.
+    """
+    return _eig(square("eigvals", a), False)[0]
+
+
+@one_program(static=1)
+def _eigh(a: Any, UPLO: str | None, symmetrize_input: bool, function: str) -> Any:
+    if not among(UPLO, (None, "L", "U")):
+        raise ValueError(f"{function}: UPLO must be 'L', 'U' or None, got {UPLO!r}")
+    a = square(function, a)
+    if symmetrize_input:
+        a = symmetrize(function, a)
+    return eigh_p.bind(a, lower=UPLO != "U", sort_eigenvalues=True, subset_by_index=None, algorithm=None)
+
+
+def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+    """The eigenvalues and eigenvectors of Hermitian matrices.
+
+    Args:
+      a: matrices of shape (..., n, n).
+      UPLO: which triangle is read: "L" or None for the lower one, "U" for the upper one.
+      symmetrize_input: whether to take the mean of `a` and its adjoint first; then both triangles matter.
+
+    Returns:
+      A pair: real eigenvalues of shape (..., n), ascending, and normalized eigenvectors as the columns of (..., n, n).
+
+    Raises:
+      ValueError: the matrices are not square, or `UPLO` is none of these.
+
+    >>> import primax as px
+    >>> px.numpy.linalg.eigh(px.numpy.array([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
+    Array([1., 3.], dtype=float32)
+    """
+    vectors, values = _eigh(a, UPLO, bool(symmetrize_input), "eigh")
+    return EighResult(values, vectors)
+
+
+def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
+    """The eigenvalues of Hermitian matrices, ascending.
+
+    Args:
+      a: matrices of shape (..., n, n).
+      UPLO: which triangle is read: "L" or None for the lower one, "U" for the upper one.
+      symmetrize_input: whether to take the mean of `a` and its adjoint first; then both triangles matter.
+
+    Returns:
+      A real array of shape (..., n).
+
+    Raises:
+      ValueError: the matrices are not square, or `UPLO` is none of these.
+    """
+    return _eigh(a, UPLO, bool(symmetrize_input), "eigvalsh")[1]
+
+
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Any:
+    """The singular value decompositions of matrices: a = U diag(S) Vh.
+
+    Args:
+      a: matrices of shape (..., m, n).
+      full_matrices: whether U and Vh are square; else there are k = min(m, n) columns of U and rows of Vh.
+      compute_uv: whether U and Vh are returned.
+      hermitian: whether `a` is Hermitian, so that its eigenvectors serve.
+      subset_by_index: which singular values and vectors to return: the first, and the one after the last.
+
+    Returns:
+      A triple of U, the singular values, descending, and Vh; or the singular values alone, of shape (..., k).
+
+    Raises:
+      ValueError: the rank of `a` is below 2; it is not square although `hermitian`; `subset_by_index` is no range of
+        singular values, or given together with `full_matrices`.
+
+    >>> import primax as px
+    >>> px.numpy.linalg.svd(px.numpy.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False)
+    Array([3., 2.], dtype=float32)
+    """
+    if full_matrices and subset_by_index is not None:
+        raise ValueError("svd: full_matrices must be False where subset_by_index is given, got True")
+    subset = None if subset_by_index is None else integers(subset_by_index, "svd", "subset_by_index")
+    if hermitian:
+        return _svd_by_eigenvectors(square("svd", a), compute_uv, subset)
+    a = matrices("svd", a)
+    params = {"full_matrices": bool(full_matrices), "compute_uv": bool(compute_uv)}
+    outs = svd_p.bind(a, subset_by_index=subset, algorithm=None, **params)
+    if not compute_uv:
+        return outs[0]
+    s, u, vh = outs
+    return SVDResult(u, s, vh)
+
+
+def _svd_by_eigenvectors(a: Any, compute_uv: bool, subset: Any) -> Any:
+    u, s, vh = hermitian_svd(symmetrize("svd", a))
+    if subset is not None:
+        u, s, vh = picked(u, subset, -1), picked(s, subset, -1), picked(vh, subset, -2)
+    return SVDResult(u, s, vh) if compute_uv else s
+
+
+def svdvals(x: Any, /) -> Any:
+    """The singular values of matrices, descending.
+
+    Args:
+      x: matrices of shape (..., m, n).
+
+    Returns:
+      A real array of shape (..., min(m, n)).
+
+    Raises:
+      ValueError: the rank of `x` is below 2.
+    """
+    return svd(x, compute_uv=False)

@@ -1,0 +1,224 @@
+"""Norms of vectors and matrices, condition numbers and ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.division import power
+from primax.numpy.linalg.equations import inv
+from primax.numpy.linalg.factorizations import svd, svdvals
+from primax.numpy.linalg.operands import inexact, matrices
+from primax.numpy.predicates import isnan
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import aval_of
+from primax.numpy.reductions import all as all_
+from primax.numpy.reductions import any as any_
+from primax.numpy.reductions import max as max_
+from primax.numpy.reductions import min as min_
+from primax.numpy.reductions import sum as sum_
+from primax.numpy.reductions import with_axes
+from primax.numpy.selection import where
+from primax.numpy.shaping import moveaxis
+from primax.numpy.ufuncs import absolute, conjugate, divide, multiply, real, sqrt
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis
+
+__all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Norms of vectors or matrices.
+
+    Args:
+      x: an array.
+      ord: of a vector: 2 or None, inf, -inf, 0 for the number of elements that are not zero, or any other number p for
+        `sum(abs(x) ** p) ** (1 / p)`. Of a matrix: "fro" or None, "nuc", inf, -inf, 1, -1, 2 or -2.
+      axis: the axis of the vectors, or the two axes of the matrices. If None, `x` is one vector or matrix; with `ord`
+        None too it may have any rank, and is taken for a vector.
+      keepdims: whether these axes stay, with length 1.
+
+    Raises:
+      ValueError: there is no such norm, or the axes are not one or two, in range and distinct.
+
+    >>> import primax as px
+    >>> px.numpy.linalg.norm(px.numpy.array([3.0, 4.0]))
+    Array(5., dtype=float32)
+    """
+    return _norm(x, ord, tuple(axis) if isinstance(axis, list) else axis, bool(keepdims))
+
+
+@one_program(static=1)
+def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
+    (x,) = inexact("norm", x)
+    shape = get_aval(x).shape
+    if axis is None:
+        axes = tuple(range(len(shape)))
+        if ord is None:
+            return with_axes(sqrt(_squares(x, None)), shape, axes, keepdims)
+    else:
+        axes = canonical_axes(axis if isinstance(axis, tuple) else (axis,), len(shape), "norm", "axis")
+    if len(axes) == 1:
+        return with_axes(_of_vectors(x, ord, axes), shape, axes, keepdims)
+    if len(axes) == 2:
+        return with_axes(_of_matrices(x, ord, axes), shape, axes, keepdims)
+    raise ValueError(f"norm: axis must be one axis, or two, got {axes} for shape {shape}")
+
+
+def _squares(x: Any, axes: Any) -> Any:
+    product = multiply(x, x) if not dtypes.is_complex(get_aval(x).dtype) else real(multiply(x, conjugate(x)))
+    return sum_(product, axis=axes)
+
+
+def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
+    """The norm over all elements along some axes."""
+    if ord is None or _equal(ord, 2):
+        return sqrt(_squares(x, axes))
+    if isinstance(ord, str):
+        raise ValueError(f"norm: ord must be a number for vectors, got {ord!r}")
+    sizes = absolute(x)
+    if _equal(ord, np.inf):
+        return max_(sizes, axis=axes, initial=0)
+    if _equal(ord, -np.inf):
+        return min_(sizes, axis=axes)
+    if _equal(ord, 0):
+        return sum_(x != 0, axis=axes, dtype=get_aval(sizes).dtype)
+    if _equal(ord, 1):
+        return sum_(sizes, axis=axes)
+    return power(sum_(power(sizes, ord), axis=axes), divide(1.0, ord))
+
+
+def _equal(ord: Any, value: float) -> bool:
+    return isinstance(ord, int | float | np.number) and ord == value
+
+
+def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
+    if ord is None or (isinstance(ord, str) and ord == "fro"):
+        return sqrt(_squares(x, axes))
+    rows, columns = axes
+    if _equal(ord, 1) or _equal(ord, -1):
+        return _extreme(sum_(absolute(x), axis=rows), columns - (columns > rows), ord)
+    if _equal(ord, np.inf) or _equal(ord, -np.inf):
+        return _extreme(sum_(absolute(x), axis=columns), rows - (rows > columns), ord)
+    if _equal(ord, 2) or _equal(ord, -2) or (isinstance(ord, str) and ord == "nuc"):
+        s = svdvals(moveaxis(x, axes, (-2, -1)))
+        return sum_(s, axis=-1) if ord == "nuc" else _extreme(s, -1, ord)
+    raise ValueError(f"norm: ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2 for matrices, got {ord!r}")
+
+
+def _extreme(sizes: Any, axis: int, ord: Any) -> Any:
+    """The greatest along an axis for positive orders, the least for negative ones."""
+    return max_(sizes, axis=axis, initial=0) if ord > 0 else min_(sizes, axis=axis)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """Norms of stacks of matrices.
+
+    Args:
+      x: an array of shape (..., m, n).
+      keepdims: whether the last two axes stay, with length 1.
+      ord: "fro", "nuc", inf, -inf, 1, -1, 2 or -2.
+
+    Raises:
+      ValueError: the rank of `x` is below 2, or there is no such norm.
+    """
+    return norm(matrices("matrix_norm", x, "x"), ord, (-2, -1), keepdims)
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """Norms of vectors.
+
+    Args:
+      x: an array.
+      axis: the axis of the vectors, or several, which together are one; all if None.
+      keepdims: whether these axes stay, with length 1.
+      ord: 2, inf, -inf, 0 for the number of elements that are not zero, or any other number p for
+        `sum(abs(x) ** p) ** (1 / p)`.
+
+    Raises:
+      ValueError: an axis is out of range or repeated, or `ord` is no number.
+    """
+    return _vector_norm(x, tuple(axis) if isinstance(axis, list) else axis, bool(keepdims), ord)
+
+
+@one_program(static=1)
+def _vector_norm(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
+    (x,) = inexact("vector_norm", x)
+    shape = get_aval(x).shape
+    if axis is None:
+        axes = tuple(range(len(shape)))
+    elif isinstance(axis, tuple):
+        axes = canonical_axes(axis, len(shape), "vector_norm", "axis")
+    else:
+        axes = (canonical_axis(axis, len(shape), "vector_norm"),)
+    return with_axes(_of_vectors(x, ord, axes), shape, axes, keepdims)
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """Condition numbers of matrices.
+
+    Args:
+      x: matrices of shape (..., m, n); square unless `p` is None, 2 or -2.
+      p: the norm that is meant, as `ord` of `norm`; with 2 or None the greatest singular value divided by the least.
+
+    Returns:
+      An array of shape (...); infinity where a matrix is singular.
+
+    Raises:
+      ValueError: the rank of `x` is below 2, it is empty, or not square where it must be.
+    """
+    return _cond(x, p)
+
+
+@one_program(static=1)
+def _cond(x: Any, p: Any) -> Any:
+    x = matrices("cond", x, "x")
+    shape = get_aval(x).shape
+    if 0 in shape:
+        raise ValueError(f"cond: x must hold elements, got shape {shape}")
+    if p is None or _equal(p, 2) or _equal(p, -2):
+        s = svdvals(x)
+        greatest, least = s[..., 0], s[..., -1]
+        return divide(least, greatest) if _equal(p, -2) else divide(greatest, least)
+    if shape[-1] != shape[-2]:
+        raise ValueError(f"cond: x must have as many rows as columns unless p is 2 or -2, got shape {shape} and p {p}")
+    axes = (-2, -1)
+    found = multiply(norm(x, p, axes), norm(inv(x), p, axes))
+    undefined = isnan(found) & all_(~isnan(x), axis=axes)
+    return where(undefined, np.inf, found)
+
+
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
+    """How many singular values of matrices are not nearly zero.
+
+    Args:
+      M: matrices of shape (..., m, n); of a vector or a number, whether one of its elements is not zero.
+      rtol: what counts as nearly zero, relative to the greatest singular value; by default max(m, n) times the spacing
+        of numbers near 1.
+      hermitian: whether `M` is Hermitian.
+      tol: what counts as nearly zero, in place of `rtol`.
+
+    Returns:
+      An integer array of shape (...).
+
+    Raises:
+      ValueError: both `rtol` and `tol` are given.
+    """
+    if rtol is not None and tol is not None:
+        raise ValueError(f"matrix_rank: one of rtol and tol must be None, got {rtol} and {tol}")
+    (M,) = inexact("matrix_rank", M)
+    aval = get_aval(M)
+    if aval.ndim < 2:
+        return any_(M != 0).astype(dtypes.default_int_dtype())
+    s = svd(M, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    if tol is None:
+        if rtol is None:
+            rtol = max(aval.shape[-2:]) * float(dtypes.finfo(get_aval(s).dtype).eps)
+        tol = multiply(max_(s, axis=-1, initial=0), rtol)
+    return sum_(s > _column(tol), axis=-1)
+
+
+def _column(tolerance: Any) -> Any:
+    """A tolerance for each matrix as one for each of its singular values."""
+    return tolerance[..., None] if aval_of("matrix_rank", tolerance, "tol").shape else tolerance

@@ -1,0 +1,179 @@
+"""Products of matrices, and parts of them, along the last axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend.api_util import integer, sequence
+from primax.extend.core import get_aval
+from primax.numpy import linear, triangles
+from primax.numpy.creation import asarray
+from primax.numpy.linalg.equations import inv
+from primax.numpy.linalg.operands import require_square
+from primax.numpy.linear import matmul, vecdot
+from primax.numpy.promotion import aval_of, promote
+from primax.numpy.shaping import matrix_transpose, reshaped
+from primax.numpy.ufuncs import multiply
+from primax.plugins.linalg.matrices import eye
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = [
+    "cross",
+    "diagonal",
+    "matmul",
+    "matrix_power",
+    "matrix_transpose",
+    "multi_dot",
+    "outer",
+    "tensordot",
+    "trace",
+    "vecdot",
+]
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The vector products of vectors of length 3.
+
+    Args:
+      x1, x2: arrays whose shapes broadcast together but for `axis`.
+      axis: that of the vectors.
+
+    Raises:
+      ValueError: a vector is not of length 3.
+    """
+    shapes = aval_of("cross", x1, 0).shape, aval_of("cross", x2, 1).shape
+    axis = integer("cross", "axis", axis)
+    if any(shape[canonical_axis(axis, len(shape), "cross")] != 3 for shape in shapes):
+        raise ValueError(f"cross: vectors must be of length 3, got shapes {shapes[0]} and {shapes[1]} for axis {axis}")
+    return linear.cross(x1, x2, axis=axis)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """The diagonals of stacks of matrices.
+
+    Args:
+      x: an array of shape (..., m, n).
+      offset: which diagonal: above the main one if positive, below if negative.
+    """
+    return triangles.diagonal(x, offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """The sums of the diagonals of stacks of matrices.
+
+    Args:
+      x: an array of shape (..., m, n).
+      offset: which diagonal: above the main one if positive, below if negative.
+      dtype: of the sums.
+    """
+    return triangles.trace(x, offset, -2, -1, dtype)
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """The products of every element of one vector with every element of another.
+
+    Args:
+      x1, x2: arrays of rank 1.
+
+    Raises:
+      ValueError: an argument is not of rank 1.
+    """
+    x1, x2 = promote("outer", x1, x2)
+    shapes = get_aval(x1).shape, get_aval(x2).shape
+    if any(len(shape) != 1 for shape in shapes):
+        raise ValueError(f"outer: arguments must be of rank 1, got shapes {shapes[0]} and {shapes[1]}")
+    return multiply(reshaped(x1, (*shapes[0], 1)), reshaped(x2, (1, *shapes[1])))
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of products of two arrays over several axes.
+
+    Args:
+      x1, x2: arrays.
+      axes: how many of the last axes of `x1` and of the first of `x2` are summed over; or a pair of sequences of axes.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+    """
+    return linear.tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def matrix_power(a: Any, n: int) -> Any:
+    """Square matrices to an integer power.
+
+    Args:
+      a: matrices of shape (..., m, m).
+      n: the power; if negative, that of the inverse.
+
+    Raises:
+      TypeError: `n` is no integer.
+      ValueError: the matrices are not square.
+
+    >>> import primax as px
+    >>> px.numpy.linalg.matrix_power(px.numpy.array([[1, 1], [0, 1]]), 5)
+    Array([[1, 5],
+           [0, 1]], dtype=int32)
+    """
+    n = integer("matrix_power", "n", n)
+    aval = aval_of("matrix_power", a, "a")
+    require_square("matrix_power", aval.shape)
+    if n == 0:
+        return eye(aval.dtype, aval.shape)
+    if n < 0:
+        a, n = inv(a), -n
+    out, square = None, asarray(a)
+    while True:
+        if n & 1:
+            out = square if out is None else matmul(out, square)
+        n >>= 1
+        if not n:
+            return out
+        square = matmul(square, square)
+
+
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
+    """The product of several matrices, in the order that takes the fewest multiplications.
+
+    Args:
+      arrays: two matrices or more, of which the first and the last may be vectors.
+      precision: as in `lax.dot_general`.
+
+    Raises:
+      ValueError: there are fewer than two, or one of them is no matrix.
+    """
+    arrays = sequence("multi_dot", "arrays", arrays)
+    found = promote("multi_dot", *arrays) if arrays else []
+    if len(found) < 2:
+        raise ValueError(f"multi_dot: arrays must hold two or more, got {len(found)}")
+    shapes = [get_aval(x).shape for x in found]
+    for i, shape in enumerate(shapes):
+        if len(shape) != 2 and not (len(shape) == 1 and i in (0, len(shapes) - 1)):
+            raise ValueError(f"multi_dot: arrays must be matrices, or vectors at the ends, got shape {shape} at {i}")
+    rows = [shapes[0][0] if len(shapes[0]) == 2 else 1, *(shape[0] for shape in shapes[1:])]
+    sizes = [*rows, shapes[-1][1] if len(shapes[-1]) == 2 else 1]
+    order = _best_order(sizes)
+
+    def product(first: int, last: int) -> Any:
+        if first == last:
+            return found[first]
+        middle = order[first, last]
+        return matmul(product(first, middle), product(middle + 1, last), precision=precision)
+
+    return product(0, len(found) - 1)
+
+
+def _best_order(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """After which matrix to part each range of them, by dynamic programming over the sizes between."""
+    count = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    order = {}
+    for length in range(1, count):
+        for first in range(count - length):
+            last = first + length
+            ways = {
+                k: cost[first, k] + cost[k + 1, last] + sizes[first] * sizes[k + 1] * sizes[last + 1]
+                for k in range(first, last)
+            }
+            order[first, last] = min(ways, key=ways.__getitem__)
+            cost[first, last] = ways[order[first, last]]
+    return order

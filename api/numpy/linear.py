@@ -1,0 +1,419 @@
+"""Products of vectors, matrices and stacks of them, and Einstein's summation convention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend.api_util import integer, sequence
+from primax.extend.core import config, dtypes, get_aval
+from primax.numpy.creation import read_dtype
+from primax.numpy.promotion import aval_of, convert, promote, strong
+from primax.numpy.shaping import moveaxis, ravel, reshaped
+from primax.numpy.ufuncs import conjugate, multiply, negative, subtract
+from primax.plugins import arithmetic, bitwise
+from primax.plugins.dot import dot_general_p
+from primax.plugins.precision import canonicalize_precision
+from primax.plugins.structural import (
+    broadcast_shapes,
+    concatenate_p,
+    reshape_p,
+    split_p,
+    squeeze_p,
+    transpose_p,
+)
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
+
+__all__ = [
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
+
+_MATRIX_BY_MATRIX = (((1,), (0,)), ((), ()))
+
+
+def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Any], Any]:
+    """Operands of one dtype, and the dtype of the result; None if that is of weak type, as all operands are."""
+    if preferred is None:
+        operands = promote(function, *arrays)
+        avals = [get_aval(x) for x in operands]
+        return operands, None if all(aval.weak_type for aval in avals) else avals[0].dtype
+    wanted = read_dtype(preferred, function)
+    avals = [aval_of(function, x, i) for i, x in enumerate(arrays)]
+    with config.numpy_dtype_promotion("standard"):  # who tells the dtype of the result agrees to conversions
+        common = dtypes.result_type(*avals)
+    bits = dtypes.itemsize_bits(wanted)
+    if bits < dtypes.itemsize_bits(common) and all(dtypes.itemsize_bits(aval.dtype) <= bits for aval in avals):
+        common = wanted  # none of the operands is wider, only their common dtype
+    return [strong(convert(x, aval, common)) for x, aval in zip(arrays, avals, strict=True)], wanted
+
+
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of products over the last axis of `a` and the last but one of `b`.
+
+    Args:
+      a: an array of shape (..., k) or a number.
+      b: an array of shape (..., k, n) or (k,), or a number.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Returns:
+      An array whose axes are those of `a`, then those of `b`, without the two that are summed over.
+
+    Raises:
+      TypeError: the two axes have different lengths, or an argument is no array and no number.
+
+    >>> import primax as px
+    >>> px.numpy.dot(px.numpy.array([1.0, 2.0]), px.numpy.array([3.0, 4.0]))
+    Array(11., dtype=float32)
+    """
+    (a, b), preferred = prepared("dot", (a, b), preferred_element_type)
+    x, y = get_aval(a).shape, get_aval(b).shape
+    if not x or not y:
+        return _scaled(a, b, preferred)
+    if len(x) == 2 and len(y) == 2 and x[1] == y[0]:
+        numbers: Any = _MATRIX_BY_MATRIX
+    else:
+        axis = len(y) - 2 if len(y) > 1 else 0
+        if x[-1] != y[axis]:
+            raise TypeError(
+                f"dot: the last axis of a and axis {axis} of b must have one length, got {x[-1]} and {y[axis]} for "
+                f"shapes {x} and {y}"
+            )
+        numbers = (((len(x) - 1,), (axis,)), ((), ()))
+    return _dot_general(a, b, numbers, precision, preferred)
+
+
+def _dot_general(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -> Any:
+    return dot_general_p.bind(
+        a,
+        b,
+        dimension_numbers=numbers,
+        precision=canonicalize_precision(precision),
+        preferred_element_type=preferred,
+    )
+
+
+def _scaled(a: Any, b: Any, preferred: Any) -> Any:
+    if preferred is not None:
+        a, b = (convert(x, get_aval(x), preferred) for x in (a, b))
+    return (bitwise.and_p if dtypes.is_bool(get_aval(a).dtype) else arithmetic.mul_p).bind(a, b)
+
+
+def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The matrix product of two arrays, or of two stacks of matrices.
+
+    Args:
+      a: an array of shape (..., m, k) or (k,).
+      b: an array of shape (..., k, n) or (k,); leading axes broadcast with those of `a`.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Returns:
+      An array of shape (..., m, n); an axis of an argument of rank 1 is left out.
+
+    Raises:
+      TypeError: an argument is of rank 0, or the inner axes differ in length.
+      ValueError: the leading axes do not broadcast.
+
+    >>> import primax as px
+    >>> px.numpy.matmul(px.numpy.ones((2, 3)), px.numpy.ones((3, 4))).shape
+    (2, 4)
+    """
+    (a, b), preferred = prepared("matmul", (a, b), preferred_element_type)
+    x, y = get_aval(a).shape, get_aval(b).shape
+    if not x or not y:
+        raise TypeError(f"matmul: arguments must have an axis, got shapes {x} and {y}; multiply by numbers with *")
+    inner = max(len(y) - 2, 0)
+    if x[-1] != y[inner]:
+        raise TypeError(
+            f"matmul: the last axis of a and axis {inner} of b must have one length, got {x[-1]} and {y[inner]} for "
+            f"shapes {x} and {y}"
+        )
+    if len(x) == 2 and len(y) == 2:
+        return _dot_general(a, b, _MATRIX_BY_MATRIX, precision, preferred)
+    rows = ("m", "k") if len(x) > 1 else ("k",)
+    columns = ("k", "n") if len(y) > 1 else ("k",)
+    return _stacked(a, b, rows, columns, rows[:-1] + columns[1:], precision, preferred)
+
+
+def _stacked(a: Any, b: Any, own_a: Any, own_b: Any, own_out: Any, precision: Any, preferred: Any) -> Any:
+    """A product over the last axes, whose labels are given, for all indices of leading axes that broadcast."""
+    x, y = get_aval(a).shape, get_aval(b).shape
+    outer_x, outer_y = x[: len(x) - len(own_a)], y[: len(y) - len(own_b)]
+    outer = broadcast_shapes(outer_x, outer_y)
+    labels = tuple(range(len(outer)))
+    a, labels_a = _without_ones(a, labels[len(outer) - len(outer_x) :], outer_x, outer)
+    b, labels_b = _without_ones(b, labels[len(outer) - len(outer_y) :], outer_y, outer)
+    return contract(a, (*labels_a, *own_a), b, (*labels_b, *own_b), (*labels, *own_out), precision, preferred)
+
+
+def _without_ones(x: Any, labels: Any, sizes: Any, outer: Any) -> tuple[Any, Any]:
+    """An array without the leading axes of length 1 that broadcast against longer ones."""
+    kept = [i for i, (label, size) in enumerate(zip(labels, sizes, strict=True)) if size == outer[label]]
+    if len(kept) == len(labels):
+        return x, labels
+    shape = get_aval(x).shape
+    sizes = (*(shape[i] for i in kept), *shape[len(labels) :])
+    return reshape_p.bind(x, new_sizes=sizes, dimensions=None), tuple(labels[i] for i in kept)
+
+
+def contract(
+    x: Any,
+    of_x: Sequence[Any],
+    y: Any,
+    of_y: Sequence[Any],
+    out: Sequence[Any],
+    precision: Any,
+    preferred: Any,
+) -> Any:
+    """The product of two arrays whose axes have labels, summed over labels that the result does not have.
+
+    At most one `dot_general` and one `transpose`; no transpose if one of the two orders of the factors needs none.
+
+    Args:
+      x, y: arrays of one dtype.
+      of_x, of_y: the labels of their axes, each once.
+      out: the labels of the axes of the result; each is in `of_x` or `of_y`.
+      precision: as in `lax.dot_general`.
+      preferred: the dtype of the result, or None.
+    """
+    shared = set(of_x) & set(of_y)
+    batch = [label for label in out if label in shared]
+    summed = [label for label in of_x if label in shared and label not in out]
+    free_x = [label for label in of_x if label not in shared]
+    free_y = [label for label in of_y if label not in shared]
+    if not summed and not free_x and not free_y:
+        return _scaled(_permuted(x, of_x, out), _permuted(y, of_y, out), preferred)
+    forward, backward = [*batch, *free_x, *free_y], [*batch, *free_y, *free_x]
+    if forward != list(out) and backward == list(out):
+        x, of_x, y, of_y, forward = y, of_y, x, of_x, backward
+        if isinstance(precision, tuple):
+            precision = precision[::-1]
+    numbers = (
+        (tuple(map(of_x.index, summed)), tuple(map(of_y.index, summed))),
+        (tuple(map(of_x.index, batch)), tuple(map(of_y.index, batch))),
+    )
+    return _permuted(_dot_general(x, y, numbers, precision, preferred), forward, out)
+
+
+def _permuted(x: Any, labels: Sequence[Any], wanted: Sequence[Any]) -> Any:
+    order = tuple(map(labels.index, wanted))
+    return x if order == tuple(range(len(order))) else transpose_p.bind(x, permutation=order)
+
+
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of products of the elements of two arrays, those of the first conjugated.
+
+    Args:
+      a, b: arrays of one size.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Raises:
+      TypeError: the sizes differ.
+    """
+    aval_of("vdot", a, 0)
+    aval_of("vdot", b, 1)
+    return dot(ravel(conjugate(a)), ravel(b), precision=precision, preferred_element_type=preferred_element_type)
+
+
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of products over the last axes of two arrays.
+
+    Args:
+      a: an array of shape (..., k), or a number.
+      b: an array of shape (..., k), or a number.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Returns:
+      An array whose axes are those of `a`, then those of `b`, without the last ones.
+
+    Raises:
+      TypeError: the last axes differ in length.
+    """
+    if not aval_of("inner", a, 0).shape or not aval_of("inner", b, 1).shape:
+        return dot(a, b, preferred_element_type=preferred_element_type)
+    return tensordot(a, b, (-1, -1), precision=precision, preferred_element_type=preferred_element_type)
+
+
+def outer(a: Any, b: Any, out: None = None) -> Any:
+    """The products of every element of one array with every element of another.
+
+    Args:
+      a, b: arrays, which are raveled.
+      out: None.
+    """
+    if out is not None:
+        raise NotImplementedError("outer: out must be None: arrays are immutable")
+    rows, columns = aval_of("outer", a, 0).size, aval_of("outer", b, 1).size
+    return multiply(reshaped(a, (rows, 1)), reshaped(b, (1, columns)))
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of products of two arrays over several axes.
+
+    Args:
+      a, b: arrays.
+      axes: how many of the last axes of `a` and of the first of `b` are summed over; or a pair of axes, or of
+        sequences of axes.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Returns:
+      An array whose axes are the others of `a`, then the others of `b`.
+
+    Raises:
+      TypeError: the axes differ in number or length.
+      ValueError: an axis is out of range or repeated.
+
+    >>> import primax as px
+    >>> px.numpy.tensordot(px.numpy.ones((2, 3, 4)), px.numpy.ones((3, 4, 5))).shape
+    (2, 5)
+    """
+    (a, b), preferred = prepared("tensordot", (a, b), preferred_element_type)
+    x, y = get_aval(a).shape, get_aval(b).shape
+    if not hasattr(axes, "__iter__"):
+        count = max(integer("tensordot", "axes", axes), 0)  # NumPy sums over no axes where the number is negative
+        if count > min(len(x), len(y)):
+            raise TypeError(f"tensordot: axes must be at most {min(len(x), len(y))}, the lower rank, got {count}")
+        of_a, of_b = tuple(range(len(x) - count, len(x))), tuple(range(count))
+    else:
+        pair = sequence("tensordot", "axes", axes)
+        if len(pair) != 2:
+            raise ValueError(f"tensordot: axes must be an integer, or the axes of a and those of b, got {axes!r}")
+        first, second = pair
+        of_a = canonical_axes(listed(first), len(x), "tensordot")
+        of_b = canonical_axes(listed(second), len(y), "tensordot")
+    sizes = tuple(x[i] for i in of_a), tuple(y[i] for i in of_b)
+    if sizes[0] != sizes[1]:
+        raise TypeError(
+            f"tensordot: the axes summed over must have one length, got {sizes[0]} and {sizes[1]} for axes {of_a} of "
+            f"shape {x} and {of_b} of shape {y}"
+        )
+    return _dot_general(a, b, ((of_a, of_b), ((), ())), precision, preferred)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The products of stacks of vectors, those of the first conjugated.
+
+    Args:
+      x1, x2: arrays whose shapes broadcast together but for `axis`.
+      axis: the axis of the vectors.
+      precision: as in `lax.dot_general`.
+      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+
+    Raises:
+      ValueError: the vectors differ in length, or the other axes do not broadcast.
+    """
+    (a, b), preferred = prepared("vecdot", (x1, x2), preferred_element_type)
+    a, b = (moveaxis(x, canonical_axis(axis, len(get_aval(x).shape), "vecdot"), -1) for x in (a, b))
+    lengths = get_aval(a).shape[-1], get_aval(b).shape[-1]
+    if lengths[0] != lengths[1]:
+        raise ValueError(f"vecdot: the vectors must have one length, got {lengths[0]} and {lengths[1]}")
+    return _stacked(conjugate(a), b, ("k",), ("k",), (), precision, preferred)
+
+
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """The products of stacks of matrices with stacks of vectors.
+
+    Args:
+      x1: an array of shape (..., m, n).
+      x2: an array of shape (..., n); leading axes broadcast with those of `x1`.
+
+    Raises:
+      ValueError: the inner axes differ in length, or the leading axes do not broadcast.
+    """
+    (a, b), _ = prepared("matvec", (x1, x2), None)
+    _require_inner("matvec", a, 2, -1, b, 1, -1)
+    return _stacked(a, b, ("m", "k"), ("k",), ("m",), None, None)
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """The products of stacks of vectors, which are conjugated, with stacks of matrices.
+
+    Args:
+      x1: an array of shape (..., m).
+      x2: an array of shape (..., m, n); leading axes broadcast with those of `x1`.
+
+    Raises:
+      ValueError: the inner axes differ in length, or the leading axes do not broadcast.
+    """
+    (a, b), _ = prepared("vecmat", (x1, x2), None)
+    _require_inner("vecmat", a, 1, -1, b, 2, -2)
+    return _stacked(conjugate(a), b, ("k",), ("k", "n"), ("n",), None, None)
+
+
+def _require_inner(function: str, a: Any, rank_a: int, i: int, b: Any, rank_b: int, j: int) -> None:
+    x, y = get_aval(a).shape, get_aval(b).shape
+    if len(x) < rank_a or len(y) < rank_b or x[i] != y[j]:
+        raise ValueError(
+            f"{function}: arguments must be of ranks {rank_a} and {rank_b} or more, and their inner axes of one "
+            f"length, got shapes {x} and {y}"
+        )
+
+
+def kron(a: Any, b: Any) -> Any:
+    """The products of every element of one array with the whole of another, as blocks.
+
+    Args:
+      a, b: arrays or numbers.
+    """
+    a, b = promote("kron", a, b)
+    rank = max(len(get_aval(a).shape), len(get_aval(b).shape))
+    x, y = ((1,) * (rank - len(get_aval(z).shape)) + get_aval(z).shape for z in (a, b))
+    left = reshaped(a, tuple([size for pair in zip(x, (1,) * rank, strict=True) for size in pair]))
+    right = reshaped(b, tuple([size for pair in zip((1,) * rank, y, strict=True) for size in pair]))
+    return reshaped(multiply(left, right), tuple([m * n for m, n in zip(x, y, strict=True)]))
+
+
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """The vector products of vectors of length 3; of two vectors of length 2 the third component.
+
+    Args:
+      a, b: arrays whose shapes broadcast together but for the axes of the vectors.
+      axisa, axisb, axisc: the axes of the vectors in `a`, in `b` and in the result.
+      axis: all three of them, if given.
+
+    Raises:
+      ValueError: a vector is not of length 2 or 3.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = promote("cross", a, b)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    lengths = get_aval(a).shape[-1], get_aval(b).shape[-1]
+    if any(length not in (2, 3) for length in lengths):
+        raise ValueError(f"cross: vectors must be of length 2 or 3, got {lengths[0]} and {lengths[1]}")
+    (a1, a2, a3), (b1, b2, b3) = (_components(x) for x in (a, b))
+
+    def component(p: Any, q: Any, r: Any, s: Any) -> Any:
+        """p * q - r * s, where None is zero."""
+        first = None if p is None or q is None else multiply(p, q)
+        second = None if r is None or s is None else multiply(r, s)
+        return first if second is None else negative(second) if first is None else subtract(first, second)
+
+    last = component(a1, b2, a2, b1)
+    if lengths == (2, 2):
+        return last
+    parts = [component(a2, b3, a3, b2), component(a3, b1, a1, b3), last]
+    shape = get_aval(last).shape
+    joined = concatenate_p.bind(*[reshaped(x, (*shape, 1)) for x in parts], dimension=len(shape))
+    return moveaxis(joined, -1, axisc)
+
+
+def _components(x: Any) -> list[Any]:
+    """The components of vectors along the last axis, None for a third that is not there."""
+    rank, length = len(get_aval(x).shape), get_aval(x).shape[-1]
+    parts = split_p.bind(x, sizes=(1,) * length, axis=rank - 1)
+    return [*[squeeze_p.bind(part, dimensions=(rank - 1,)) for part in parts], None][:3]

@@ -1,0 +1,206 @@
+"""Functions of vectors and matrices, applied along axes and over stacks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any
+
+from primax.extend.api_util import check_function, sequence, wraps
+from primax.extend.core import get_aval, tree
+from primax.extend.interpreters import batching
+from primax.numpy.creation import asarray
+from primax.numpy.promotion import aval_of
+from primax.numpy.shaping import expand_dims, moveaxis, squeeze
+from primax.plugins.structural import broadcast_shapes
+from primax.plugins.structural.arguments import canonical_axis, listed
+
+__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
+
+_NAME = r"\w+"
+_ARGUMENT = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
+_SIGNATURE = re.compile(rf"{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*")
+
+Dimensions = list[tuple[str, ...]]
+
+
+def _parse(signature: str) -> tuple[Dimensions, Dimensions]:
+    """The names of the core axes of each argument and of each result."""
+    if not isinstance(signature, str):
+        raise TypeError(f"vectorize: signature must be a string, got {signature!r}")
+    text = signature.replace(" ", "")
+    if not _SIGNATURE.fullmatch(text):
+        raise ValueError(f"vectorize: signature must be like '(m,n),(n)->(m)', got {signature!r}")
+    sides = [re.findall(_ARGUMENT, side) for side in text.split("->")]
+    inputs, outputs = ([tuple(re.findall(_NAME, part)) for part in side] for side in sides)
+    return inputs, outputs
+
+
+def _mapped(function: Callable[..., Any], dims: list[int | None], size: int) -> Callable[..., Any]:
+    """A function over one more axis in front; arguments whose dim is None do not have it."""
+
+    def run(*args: Any) -> Any:
+        structures = []
+
+        def flat(*elements: Any) -> list[Any]:
+            leaves, structure = tree.flatten(function(*elements))
+            structures.append(structure)
+            return leaves
+
+        outs, out_dims = batching.batch_flat(flat, batching.AxisData(None, size), args, dims)
+        stacked = [batching.bdim_at_front(x, d, size) for x, d in zip(outs, out_dims, strict=True)]
+        return tree.unflatten(structures[0], stacked)
+
+    return run
+
+
+def vectorize(
+    pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
+) -> Callable[..., Any]:
+    """A function that applies another one to all elements (or all vectors, matrices, ...) of arrays.
+
+    Args:
+      pyfunc: the function of scalars, or of arrays with the axes that `signature` names.
+      excluded: positions and names of arguments that are passed on as they are.
+      signature: the axes of each argument and of each result, like "(m,n),(n)->(m)"; none if None.
+
+    Returns:
+      A function of arrays whose further axes, in front, broadcast together. The results have these axes too.
+
+    Raises:
+      ValueError: the signature is malformed, or axes of one name have different lengths.
+
+    >>> import primax as px
+    >>> dot = px.numpy.vectorize(px.numpy.dot, signature="(n),(n)->()")
+    >>> dot(px.numpy.ones((2, 3)), px.numpy.ones(3))
+    Array([3., 3.], dtype=float32)
+    """
+    check_function("vectorize", "pyfunc", pyfunc)
+    excluded = frozenset(sequence("vectorize", "excluded", excluded))
+    if any(not isinstance(x, int | str) for x in excluded):
+        raise TypeError(f"vectorize: excluded must consist of positions and names, got {excluded!r}")
+    cores = None if signature is None else _parse(signature)
+
+    @wraps(pyfunc)
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
+        keywords = {name: kwargs.pop(name) for name in list(kwargs) if name in excluded}
+        if kwargs:
+            raise TypeError(f"vectorize: keyword arguments must be in excluded, got {sorted(kwargs)}")
+        places = [i for i in range(len(args)) if i not in excluded]
+
+        def core(*arrays: Any) -> Any:
+            given = list(args)
+            for i, x in zip(places, arrays, strict=True):
+                given[i] = x
+            out = pyfunc(*given, **keywords)
+            if cores is not None:
+                _check_results(out, cores[1])
+            return out
+
+        arrays = [asarray(args[i]) for i in places]
+        inputs = [()] * len(arrays) if cores is None else cores[0]
+        if len(inputs) != len(arrays):
+            raise TypeError(f"vectorize: there must be {len(inputs)} arguments, as in {signature!r}, got {len(arrays)}")
+        return _over_outer_axes(core, arrays, _outer_shapes(arrays, inputs))
+
+    return vectorized
+
+
+def _outer_shapes(arrays: list[Any], inputs: Any) -> list[tuple[int, ...]]:
+    """The shapes of arguments without their core axes, whose lengths are compared."""
+    sizes: dict[str, int] = {}
+    outer = []
+    for i, (x, names) in enumerate(zip(arrays, inputs, strict=True)):
+        if len(x.shape) < len(names):
+            raise ValueError(f"vectorize: argument {i} must have the axes {names}, got shape {x.shape}")
+        split = len(x.shape) - len(names)
+        for name, size in zip(names, x.shape[split:], strict=True):
+            wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
+            if wanted != size:
+                raise ValueError(f"vectorize: axis {name!r} must have one length, got {wanted} and {size}")
+        outer.append(x.shape[:split])
+    return outer
+
+
+def _over_outer_axes(function: Callable[..., Any], arrays: list[Any], outer: list[tuple[int, ...]]) -> Any:
+    shape = broadcast_shapes(*outer)
+    for axis in range(len(shape) - 1, -1, -1):
+        dims: list[int | None] = []
+        for i, own in enumerate(outer):
+            # Axes of length 1 are dropped before the function sees them, unless all are.
+            place = axis - (len(shape) - len(own))
+            if place < 0:
+                dims.append(None)
+            elif own[place] == shape[axis]:
+                dims.append(0)
+            else:
+                arrays[i] = squeeze(arrays[i], place)
+                dims.append(None)
+        function = _mapped(function, dims, shape[axis])
+    return function(*arrays)
+
+
+def _check_results(out: Any, wanted: Dimensions) -> None:
+    results = out if isinstance(out, tuple) else (out,)
+    if len(results) != len(wanted):
+        raise TypeError(f"vectorize: the function must return {len(wanted)} arrays, got {len(results)}")
+    for x, names in zip(results, wanted, strict=True):
+        if len(get_aval(x).shape) != len(names):
+            raise TypeError(
+                f"vectorize: the function must return an array with the axes {names}, got {get_aval(x).str_short()}"
+            )
+
+
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a function makes of every vector along an axis.
+
+    Args:
+      func1d: a function of a vector.
+      axis: the axis.
+      arr: an array.
+      args, kwargs: further arguments of the function.
+
+    Returns:
+      An array with the axes of a result of the function in the place of `axis`.
+
+    Raises:
+      ValueError: the axis is out of range.
+    """
+    check_function("apply_along_axis", "func1d", func1d)
+    rank = len(aval_of("apply_along_axis", arr, "arr").shape)
+    axis = canonical_axis(axis, rank, "apply_along_axis")
+
+    def along(vector: Any) -> Any:
+        return func1d(vector, *args, **kwargs)
+
+    x = moveaxis(arr, axis, -1)
+    mapped: Callable[..., Any] = along
+    for size in reversed(x.shape[:-1]):
+        mapped = _mapped(mapped, [0], size)
+    out = mapped(x)
+    places = range(rank - 1, len(out.shape))
+    return moveaxis(out, tuple(places), tuple(range(axis, axis + len(places))))
+
+
+def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Any:
+    """What a function makes of an array along one axis after the other.
+
+    Args:
+      func: a function of an array and an axis, whose result has the axis with length 1, or not at all.
+      a: an array.
+      axes: an axis or a sequence of axes.
+
+    Raises:
+      ValueError: an axis is out of range, or a result has another rank.
+    """
+    check_function("apply_over_axes", "func", func)
+    out = asarray(a)
+    rank = out.ndim
+    for axis in listed(axes):
+        place = canonical_axis(axis, rank, "apply_over_axes", "axes")
+        out = func(out, place)
+        if out.ndim == rank - 1:
+            out = expand_dims(out, place)
+        elif out.ndim != rank:
+            raise ValueError(f"apply_over_axes: func must keep the rank {rank} or drop one axis, got {out.ndim}")
+    return out

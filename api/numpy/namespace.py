@@ -1,0 +1,108 @@
+"""What the Python array API standard asks of arrays and of the module that belongs to them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend
+from primax.extend.api_util import among
+from primax.extend.core import dtypes
+from primax.numpy.kinds import isdtype
+from primax.plugins.devices import device_put
+
+__all__ = ["ARRAY_API_VERSION", "ArrayNamespaceInfo", "array_namespace", "array_namespace_info", "to_device"]
+
+ARRAY_API_VERSION = "2024.12"
+
+_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"  # float16 is no part
+).split()
+
+
+def array_namespace(x: Any, /, *, api_version: str | None = None) -> Any:
+    """The module of functions for an array, which is `primax.numpy`.
+
+    Args:
+      x: an array.
+      api_version: the version of the standard that is wanted; None for the one there is.
+
+    Raises:
+      ValueError: it is another one.
+    """
+    if api_version is not None and not among(api_version, (ARRAY_API_VERSION,)):
+        raise ValueError(f"__array_namespace__: api_version must be {ARRAY_API_VERSION!r} or None, got {api_version!r}")
+    # What users call is named in a room above this one, which is there whenever there are arrays.
+    return sys.modules["primax"].numpy
+
+
+def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """An array on a device.
+
+    Args:
+      x: an array.
+      device: a device or a sharding.
+      stream: None; there are no streams to choose from.
+
+    Raises:
+      TypeError: `device` is neither.
+      ValueError: a stream is given.
+    """
+    if stream is not None:
+        raise ValueError(f"to_device: stream must be None, got {stream!r}")
+    return device_put(x, device)
+
+
+class ArrayNamespaceInfo:
+    """What there is in `primax.numpy`: its capabilities, devices and dtypes."""
+
+    __slots__ = ()
+
+    def capabilities(self) -> dict[str, Any]:
+        """What of the standard is optional, and whether it is there. Shapes never depend on data in a program."""
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
+
+    def default_device(self) -> None:
+        """None: arrays without a device are on the first one, and computations may move them."""
+
+    def devices(self) -> list[Any]:
+        """The devices, and None."""
+        return [None, *backend.devices()]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """The dtypes that functions choose where none is given.
+
+        Args:
+          device: a device; they are the same for all.
+        """
+        return {
+            "real floating": dtypes.default_float_dtype(),
+            "complex floating": dtypes.default_complex_dtype(),
+            "integral": dtypes.default_int_dtype(),
+            "indexing": dtypes.default_int_dtype(),
+        }
+
+    def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
+        """The dtypes of the standard, by name; those of 64 bits with `enable_x64` only.
+
+        Args:
+          device: a device; they are the same for all.
+          kind: of which kind, see `isdtype`; all if None.
+
+        Raises:
+          ValueError: there is no such kind.
+        """
+        found = {name: np.dtype(name) for name in _NAMES if dtypes.canonicalize_dtype(name) == name}
+        return {name: dtype for name, dtype in found.items() if kind is None or isdtype(dtype, kind)}
+
+
+def array_namespace_info() -> ArrayNamespaceInfo:
+    """The capabilities, devices and dtypes of `primax.numpy`.
+
+    >>> import primax as px
+    >>> sorted(px.numpy.__array_namespace_info__().dtypes(kind="signed integer"))
+    ['int16', 'int32', 'int8']
+    """
+    return ArrayNamespaceInfo()

@@ -1,0 +1,190 @@
+"""Reductions that leave NaN out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.numpy import reductions, scans, statistics
+from primax.numpy.predicates import isnan
+from primax.numpy.promotion import aval_of, broadcast
+from primax.numpy.selection import choose
+from primax.plugins import comparison, exponential
+from primax.plugins.elementwise import like
+
+__all__ = [
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
+
+
+def _read(function: str, a: Any, axis: Any) -> Any:
+    """The type of an array, of whose axes `axis` names some."""
+    aval = aval_of(function, a)
+    if axis is not None:
+        reductions.read_axes(axis, len(aval.shape), function)
+    return aval
+
+
+def _without(function: str, a: Any, value: float, axis: Any) -> Any:
+    """An array with a value in the place of NaN."""
+    aval = _read(function, a, axis)
+    if not dtypes.is_inexact(aval.dtype):
+        return a
+    return choose(isnan(a), like(a, value), a)
+
+
+def nansum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The sum of the elements along axes, with 0 for NaN. The arguments are those of `sum`."""
+    return reductions.sum(_without("nansum", a, 0, axis), axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """The product of the elements along axes, with 1 for NaN. The arguments are those of `prod`."""
+    return reductions.prod(_without("nanprod", a, 1, axis), axis, dtype, out, keepdims, initial, where)
+
+
+def _extremum(
+    function: str,
+    reduce: Any,
+    worst: float,
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: bool,
+    initial: Any,
+    keep: Any,
+) -> Any:
+    aval = aval_of(function, a)
+    found = reduce(_without(function, a, worst, axis), axis, out, keepdims, initial, keep)
+    if not dtypes.is_inexact(aval.dtype) or initial is not None:
+        return found
+    return choose(reductions.all(isnan(a), axis, keepdims=keepdims), like(found, math.nan), found)
+
+
+def nanmax(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """The largest of the elements along axes, NaN left out, unless all are NaN. The arguments are those of `max`."""
+    return _extremum("nanmax", reductions.max, -math.inf, a, axis, out, keepdims, initial, where)
+
+
+def nanmin(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """The smallest of the elements along axes, NaN left out, unless all are NaN. The arguments are those of `max`."""
+    return _extremum("nanmin", reductions.min, math.inf, a, axis, out, keepdims, initial, where)
+
+
+def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    aval = _read(function, a, axis)
+    if not dtypes.is_inexact(aval.dtype):
+        return find(a, axis, out, keepdims)
+    found = find(_without(function, a, worst, axis), axis, out, keepdims)
+    nothing = reductions.all(isnan(a), axis, keepdims=bool(keepdims))
+    return choose(nothing, get_aval(found).dtype.type(-1), found)
+
+
+def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The position of the largest element along an axis, NaN left out; -1 if all are NaN.
+
+    The arguments are those of `argmax`.
+    """
+    return _position("nanargmax", reductions.argmax, -math.inf, a, axis, out, keepdims)
+
+
+def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The position of the smallest element along an axis, NaN left out; -1 if all are NaN.
+
+    The arguments are those of `argmax`.
+    """
+    return _position("nanargmin", reductions.argmin, math.inf, a, axis, out, keepdims)
+
+
+def _present(function: str, a: Any, keep: Any) -> Any:
+    """Which elements count."""
+    present = comparison.eq_p.bind(a, a)
+    if keep is None:
+        return present
+    keep = reductions.read_where(function, keep, get_aval(present).shape)
+    return choose(*broadcast("where", [keep, present, np.False_]))
+
+
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+) -> Any:
+    """The mean of the elements along axes, NaN left out. The arguments are those of `mean`."""
+    aval = _read("nanmean", a, axis)
+    if not dtypes.is_inexact(aval.dtype):
+        return statistics.mean(a, axis, dtype, out, keepdims, where=where)
+    return statistics.mean(a, axis, dtype, out, keepdims, where=_present("nanmean", a, where))
+
+
+def nanvar(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Any:
+    """The variance of the elements along axes, NaN left out. The arguments are those of `var`."""
+    aval = _read("nanvar", a, axis)
+    if not dtypes.is_inexact(aval.dtype):
+        return statistics.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+    return statistics.var(a, axis, dtype, out, ddof, keepdims, where=_present("nanvar", a, where), mean=mean)
+
+
+def nanstd(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Any:
+    """The standard deviation of the elements along axes, NaN left out. The arguments are those of `var`."""
+    _read("nanstd", a, axis)
+    return exponential.sqrt_p.bind(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+
+
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The sums of the elements up to each, with 0 for NaN. The arguments are those of `cumsum`."""
+    return scans.cumsum(_without("nancumsum", a, 0, axis), axis, dtype, out)
+
+
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The products of the elements up to each, with 1 for NaN. The arguments are those of `cumsum`."""
+    return scans.cumprod(_without("nancumprod", a, 1, axis), axis, dtype, out)

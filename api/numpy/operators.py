@@ -1,0 +1,298 @@
+"""Python's operators on arrays and tracers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import hookimpl
+from primax.extend.core import Array, ExtendedArray, dtypes, get_aval, unwrap
+from primax.numpy import (
+    at,
+    creation,
+    division,
+    indexing,
+    linear,
+    namespace,
+    rearranging,
+    reductions,
+    rounding,
+    scans,
+    searching,
+    shaping,
+    sorting,
+    statistics,
+    taking,
+    triangles,
+    ufuncs,
+)
+from primax.numpy.creation import read_dtype
+from primax.numpy.promotion import foreign, scalar_in
+from primax.plugins import arithmetic, bitwise, comparison, structural
+
+__all__ = ["OPERATORS"]
+
+Operator = Callable[[Any, Any], Any]
+
+_MEANT_OTHERWISE = (ufuncs.equal, ufuncs.not_equal, ufuncs.multiply)
+
+_BOOL = np.dtype(np.bool_)
+
+
+def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: Any = None) -> tuple[Operator, Operator]:
+    """An operator and its reflection.
+
+    Arrays of one type, and an array with a Python scalar that takes its dtype, go to the primitive at once.
+
+    Args:
+      primitive: the elementwise primitive of two arguments.
+      function: what promotes and broadcasts first.
+      accepts: says of a dtype whether the primitive does what the operator means; None if it always does.
+      refused: the one dtype for which it does not.
+    """
+    bind = primitive.bind
+
+    def forward(x: Any, y: Any) -> Any:
+        kind = type(y)
+        if kind is Array:
+            if type(x) is Array:
+                a, b = x._b.aval, y._b.aval
+                same = (a is b or (a.dtype is b.dtype and a.shape == b.shape)) and a.dtype is not refused
+                if same and (accepts is None or accepts(a.dtype)):
+                    return bind(x, y)
+        elif kind is float or kind is int:
+            aval = x.aval
+            scalar = scalar_in(aval, y)
+            if scalar is not None and (accepts is None or accepts(aval.dtype)):
+                return bind(x, scalar)
+        elif kind is type(x):
+            a, b = x.aval, y.aval
+            same = (a is b or (a.dtype is b.dtype and a.shape == b.shape)) and a.dtype is not refused
+            if same and (accepts is None or accepts(a.dtype)):
+                return bind(x, y)
+        if foreign(y):
+            return _leave(function, y)
+        return function(x, unwrap(y))
+
+    def reflected(x: Any, y: Any) -> Any:
+        kind = type(y)
+        if kind is float or kind is int:
+            aval = x.aval
+            scalar = scalar_in(aval, y)
+            if scalar is not None and (accepts is None or accepts(aval.dtype)):
+                return bind(scalar, x)
+        if foreign(y):
+            return _leave(function, y)
+        return function(unwrap(y), x)
+
+    return forward, reflected
+
+
+def _leave(function: Operator, y: Any) -> Any:
+    """What an operator returns for an operand that is not an array: its own class may know what to do.
+
+    Raises:
+      TypeError: it is one of Python's containers, which would be repeated, or be unequal to every array.
+    """
+    if function in _MEANT_OTHERWISE and isinstance(y, list | tuple | set | dict):
+        raise TypeError(
+            f"{function.__name__}: operands must be arrays or numbers, got a {type(y).__name__}; "  # type: ignore[attr-defined]
+            "make it an array by asarray"
+        )
+    return NotImplemented
+
+
+def _promoting(function: Operator) -> tuple[Operator, Operator]:
+    """An operator that needs its operands promoted first, and its reflection."""
+
+    def forward(x: Any, y: Any) -> Any:
+        return _leave(function, y) if foreign(y) else function(x, unwrap(y))
+
+    def reflected(x: Any, y: Any) -> Any:
+        return _leave(function, y) if foreign(y) else function(unwrap(y), x)
+
+    return forward, reflected
+
+
+def _power(x: Any, y: Any) -> Any:
+    if type(y) is int and dtypes.is_inexact(x.aval.dtype):
+        return arithmetic.integer_pow_p.bind(x, y=y)
+    return _leave(division.power, y) if foreign(y) else division.power(x, unwrap(y))
+
+
+def _length(x: Any) -> int:
+    shape = x.aval.shape
+    if not shape:
+        raise TypeError(f"len() needs an array with an axis, got {x.aval.str_short()}")
+    return int(shape[0])
+
+
+def _contains(x: Any, value: Any) -> bool:
+    """Whether a number is among the elements of a vector."""
+    if isinstance(value, list | tuple | set | dict | str) or foreign(value):
+        raise TypeError(f"in: the left operand must be an array or a number, got {type(value).__name__}")
+    if x.ndim != 1:
+        raise ValueError(f"in: the right operand must be an array of rank 1, got {x.aval.str_short()}")
+    if get_aval(value).shape:
+        raise ValueError(f"in: the left operand must be of rank 0, got {get_aval(value).str_short()}")
+    return bool(reductions.any(ufuncs.equal(x, unwrap(value))))
+
+
+def _is_real(dtype: Any) -> bool:
+    return not dtypes.is_complex(dtype)
+
+
+def _byte_count(x: Any) -> int:
+    return int(x.aval.size * x.aval.dtype.itemsize)
+
+
+def _item_size(x: Any) -> int:
+    return int(x.aval.dtype.itemsize)
+
+
+def _item(x: Any, *args: Any) -> Any:
+    """The value as a Python scalar; with arguments, that of one element."""
+    if type(x) is ExtendedArray:
+        return x.__array__()
+    value = x.concrete() if x.is_concrete else x
+    if value is x:
+        return x.__array__()
+    return np.asarray(value).item(*args)
+
+
+def _view(x: Any, dtype: Any = None) -> Any:
+    """The bits of an array read as another dtype."""
+    if dtype is None:
+        return x
+    wanted = read_dtype(dtype, "view")
+    if x.dtype == wanted:
+        return x
+    if not x.ndim and dtypes.itemsize_bits(x.dtype) != dtypes.itemsize_bits(wanted):
+        raise ValueError(f"view: dtype must be as wide as that of an array of rank 0, got {wanted} for {x.dtype}")
+    out = structural.bitcast_convert_type(
+        x if dtypes.itemsize_bits(x.dtype) >= dtypes.itemsize_bits(wanted) else _paired(x, wanted), wanted
+    )
+    return out.reshape((*out.shape[:-2], -1)) if out.ndim > x.ndim else out
+
+
+def _paired(x: Any, dtype: Any) -> Any:
+    parts = dtypes.itemsize_bits(dtype) // dtypes.itemsize_bits(x.dtype)
+    return x.reshape((*x.shape[:-1], x.shape[-1] // parts, parts))
+
+
+def _byteswap(x: Any) -> Any:
+    """The elements with the order of their bytes reversed; the parts of complex numbers are swapped one by one."""
+    if dtypes.is_complex(x.dtype):
+        return arithmetic.complex_p.bind(_byteswap(ufuncs.real(x)), _byteswap(ufuncs.imag(x)))
+    if dtypes.itemsize_bits(x.dtype) <= 8:
+        return x
+    parts = structural.bitcast_convert_type(x, np.uint8)
+    return structural.bitcast_convert_type(rearranging.flip(parts, -1), x.dtype)
+
+
+def _compress(x: Any, condition: Any, axis: int | None = None, **options: Any) -> Any:
+    return taking.compress(condition, x, axis, **options)
+
+
+OPERATORS: dict[str, Any] = {
+    "pow": _power,
+    "neg": ufuncs.negative,
+    "pos": ufuncs.positive,
+    "abs": ufuncs.absolute,
+    "invert": ufuncs.invert,
+    "array_namespace": namespace.array_namespace,
+    "contains": _contains,
+    "len": _length,
+    "builtin_round": rounding.round_,
+    "round": rounding.round,
+    "at": at.At,
+    "getitem": indexing.getitem,
+    "iter": indexing.iterate,
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+    "argpartition": sorting.argpartition,
+    "argsort": sorting.argsort,
+    "astype": shaping.astype,
+    "byteswap": _byteswap,
+    "choose": taking.choose,
+    "clip": rounding.clip,
+    "compress": _compress,
+    "conj": ufuncs.conjugate,
+    "conjugate": ufuncs.conjugate,
+    "copy": creation.copy,
+    "cumprod": scans.cumprod,
+    "cumsum": scans.cumsum,
+    "diagonal": triangles.diagonal,
+    "dot": linear.dot,
+    "flatten": shaping.ravel,
+    "item": _item,
+    "max": reductions.max,
+    "mean": statistics.mean,
+    "min": reductions.min,
+    "nonzero": searching.nonzero,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": shaping.ravel,
+    "repeat": rearranging.repeat,
+    "reshape": shaping.reshape_method,
+    "searchsorted": sorting.searchsorted,
+    "sort": sorting.sort,
+    "squeeze": shaping.squeeze,
+    "std": statistics.std,
+    "sum": reductions.sum,
+    "swapaxes": shaping.swapaxes,
+    "to_device": namespace.to_device,
+    "take": taking.take,
+    "trace": triangles.trace,
+    "transpose": shaping.transpose_method,
+    "var": statistics.var,
+    "view": _view,
+    "T": shaping.transpose,
+    "mT": shaping.matrix_transpose,
+    "real": ufuncs.real,
+    "imag": ufuncs.imag,
+    "nbytes": _byte_count,
+    "itemsize": _item_size,
+}
+
+for _name, _primitive, _function, _accepts, _refused in (
+    ("add", arithmetic.add_p, ufuncs.add, None, _BOOL),
+    ("sub", arithmetic.sub_p, ufuncs.subtract, None, None),
+    ("mul", arithmetic.mul_p, ufuncs.multiply, None, _BOOL),
+    ("truediv", arithmetic.div_p, ufuncs.divide, dtypes.is_inexact, None),
+    ("and", bitwise.and_p, ufuncs.bitwise_and, None, None),
+    ("or", bitwise.or_p, ufuncs.bitwise_or, None, None),
+    ("xor", bitwise.xor_p, ufuncs.bitwise_xor, None, None),
+):
+    OPERATORS[_name], OPERATORS["r" + _name] = _direct(_primitive, _function, _accepts, _refused)
+
+for _name, _primitive, _function, _accepts in (
+    ("eq", comparison.eq_p, ufuncs.equal, None),
+    ("ne", comparison.ne_p, ufuncs.not_equal, None),
+    ("lt", comparison.lt_p, ufuncs.less, _is_real),
+    ("le", comparison.le_p, ufuncs.less_equal, _is_real),
+    ("gt", comparison.gt_p, ufuncs.greater, _is_real),
+    ("ge", comparison.ge_p, ufuncs.greater_equal, _is_real),
+):
+    OPERATORS[_name], _ = _direct(_primitive, _function, _accepts)
+
+for _name, _function in (
+    ("floordiv", division.floor_divide),
+    ("mod", division.remainder),
+    ("divmod", division.divmod),
+    ("lshift", ufuncs.left_shift),
+    ("rshift", ufuncs.right_shift),
+    ("pow", division.power),
+    ("matmul", linear.matmul),
+):
+    _forward, OPERATORS["r" + _name] = _promoting(_function)
+    OPERATORS.setdefault(_name, _forward)
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.operators(**OPERATORS)

@@ -1,0 +1,214 @@
+"""Polynomials given by their coefficients, the highest power first."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import integer, naming
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray
+from primax.numpy.division import power, remainder
+from primax.numpy.indexing import take_slice
+from primax.numpy.joining import concatenate
+from primax.numpy.promotion import aval_of, promote
+from primax.numpy.ranges import counted
+from primax.numpy.rows import concrete
+from primax.numpy.scans import cumsum, diff
+from primax.numpy.selection import where
+from primax.numpy.shaping import reshaped
+from primax.numpy.ufuncs import absolute, add, divide, multiply, negative, subtract, to_inexact
+from primax.plugins import arithmetic
+from primax.plugins.structural import pad_p, reduce_sum_p, rev_p
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval", "unwrap", "vander"]
+
+
+def _coefficients(function: str, *arrays: Any) -> list[Any]:
+    out = []
+    for x in promote(function, *arrays):
+        shape = get_aval(x).shape
+        if len(shape) > 1:
+            raise ValueError(f"{function}: coefficients must be of rank 1, got shape {shape}")
+        out.append(x if shape else reshaped(x, (1,)))
+    return out
+
+
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+    """The values of a polynomial, by Horner's rule.
+
+    Args:
+      p: its coefficients, an array of rank 1 (or more, for several polynomials along the other axes).
+      x: where, an array or a number.
+      unroll: without effect: the program has an equation for each coefficient.
+
+    >>> import primax as px
+    >>> px.numpy.polyval(px.numpy.array([1, 2, 3]), 2)
+    Array(11, dtype=int32)
+    """
+    p, x = promote("polyval", p, x)
+    if not get_aval(p).shape:
+        raise ValueError("polyval: p must be of rank 1 or more, got a number")
+    parts = list(asarray(p))
+    out = multiply(x, 0)
+    for i, coefficient in enumerate(parts):
+        out = add(multiply(out, x), coefficient) if i else add(out, coefficient)
+    return out
+
+
+def _aligned(a1: Any, a2: Any) -> list[Any]:
+    size = max(get_aval(x).shape[0] for x in (a1, a2))
+    return [_grown(x, size - get_aval(x).shape[0], 0) for x in (a1, a2)]
+
+
+def _grown(x: Any, before: int, after: int) -> Any:
+    if not before and not after:
+        return x
+    return pad_p.bind(x, get_aval(x).dtype.type(0), padding_config=((before, after, 0),))
+
+
+def polyadd(a1: Any, a2: Any) -> Any:
+    """The sum of two polynomials.
+
+    Args:
+      a1, a2: their coefficients, arrays of rank 1.
+    """
+    return add(*_aligned(*_coefficients("polyadd", a1, a2)))
+
+
+def polysub(a1: Any, a2: Any) -> Any:
+    """The difference of two polynomials. The arguments are those of `polyadd`."""
+    return subtract(*_aligned(*_coefficients("polysub", a1, a2)))
+
+
+def _leading_zeros(function: str, p: Any) -> int:
+    """How many zeros stand before the first other coefficient; the last coefficient does not count."""
+    values = concrete(function, "coefficients", p, "trim_leading_zeros")
+    others = np.flatnonzero(values)
+    return int(others[0]) if others.size else max(values.size - 1, 0)
+
+
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+    """The product of two polynomials.
+
+    Args:
+      a1, a2: their coefficients, arrays of rank 1.
+      trim_leading_zeros: whether zeros before the first other coefficient of either are left out, as NumPy does. The
+        shape depends on the values then, so that they must be known.
+    """
+    a1, a2 = promote("polymul", *_coefficients("polymul", a1, a2), to=to_inexact)
+    if trim_leading_zeros:
+        a1, a2 = (take_slice(x, _leading_zeros("polymul", x), get_aval(x).shape[0], 0) for x in (a1, a2))
+    a1, a2 = (x if get_aval(x).size else np.zeros(1, get_aval(x).dtype) for x in (a1, a2))  # no coefficients: 0
+    m, n = get_aval(a1).shape[0], get_aval(a2).shape[0]
+    table = multiply(reshaped(a1, (m, 1)), reshaped(a2, (1, n)))
+    # Rows of m zeros more, read as rows one shorter, are shifted against each other by one each.
+    table = pad_p.bind(table, get_aval(table).dtype.type(0), padding_config=((0, 0, 0), (0, m, 0)))
+    flat = take_slice(reshaped(table, (m * (m + n),)), 0, m * (m + n - 1), 0)
+    return reduce_sum_p.bind(reshaped(flat, (m, m + n - 1)), axes=(0,))
+
+
+def polyder(p: Any, m: int = 1) -> Any:
+    """The derivative of a polynomial.
+
+    Args:
+      p: its coefficients, an array of rank 1.
+      m: how often it is differentiated.
+
+    Raises:
+      ValueError: m is negative.
+    """
+    m = integer("polyder", "m", m)
+    if m < 0:
+        raise ValueError(f"polyder: m must not be negative, got {m}")
+    (p,) = promote("polyder", *_coefficients("polyder", p), to=to_inexact)
+    count = get_aval(p).shape[0]
+    if m == 0:
+        return asarray(p)
+    factors = [math.perm(power_, m) for power_ in range(count - 1, m - 1, -1)]
+    kept = take_slice(p, 0, max(count - m, 0), 0)
+    return arithmetic.mul_p.bind(kept, np.asarray(factors, get_aval(p).dtype))
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """The integral of a polynomial.
+
+    Args:
+      p: its coefficients, an array of rank 1.
+      m: how often it is integrated.
+      k: the constants of integration, one for each time; zeros if None.
+
+    Raises:
+      ValueError: m is negative, or there are not m constants.
+    """
+    m = integer("polyint", "m", m)
+    if m < 0:
+        raise ValueError(f"polyint: m must not be negative, got {m}")
+    p, k = promote("polyint", *_coefficients("polyint", p, 0 if k is None else k), to=to_inexact)
+    if get_aval(k).shape[0] not in (1, m):
+        raise ValueError(f"polyint: k must have {m} elements, got {get_aval(k).shape[0]}")
+    with naming("polyint"):
+        constants = list(asarray(k)) * (m if get_aval(k).shape[0] == 1 else 1)
+    dtype = get_aval(p).dtype
+    for constant_ in constants[:m]:
+        count = get_aval(p).shape[0]
+        divided = arithmetic.div_p.bind(p, np.arange(count, 0, -1).astype(dtype))
+        p = concatenate([divided, reshaped(constant_, (1,))])
+    return asarray(p)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """The matrix of the powers of the elements of a vector, one row each.
+
+    Args:
+      x: an array of rank 1.
+      N: how many powers; as many as elements if None.
+      increasing: whether the powers rise along a row.
+
+    Raises:
+      ValueError: x is not of rank 1, or N negative.
+    """
+    aval = aval_of("vander", x)
+    if len(aval.shape) != 1:
+        raise ValueError(f"vander: x must be of rank 1, got {aval.str_short()}")
+    count = aval.shape[0] if N is None else integer("vander", "N", N)
+    if count < 0:
+        raise ValueError(f"vander: N must not be negative, got {count}")
+    if not dtypes.is_numeric(aval.dtype):
+        x = multiply(x, 1)  # of booleans; others have no product
+        aval = get_aval(x)
+    powers = counted(count, 0, 1, aval.dtype)
+    if not increasing:
+        powers = rev_p.bind(powers, dimensions=(0,))
+    return power(reshaped(x, (aval.shape[0], 1)), reshaped(powers, (1, count)))
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
+    """Angles without the jumps of whole turns.
+
+    Args:
+      p: an array of rank 1 or more.
+      discont: the least difference of neighbours that is a jump; half a period if None.
+      axis: the axis.
+      period: a whole turn.
+
+    Raises:
+      ValueError: the axis is out of range.
+    """
+    (p,) = promote("unwrap", p, to=lambda dtype: dtypes.to_inexact_dtype(dtype))
+    shape = get_aval(p).shape
+    axis = canonical_axis(axis, len(shape), "unwrap")
+    if discont is not None:
+        aval_of("unwrap", discont, "discont")
+    half = divide(period, 2)
+    steps = diff(p, axis=axis)
+    wrapped = subtract(remainder(add(steps, half), period), half)
+    edge = where((wrapped == negative(half)) & (steps > 0), half, wrapped)
+    correction = subtract(edge, steps)
+    correction = where(absolute(steps) < (half if discont is None else discont), 0.0, correction)
+    config = tuple([(int(i == axis), 0, 0) for i in range(len(shape))])
+    turns = pad_p.bind(cumsum(correction, axis), get_aval(correction).dtype.type(0), padding_config=config)
+    return add(p, turns)

@@ -1,0 +1,231 @@
+"""Questions about elements, and logic on the answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.numpy import reductions
+from primax.numpy.creation import asarray, constant
+from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, strong
+from primax.numpy.ufuncs import document, equal, imag, real, require_real, to_inexact
+from primax.plugins import arithmetic, bitwise, comparison, rounding, structural
+from primax.plugins.elementwise import like
+
+__all__ = [
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "isclose",
+    "iscomplex",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "logical_not",
+    "signbit",
+]
+
+_BOOL = np.dtype(np.bool_)
+
+Function = Callable[..., Any]
+
+
+def isfinite(x: Any, /) -> Any:
+    """Whether x is neither infinite nor NaN.
+
+    Args:
+      x: an array or a number.
+    """
+    aval = aval_of("isfinite", x)
+    if dtypes.is_complex(aval.dtype):
+        return bitwise.and_p.bind(isfinite(real(x)), isfinite(imag(x)))
+    if dtypes.is_floating(aval.dtype):
+        return rounding.is_finite_p.bind(x)
+    return constant(True, aval.shape, _BOOL)
+
+
+def isnan(x: Any, /) -> Any:
+    """Whether x is NaN, or has a part that is.
+
+    Args:
+      x: an array or a number.
+    """
+    aval = aval_of("isnan", x)
+    if dtypes.is_inexact(aval.dtype):
+        return comparison.ne_p.bind(x, x)
+    return constant(False, aval.shape, _BOOL)
+
+
+def isinf(x: Any, /) -> Any:
+    """Whether x is infinite, or has a part that is.
+
+    Args:
+      x: an array or a number.
+    """
+    aval = aval_of("isinf", x)
+    if dtypes.is_complex(aval.dtype):
+        return bitwise.or_p.bind(isinf(real(x)), isinf(imag(x)))
+    if dtypes.is_floating(aval.dtype):
+        return comparison.eq_p.bind(arithmetic.abs_p.bind(x), aval.dtype.type(math.inf))
+    return constant(False, aval.shape, _BOOL)
+
+
+def _infinity(name: str, value: float, sentence: str) -> Function:
+    def function(x: Any, /) -> Any:
+        aval = aval_of(name, x)
+        require_real(name, x)
+        if dtypes.is_floating(aval.dtype):
+            return comparison.eq_p.bind(x, aval.dtype.type(value))
+        return constant(False, aval.shape, _BOOL)
+
+    return document(function, name, sentence, 1, "real")
+
+
+isposinf = _infinity("isposinf", math.inf, "Whether x is plus infinity.")
+
+
+isneginf = _infinity("isneginf", -math.inf, "Whether x is minus infinity.")
+
+
+def logical_not(x: Any, /) -> Any:
+    """Whether x is zero.
+
+    Args:
+      x: an array or a number.
+    """
+    aval_of("logical_not", x)
+    return bitwise.not_p.bind(boolean(x))
+
+
+def _logical(name: str, primitive: Any, sentence: str) -> Function:
+    def function(x: Any, y: Any, /) -> Any:
+        aval_of(name, x, 0)
+        aval_of(name, y, 1)
+        return primitive.bind(*broadcast(name, [boolean(x), boolean(y)]))
+
+    return document(function, name, sentence, 2, "of any dtype; numbers other than zero count as true")
+
+
+logical_and = _logical("logical_and", bitwise.and_p, "Whether both x and y are true.")
+
+
+logical_or = _logical("logical_or", bitwise.or_p, "Whether x or y is true.")
+
+
+logical_xor = _logical("logical_xor", bitwise.xor_p, "Whether one of x and y is true.")
+
+
+def iscomplex(x: Any) -> Any:
+    """Whether the imaginary part of x is not zero.
+
+    Args:
+      x: an array or a number.
+    """
+    aval = aval_of("iscomplex", x)
+    if dtypes.is_complex(aval.dtype):
+        part = imag(x)
+        return comparison.ne_p.bind(part, like(part, 0))
+    return constant(False, aval.shape, _BOOL)
+
+
+def isreal(x: Any) -> Any:
+    """Whether the imaginary part of x is zero.
+
+    Args:
+      x: an array or a number.
+    """
+    aval = aval_of("isreal", x)
+    if dtypes.is_complex(aval.dtype):
+        part = imag(x)
+        return comparison.eq_p.bind(part, like(part, 0))
+    return constant(True, aval.shape, _BOOL)
+
+
+def signbit(x: Any, /) -> Any:
+    """Whether x is negative, or minus zero, or a NaN with its sign set.
+
+    Args:
+      x: an array or a number, real.
+
+    Raises:
+      TypeError: x is complex.
+    """
+    aval = aval_of("signbit", x)
+    require_real("signbit", x)
+    if dtypes.is_floating(aval.dtype):
+        integer = np.dtype(f"int{dtypes.itemsize_bits(aval.dtype)}")
+        return comparison.lt_p.bind(structural.bitcast_convert_type(x, integer), integer.type(0))
+    if dtypes.is_signed_integer(aval.dtype):
+        return comparison.lt_p.bind(x, aval.dtype.type(0))
+    return constant(False, aval.shape, _BOOL)
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether a and b differ by at most atol + rtol * abs(b).
+
+    Args:
+      a, b: arrays or numbers, of shapes that broadcast together.
+      rtol: the relative tolerance.
+      atol: the absolute tolerance.
+      equal_nan: whether NaN is close to NaN.
+
+    >>> import primax as px
+    >>> px.numpy.isclose(1.0, px.numpy.array([1.0000001, 1.1]))
+    Array([ True, False], dtype=bool)
+    """
+    a, b = operands("isclose", a, b, to=to_inexact)
+    rtol, atol = (_tolerance(name, x, b) for name, x in (("rtol", rtol), ("atol", atol)))
+    a, b, rtol, atol = broadcast("isclose", [a, b, rtol, atol])
+    distance = arithmetic.abs_p.bind(arithmetic.sub_p.bind(a, b))
+    allowed = arithmetic.add_p.bind(atol, arithmetic.mul_p.bind(rtol, arithmetic.abs_p.bind(b)))
+    near = bitwise.and_p.bind(comparison.le_p.bind(distance, allowed), isfinite(b))
+    out = bitwise.or_p.bind(near, comparison.eq_p.bind(a, b))
+    return bitwise.or_p.bind(out, bitwise.and_p.bind(isnan(a), isnan(b))) if equal_nan else out
+
+
+def _tolerance(name: str, x: Any, compared: Any) -> Any:
+    """A tolerance in the real dtype of what is compared."""
+    dtype = dtypes.to_floating_dtype(get_aval(compared).dtype)
+    return strong(convert(x, aval_of("isclose", x, name), dtype))
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether all elements of a and b are close. The arguments are those of `isclose`."""
+    return reductions.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether two arrays have one shape and equal elements.
+
+    Args:
+      a1, a2: arrays or numbers.
+      equal_nan: whether NaN equals NaN.
+    """
+    a1, a2 = asarray(a1), asarray(a2)
+    if a1.shape != a2.shape:
+        return asarray(False)
+    same = equal(a1, a2)
+    if equal_nan:
+        same = logical_or(same, logical_and(isnan(a1), isnan(a2)))
+    return reductions.all(same)
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether two arrays have shapes that broadcast together, and equal elements once they are broadcast.
+
+    Args:
+      a1, a2: arrays or numbers.
+    """
+    a1, a2 = asarray(a1), asarray(a2)
+    try:
+        structural.broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return asarray(False)
+    return reductions.all(equal(a1, a2))

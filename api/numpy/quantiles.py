@@ -1,0 +1,343 @@
+"""Medians and other quantiles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import among
+from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.numpy import reductions
+from primax.numpy.indexing import take_slice
+from primax.numpy.joining import stack
+from primax.numpy.predicates import isnan
+from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, convert, promote, strong
+from primax.numpy.reductions import read_axes, refuse_out
+from primax.numpy.selection import choose
+from primax.numpy.shaping import moveaxis, reshaped
+from primax.numpy.sorting import sort
+from primax.numpy.ufuncs import minimum, to_inexact
+from primax.plugins import arithmetic, bitwise, comparison, rounding
+from primax.plugins.calls import jit
+from primax.plugins.cumulative import cumsum_p
+from primax.plugins.indexing.taking import take_along
+from primax.plugins.sorting import sort_p
+from primax.plugins.structural import iota_p, reduce_sum_p, squeeze_p
+
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """The values below which given parts of the elements along axes are. NaN where an element is NaN.
+
+    Args:
+      a: an array or a number, real.
+      q: the parts, between 0 and 1: an array of rank 1, or a number.
+      axis: an axis, a sequence of axes, or None for all.
+      out: None.
+      overwrite_input: False.
+      method: what to take between two elements: "linear", "lower", "higher", "midpoint" or "nearest"; or "inverted_cdf"
+        for the first element up to which there is such a part of all.
+      keepdims: whether the axes stay, with length 1.
+      weights: for "inverted_cdf" how much each element counts: an array of the shape of `a`, or for one axis of its
+        length.
+
+    Returns:
+      An array with the axis of `q` in front, if it has one.
+
+    Raises:
+      ValueError: `method` is none of these; an axis is out of range; `a` is complex; `q` is of rank 2 or more; there
+        are weights for another method, or of another shape.
+
+    >>> import primax as px
+    >>> px.numpy.quantile(px.numpy.array([1.0, 2.0, 4.0]), 0.75)
+    Array(3., dtype=float32)
+    """
+    return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """`quantile`, with the parts in percent."""
+    q = _hundredth("percentile", q)
+    return _quantile("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """`quantile`, with NaN left out."""
+    return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
+
+
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """`percentile`, with NaN left out."""
+    q = _hundredth("nanpercentile", q)
+    return _quantile("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
+
+
+def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """The middle of the elements along axes: half of them are below it. The arguments are those of `quantile`."""
+    return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False)
+
+
+def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """`median`, with NaN left out."""
+    return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True)
+
+
+def _hundredth(function: str, q: Any) -> Any:
+    if isinstance(q, Array | Tracer):
+        (q,) = promote(function, q, to=to_inexact)
+        return arithmetic.div_p.bind(q, get_aval(q).dtype.type(100))
+    return _host_numbers(function, q) / 100
+
+
+def _host_numbers(function: str, q: Any) -> Any:
+    try:
+        found = np.asarray(q)
+        if found.dtype.kind in "cmMSU":
+            raise TypeError
+        return found.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{function}: q must consist of real numbers, got {q!r}") from None
+
+
+def _quantile(
+    function: str,
+    a: Any,
+    q: Any,
+    axis: Any,
+    out: Any,
+    overwrite_input: bool,
+    method: str,
+    keepdims: bool,
+    weights: Any,
+    without_nan: bool,
+) -> Any:
+    if out is not None or overwrite_input:
+        refuse_out(function)
+    if not among(method, _METHODS):
+        raise ValueError(f"{function}: method must be one of {', '.join(_METHODS)}, got {method!r}")
+    if weights is not None and method != "inverted_cdf":
+        raise ValueError(f"{function}: method must be 'inverted_cdf' where there are weights, got {method!r}")
+    aval = aval_of(function, a)
+    if dtypes.is_complex(aval.dtype):
+        raise ValueError(f"{function}: a must be real, got {aval.str_short()}")
+    if isinstance(q, Tracer) and q.is_concrete:
+        q = q.concrete()
+    if not isinstance(q, Tracer):
+        q = _host_numbers(function, q)
+    if len(q.shape) > 1:
+        raise ValueError(f"{function}: q must be of rank 1 or 0, got shape {tuple(q.shape)}")
+    axes = read_axes(axis, len(aval.shape), function)
+    if method == "inverted_cdf":
+        weights = None if weights is None else _spread_weights(function, weights, aval.shape, axes)
+        return _compiled_weighted(a, q, weights, axes, bool(keepdims), without_nan)
+    options = (axes, method, keepdims, without_nan)
+    if isinstance(q, np.ndarray) and not without_nan and q.size and not np.isnan(q).any():
+        return _compiled_quantile(a, None, tuple(q.ravel().tolist()), q.shape, *options)
+    return _compiled_quantile(a, q, None, tuple(q.shape), *options)
+
+
+def _quantile_of(
+    a: Any,
+    q: Any,
+    known: tuple[float, ...] | None,
+    parts: tuple[int, ...],
+    axes: tuple[int, ...],
+    method: str,
+    keepdims: bool,
+    without_nan: bool,
+) -> Any:
+    """Quantiles at places that are `known` beforehand, or computed from q of shape `parts`."""
+    shape = get_aval(a).shape
+    (a,) = promote("quantile", a, to=to_inexact)
+    dtype = get_aval(a).dtype
+    rest = tuple([size for i, size in enumerate(shape) if i not in axes])
+    size = math.prod([shape[i] for i in axes])
+    a = reshaped(moveaxis(a, axes, range(len(rest), len(shape))), (*rest, size))
+    wide = convert(a, get_aval(a), np.dtype(np.float32)) if dtypes.itemsize_bits(dtype) < 32 else a
+    if known is not None:
+        found = _at_known_places(wide, size, known, parts, method)
+    else:
+        found = _at_computed_places(wide, size, q, method, without_nan)
+    if not without_nan:
+        bad = reductions.any(isnan(wide), axis=-1)
+        found = choose(broadcast_to_shape(bad, (*parts, *rest)), get_aval(found).dtype.type(math.nan), found)
+    found = strong(cast(found, dtype))
+    if not keepdims:
+        return found
+    kept = tuple([1 if i in axes else length for i, length in enumerate(shape)])
+    return reshaped(found, (*parts, *kept))
+
+
+# One call in programs, and one program outside of them, in place of a dozen operations.
+_compiled_quantile = jit(_quantile_of, static_argnums=tuple(range(2, 8)))
+
+
+def _spread_weights(function: str, weights: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """Weights in the shape of the array."""
+    own = aval_of(function, weights, "weights").shape
+    if own == shape:
+        return weights
+    if len(axes) != 1 or own != (shape[axes[0]],):
+        raise ValueError(f"{function}: weights must have the shape of a, {shape}, or the length of one axis, got {own}")
+    (axis,) = axes
+    return broadcast_to_shape(reshaped(weights, (*own, *[1] * (len(shape) - axis - 1))), shape)
+
+
+def _weighted(a: Any, q: Any, weights: Any, axes: tuple[int, ...], keepdims: bool, without_nan: bool) -> Any:
+    """The first elements, in order, up to which there is at least a part q of all weights."""
+    shape = get_aval(a).shape
+    (a,) = promote("quantile", a, to=to_inexact)
+    rest = tuple([size for i, size in enumerate(shape) if i not in axes])
+    size = math.prod([shape[i] for i in axes])
+    weights = np.ones(shape, np.float32) if weights is None else weights
+    a, weights = (reshaped(moveaxis(x, axes, range(len(rest), len(shape))), (*rest, size)) for x in (a, weights))
+    (weights,) = promote("quantile", weights, to=to_inexact)
+    a, weights = sort_p.bind(a, weights, dimension=len(rest), is_stable=True, num_keys=1)
+    missing = isnan(a)
+    if without_nan:
+        weights = choose(missing, np.asarray(0, get_aval(weights).dtype)[()], weights)
+    up_to = cumsum_p.bind(weights, axis=len(rest), reverse=False)
+    parts = get_aval(q).shape
+    wide = (*rest, math.prod(parts), size)
+    q = reshaped(cast(q, get_aval(up_to).dtype), (*[1] * len(rest), math.prod(parts), 1))
+    total = reductions.max(up_to, axis=-1, keepdims=True)
+    wanted = broadcast_to_shape(q * reshaped(total, (*rest, 1, 1)), wide)
+    up_to = broadcast_to_shape(reshaped(up_to, (*rest, 1, size)), wide)
+    before = bitwise.or_p.bind(up_to < wanted, up_to <= 0)
+    count = reduce_sum_p.bind(convert(before, get_aval(before), np.dtype(np.int32)), axes=(len(rest) + 1,))
+    # With no weight at all, the last.
+    place = minimum(count, np.int32(max(size - 1, 0)))
+    found = take_along(a, place, len(rest))
+    if not without_nan:
+        bad = broadcast_to_shape(reductions.any(missing, axis=-1, keepdims=True), get_aval(found).shape)
+        found = choose(bad, get_aval(a).dtype.type(math.nan), found)
+    found = moveaxis(found, -1, 0)
+    kept = tuple([1 if i in axes else length for i, length in enumerate(shape)]) if keepdims else rest
+    return reshaped(found, (*parts, *kept))
+
+
+_compiled_weighted = jit(_weighted, static_argnums=(3, 4, 5))
+
+
+def _at_known_places(a: Any, size: int, q: tuple[float, ...], parts: tuple[int, ...], method: str) -> Any:
+    """Quantiles at places known beforehand, which are read off the sorted array."""
+    a = sort(a, -1)
+    axis = len(get_aval(a).shape) - 1
+    dtype = get_aval(a).dtype
+    found = []
+    for part in q:
+        place = min(max(part * (size - 1), 0.0), float(max(size - 1, 0)))
+        low, high = math.floor(place), math.ceil(place)
+        if method == "nearest":
+            low = high = low if place - low <= 0.5 else high
+        elif method == "lower":
+            high = low
+        elif method == "higher":
+            low = high
+        below = _element(a, low, axis)
+        if low == high or not size:
+            found.append(below)
+            continue
+        weight = 0.5 if method == "midpoint" else place - low
+        found.append(_between(below, _element(a, high, axis), dtype.type(1 - weight), dtype.type(weight)))
+    return stack(found) if parts else found[0]
+
+
+def _element(a: Any, place: int, axis: int) -> Any:
+    if not get_aval(a).shape[axis]:
+        return reductions.sum(a, axis=axis) * math.nan
+    return squeeze_p.bind(take_slice(a, place, place + 1, axis), dimensions=(axis,))
+
+
+def _between(low: Any, high: Any, of_low: Any, of_high: Any) -> Any:
+    """low and high, mixed; equal infinities are kept apart from their difference."""
+    return arithmetic.add_p.bind(arithmetic.mul_p.bind(low, of_low), arithmetic.mul_p.bind(high, of_high))
+
+
+def _at_computed_places(a: Any, size: int, q: Any, method: str, without_nan: bool) -> Any:
+    """Quantiles at places that are computed; the elements there are picked out by comparing positions."""
+    a = sort(a, -1)
+    rest = get_aval(a).shape[:-1]
+    dtype = get_aval(a).dtype
+    q = cast(q, dtype)
+    parts = get_aval(q).shape
+    shape = (*parts, *rest)
+    if without_nan:
+        present = bitwise.not_p.bind(isnan(a))
+        count = reduce_sum_p.bind(convert(present, get_aval(present), dtype), axes=(len(rest),))
+        last = arithmetic.max_p.bind(arithmetic.sub_p.bind(count, dtype.type(1)), dtype.type(0))
+        last = broadcast_to_shape(last, shape)
+    else:
+        last = dtype.type(max(size - 1, 0))
+    spread = broadcast_to_shape(reshaped(q, (*parts, *[1] * len(rest))), shape)
+    place = arithmetic.mul_p.bind(spread, last)
+    place = arithmetic.max_p.bind(arithmetic.min_p.bind(place, last), dtype.type(0))
+    low, high = rounding.floor_p.bind(place), rounding.ceil_p.bind(place)
+    if method == "lower":
+        return _picked(a, low, rest)
+    if method == "higher":
+        return _picked(a, high, rest)
+    if method == "nearest":
+        return _picked(a, rounding.ceil_p.bind(arithmetic.sub_p.bind(place, dtype.type(0.5))), rest)
+    weight = dtype.type(0.5) if method == "midpoint" else arithmetic.sub_p.bind(place, low)
+    below, above = _picked(a, low, rest), _picked(a, high, rest)
+    exact = comparison.eq_p.bind(low, high)
+    return choose(exact, below, _between(below, above, arithmetic.sub_p.bind(dtype.type(1), weight), weight))
+
+
+def _picked(a: Any, place: Any, rest: tuple[int, ...]) -> Any:
+    size = get_aval(a).shape[-1]
+    wanted = get_aval(place).shape
+    nowhere = get_aval(a).dtype.type(math.nan)
+    if not size:
+        return broadcast_to_shape(nowhere, wanted)
+    shape = (*wanted, size)
+    positions = iota_p.bind(dtype=get_aval(a).dtype, shape=shape, dimension=len(wanted))
+    hit = comparison.eq_p.bind(positions, broadcast_to_shape(reshaped(place, (*wanted, 1)), shape))
+    values = choose(hit, broadcast_to_shape(a, shape), get_aval(a).dtype.type(0))
+    return choose(comparison.eq_p.bind(place, place), reduce_sum_p.bind(values, axes=(len(wanted),)), nowhere)

@@ -1,0 +1,326 @@
+"""Arrays of numbers at even distances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend, core
+from primax.extend.api_util import among, check_function, of_call, read_size, sequence
+from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
+from primax.numpy.division import power
+from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, convert, promote, strong
+from primax.numpy.shaping import reshaped
+from primax.numpy.ufuncs import add, divide, multiply, subtract
+from primax.plugins import arithmetic, rounding
+from primax.plugins.calls import jit
+from primax.plugins.structural import broadcast_in_dim_p, concatenate, concatenate_p, iota_p, slice_in_dim
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = ["arange", "fromfunction", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
+
+
+def _known(function: str, argument: str, x: Any) -> Any:
+    """The value of a number that decides a shape."""
+    aval = aval_of(function, x, argument)
+    if aval.shape:
+        raise TypeError(f"{function}: {argument} must be a number, got {aval.str_short()}")
+    if dtypes.is_complex(aval.dtype):
+        raise ValueError(f"{function}: {argument} must be a real number, got {x!r}; dtype= makes the result complex")
+    if isinstance(x, Tracer):
+        return int(x) if dtypes.is_integer(aval.dtype) else float(x)
+    return x.item() if isinstance(x, Array | np.ndarray | np.generic) else x
+
+
+def counted(count: int, start: Any, step: Any, dtype: Any) -> Any:
+    """start, start + step, ...: `count` numbers of one dtype."""
+    if not core.thread.trace.tracing:
+        try:
+            host = np.arange(count).astype(dtype)
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"no array can have {count} elements{of_call()}: {error}") from None
+        with np.errstate(all="ignore"):
+            if step != 1:
+                host = host * np.asarray(step).astype(dtype)
+            if start != 0:
+                host = host + np.asarray(start).astype(dtype)
+        return backend.put_value(host.astype(dtype))
+    out = iota_p.bind(dtype=dtype, shape=(count,), dimension=0)
+    if step != 1:
+        out = arithmetic.mul_p.bind(out, np.asarray(step).astype(dtype)[()])
+    if start != 0:
+        out = arithmetic.add_p.bind(out, np.asarray(start).astype(dtype)[()])
+    return out
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Any:
+    """Numbers from start up to, not including, stop.
+
+    Args:
+      start: the first number, 0 if `stop` is not given; then it is `stop` that `start` means.
+      stop: where the numbers end.
+      step: the distance between them, 1 if it is None.
+      dtype: the dtype of the result; that to which the arguments promote if None.
+      device: where the result is; uncommitted on the default device if None.
+
+    Returns:
+      An array of shape (ceil((stop - start) / step),).
+
+    Raises:
+      TypeError: an argument is no number, or its value is not known while a program is built.
+      ValueError: step is 0, an argument is complex, or the result has no finite length.
+
+    >>> import primax as px
+    >>> px.numpy.arange(2, 8, 2)
+    Array([2, 4, 6], dtype=int32)
+    """
+    given = [x for x in (start, stop, step) if x is not None]
+    low = _known("arange", "start", start)
+    high = None if stop is None else _known("arange", "stop", stop)
+    gap = 1 if step is None else _known("arange", "step", step)
+    if high is None:
+        low, high = 0, low
+    if gap == 0:
+        raise ValueError("arange: step must not be 0, got 0")
+    if dtype is None:
+        dtype = dtypes.result_type(*[get_aval(x) for x in given])
+    else:
+        dtype = read_dtype(dtype, "arange")
+    if all(isinstance(x, int) for x in (low, high, gap)):
+        count = len(range(low, high, gap))
+    else:
+        length = (high - low) / gap
+        if not math.isfinite(length):
+            raise ValueError(f"arange: the numbers must be finitely many, got start={low}, stop={high}, step={gap}")
+        count = max(0, math.ceil(length))
+    if dtypes.is_bool(dtype):
+        if count > 2:
+            raise TypeError(f"arange: there must be at most 2 numbers of dtype bool, got {count}")
+        return place(backend.put_value(np.arange(low, high, gap, dtype=bool)), device)
+    return place(counted(count, low, gap, dtype), device)
+
+
+def _interpolated(function: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, axis: int) -> Any:
+    """`num` points on the way from start to stop, the way gone at each of them, and the dtype of the result."""
+    num = read_size(function, "num", num)
+    start, stop = broadcast(function, promote(function, start, stop, to=dtypes.to_inexact_dtype))
+    computed = get_aval(start).dtype
+    wanted = computed if dtype is None else read_dtype(dtype, function)
+    if dtypes.is_inexact(wanted) and not (dtypes.is_complex(computed) and not dtypes.is_complex(wanted)):
+        computed = wanted
+    shape = get_aval(start).shape or get_aval(stop).shape
+    start, stop = (cast(x, computed) for x in (start, stop))
+    steps = num - 1 if endpoint else num
+    real = dtypes.to_floating_dtype(computed)
+    way = counted(num, 0, 1, real)
+    if steps > 1:
+        way = arithmetic.div_p.bind(way, real.type(steps))
+    axis = canonical_axis(axis, len(shape) + 1, function)
+    return start, stop, convert(way, get_aval(way), computed), shape, wanted, axis
+
+
+def _ending(out: Any, stop: Any, axis: int) -> Any:
+    """Points of which the last is `stop` itself, which compilers miss by a rounding."""
+    shape = list(get_aval(out).shape)
+    others, shape[axis] = slice_in_dim(out, 0, -1, axis=axis), 1
+    return concatenate([others, broadcast_to_shape(stop, shape)], axis)
+
+
+def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """An array of `shape` (or a scalar) with an axis of length 1 more."""
+    return x if not shape or not get_aval(x).shape else reshaped(x, (*shape[:axis], 1, *shape[axis:]))
+
+
+def _across(way: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """A vector along one axis of arrays of `shape` with one axis more."""
+    if not shape:
+        return way
+    sizes = [1] * (len(shape) + 1)
+    sizes[axis] = get_aval(way).shape[0]
+    return reshaped(way, tuple(sizes))
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Numbers at even distances from start to stop.
+
+    Args:
+      start, stop: arrays or numbers, of shapes that broadcast together.
+      num: how many.
+      endpoint: whether `stop` is the last of them.
+      retstep: whether to return the distance too.
+      dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
+      axis: where the new axis is in the result.
+      device: where the result is; uncommitted on the default device if None.
+
+    Returns:
+      An array with one axis more than `start` and `stop`; a pair of it and the distance if `retstep`.
+
+    Raises:
+      TypeError: `num` is no integer, or not known while a program is built.
+      ValueError: `num` is negative.
+
+    >>> import primax as px
+    >>> px.numpy.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
+    count = read_size("linspace", "num", num)
+    if dtype is not None:
+        dtype = read_dtype(dtype, "linspace")
+    for x, argument in ((start, "start"), (stop, "stop")):
+        aval_of("linspace", x, argument)
+    out = place(_compiled_linspace(start, stop, count, bool(endpoint), dtype, axis), device)
+    if not retstep:
+        return out
+    steps = count - bool(endpoint)
+    width = subtract(*promote("linspace", stop, start, to=dtypes.to_inexact_dtype))
+    return out, strong(divide(width, steps) if steps else full_like(width, math.nan))
+
+
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
+    start, stop, way, shape, wanted, axis = _interpolated("linspace", start, stop, num, endpoint, dtype, axis)
+    low, high = _along(start, shape, axis), _along(stop, shape, axis)
+    way = _across(way, shape, axis)
+    rest = arithmetic.sub_p.bind(get_aval(way).dtype.type(1), way)
+    out = add(multiply(low, rest), multiply(high, way))
+    if endpoint and num > 1:
+        out = _ending(out, high, axis)
+    if dtypes.is_integer(wanted):
+        out = rounding.floor_p.bind(out)
+    return strong(convert(out, get_aval(out), wanted))
+
+
+# One call in programs, and one program outside of them, in place of half a dozen operations.
+_compiled_linspace = jit(_linspace, static_argnums=(2, 3, 4, 5))
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """Numbers at even ratios, from base**start to base**stop.
+
+    Args:
+      start, stop: arrays or numbers, of shapes that broadcast together.
+      num: how many.
+      endpoint: whether base**stop is the last of them.
+      base: the base, an array or a number.
+      dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
+      axis: where the new axis is in the result.
+    """
+    wanted = None if dtype is None else read_dtype(dtype, "logspace")
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    out = power(asarray(base, get_aval(exponents).dtype), exponents)
+    return out if wanted is None else cast(out, wanted)
+
+
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    """Numbers at even ratios, from start to stop.
+
+    Args:
+      start, stop: arrays or numbers of one sign, of shapes that broadcast together.
+      num: how many.
+      endpoint: whether `stop` is the last of them.
+      dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
+      axis: where the new axis is in the result.
+    """
+    start, stop, way, shape, wanted, axis = _interpolated("geomspace", start, stop, num, endpoint, dtype, axis)
+    low, high = _along(start, shape, axis), _along(stop, shape, axis)
+    way = _across(way, shape, axis)
+    out = multiply(low, power(divide(high, low), way))
+    if endpoint and get_aval(out).shape[axis] > 1:
+        out = _ending(out, high, axis)
+    return strong(convert(out, get_aval(out), wanted))
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
+    """The coordinates of the points of a grid, an array for each axis.
+
+    Args:
+      xi: arrays of rank 1 or 0, the coordinates along each axis.
+      copy: without effect, since arrays are immutable.
+      sparse: whether results have length 1 along the axes on which they do not depend.
+      indexing: "xy" if the first array runs along the second axis, "ij" if along the first.
+
+    Raises:
+      ValueError: an array is of rank 2 or more; `indexing` is neither "xy" nor "ij".
+    """
+    if not among(indexing, ("xy", "ij")):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    sizes = []
+    for i, x in enumerate(xi):
+        aval = aval_of("meshgrid", x, i)
+        if len(aval.shape) > 1:
+            raise ValueError(f"meshgrid: arguments must be of rank 1, got {aval.str_short()}")
+        sizes.append(aval.size)
+    order = list(range(len(xi)))
+    if indexing == "xy" and len(xi) > 1:
+        order[:2] = 1, 0
+    full_shape = tuple([sizes[i] for i in order])
+    out = []
+    for axis, i in sorted(enumerate(order), key=lambda item: item[1]):
+        x = reshaped(xi[i], (sizes[i],))
+        if sparse:
+            out.append(reshaped(x, tuple([size if k == axis else 1 for k, size in enumerate(full_shape)])))
+        elif full_shape == (sizes[i],):
+            out.append(x)
+        else:
+            out.append(broadcast_in_dim_p.bind(x, shape=full_shape, broadcast_dimensions=(axis,)))
+    return tuple(out)
+
+
+def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+    """The positions of the elements of an array of a shape.
+
+    Args:
+      dimensions: the shape.
+      dtype: the dtype of the result; the default int dtype if None.
+      sparse: whether to return arrays of length 1 along the axes on which they do not depend.
+
+    Returns:
+      An array with one axis more in front, for the axes of the shape; a tuple of arrays if `sparse`.
+    """
+    shape = read_shape(tuple(sequence("indices", "dimensions", dimensions)), "indices")
+    dtype = dtypes.default_int_dtype() if dtype is None else read_dtype(dtype, "indices")
+    positions = [counted(size, 0, 1, dtype) for size in shape]
+    found = meshgrid(*positions, sparse=sparse, indexing="ij")
+    if sparse:
+        return tuple(found)
+    if not found:
+        return constant(0, (0,), dtype)
+    parts = [reshaped(x, (1, *shape)) for x in found]
+    return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
+
+
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """What a function makes of the positions of the elements of an array of a shape.
+
+    Args:
+      function: takes one array per axis, all of the shape.
+      shape: the shape.
+      dtype: the dtype of the positions.
+      kwargs: keyword arguments of the function.
+    """
+    check_function("fromfunction", "function", function)
+    shape = read_shape(shape, "fromfunction")
+    dtype = read_dtype(dtype, "fromfunction")
+    positions = [counted(size, 0, 1, dtype) for size in shape]
+    return function(*meshgrid(*positions, indexing="ij"), **kwargs)

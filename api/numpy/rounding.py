@@ -1,0 +1,191 @@
+"""Numbers rounded, cut off and cleaned up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from primax.extend.api_util import integer, naming
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray
+from primax.numpy.predicates import isnan
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import aval_of, cast, convert, operands, promote
+from primax.numpy.reductions import refuse_out
+from primax.numpy.selection import choose, where
+from primax.numpy.ufuncs import document, imag, real, require_real, to_inexact
+from primax.plugins import arithmetic, comparison, rounding
+from primax.plugins.calls import jit
+from primax.plugins.elementwise import like
+
+__all__ = ["ceil", "clip", "floor", "modf", "nan_to_num", "rint", "round", "trunc"]
+
+Function = Callable[..., Any]
+
+
+def _rounded(name: str, primitive: Any, sentence: str) -> Function:
+    def function(x: Any, /) -> Any:
+        aval = aval_of(name, x)
+        require_real(name, x)
+        return primitive.bind(x) if dtypes.is_floating(aval.dtype) else asarray(x)
+
+    return document(function, name, sentence, 1, "real")
+
+
+floor = _rounded("floor", rounding.floor_p, "The largest integer that is not above x, in the dtype of x.")
+
+
+ceil = _rounded("ceil", rounding.ceil_p, "The smallest integer that is not below x, in the dtype of x.")
+
+
+def trunc(x: Any, /) -> Any:
+    """x rounded towards zero, in the dtype of x.
+
+    Args:
+      x: an array or a number, real.
+
+    Raises:
+      TypeError: x is complex.
+    """
+    aval = aval_of("trunc", x)
+    require_real("trunc", x)
+    if not dtypes.is_floating(aval.dtype):
+        return asarray(x)
+    return choose(comparison.lt_p.bind(x, like(x, 0)), rounding.ceil_p.bind(x), rounding.floor_p.bind(x))
+
+
+def rint(x: Any, /) -> Any:
+    """x rounded to the nearest integer, to the even one of two.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    aval = aval_of("rint", x)
+    return _round_even(x if dtypes.is_inexact(aval.dtype) else cast(x, dtypes.default_float_dtype()))
+
+
+def _round_even(x: Any) -> Any:
+    if dtypes.is_complex(get_aval(x).dtype):
+        return arithmetic.complex(_round_even(real(x)), _round_even(imag(x)))
+    return rounding.round(x, rounding.RoundingMethod.TO_NEAREST_EVEN)
+
+
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """a rounded to a number of decimals, halves to the even neighbour.
+
+    Args:
+      a: an array or a number, not boolean.
+      decimals: how many decimals; negative to round before the point.
+      out: None.
+
+    Raises:
+      NotImplementedError: `a` is of integers and `decimals` negative.
+      TypeError: `a` is boolean.
+    """
+    if out is not None:
+        raise NotImplementedError("round: out must be None: arrays are immutable")
+    aval = aval_of("round", a, "a")
+    if dtypes.is_bool(aval.dtype):
+        raise TypeError(f"round: a must be a number, got {aval.str_short()}")
+    decimals = integer("round", "decimals", decimals)
+    if dtypes.is_integer(aval.dtype):
+        if decimals < 0:
+            raise NotImplementedError(f"round: decimals must not be negative for integers, got {decimals}")
+        return asarray(a)
+    if decimals == 0:
+        return _round_even(a)
+    wide = dtypes.itemsize_bits(aval.dtype) < 32
+    x = convert(a, aval, dtypes.dtype("float32")) if wide else a
+    with naming("round"):
+        factor = like(x, 10.0**decimals)
+    x = arithmetic.div_p.bind(_round_even(arithmetic.mul_p.bind(x, factor)), factor)
+    return convert(x, get_aval(x), aval.dtype, aval.weak_type)
+
+
+def round_(x: Any, decimals: Any = None) -> Any:
+    """`round(x)` gives integers, `round(x, decimals)` numbers of the dtype of x."""
+    if decimals is not None:
+        return round(x, decimals)
+    out = round(x)
+    return convert(out, get_aval(out), dtypes.default_int_dtype())
+
+
+def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+    """The fractional and the whole part of x, both with its sign.
+
+    Args:
+      x: an array or a number, real.
+      out: None.
+    """
+    if out is not None:
+        refuse_out("modf")
+    (x,) = promote("modf", x, to=to_inexact)
+    require_real("modf", x)
+    whole = trunc(x)
+    return arithmetic.sub_p.bind(x, whole), whole
+
+
+def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
+    """arr, or the nearer bound where it is out of bounds.
+
+    Args:
+      arr: an array or a number, real.
+      min: the lower bound, an array or a number; None for none.
+      max: the upper bound, an array or a number; None for none.
+
+    Raises:
+      TypeError: an argument is complex.
+
+    >>> import primax as px
+    >>> px.numpy.clip(px.numpy.arange(4), 1, 2)
+    Array([1, 1, 2, 2], dtype=int32)
+    """
+    for x, argument in ((arr, "arr"), (min, "min"), (max, "max")):
+        aval = aval_of("clip", arr if x is None else x, argument)
+        if dtypes.is_complex(aval.dtype):
+            raise TypeError(f"clip: {argument} must be real, got {aval.str_short()}")
+    return _clipped(arr, min, max)
+
+
+@one_program(static=3)
+def _clipped(arr: Any, lower: Any, upper: Any) -> Any:
+    out = arr if lower is None else arithmetic.max_p.bind(*operands("clip", arr, lower))
+    out = out if upper is None else arithmetic.min_p.bind(*operands("clip", out, upper))
+    return asarray(out)
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """x with NaN and infinities replaced by numbers.
+
+    Args:
+      x: an array or a number.
+      copy: without effect, since arrays are immutable.
+      nan: what NaN is replaced by.
+      posinf: what infinity is replaced by, the largest number of the dtype if None.
+      neginf: what minus infinity is replaced by, the lowest number of the dtype if None.
+    """
+    aval = aval_of("nan_to_num", x)
+    if dtypes.is_complex(aval.dtype):
+        parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (real(x), imag(x))]
+        return arithmetic.complex(*parts)
+    if not dtypes.is_floating(aval.dtype):
+        return asarray(x)
+    limits = dtypes.finfo(aval.dtype)
+    upper = limits.max if posinf is None else posinf
+    lower = limits.min if neginf is None else neginf
+    return _compiled_replacement(x, nan, upper, lower)
+
+
+def _replaced(x: Any, nan: Any, upper: Any, lower: Any) -> Any:
+    out = where(isnan(x), *_like(x, nan), x)
+    out = where(comparison.eq_p.bind(x, like(x, math.inf)), *_like(x, upper), out)
+    return where(comparison.eq_p.bind(x, like(x, -math.inf)), *_like(x, lower), out)
+
+
+_compiled_replacement = jit(_replaced)
+
+
+def _like(x: Any, value: Any) -> tuple[Any]:
+    dtype = get_aval(x).dtype
+    return (convert(value, get_aval(value), dtype),)

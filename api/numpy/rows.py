@@ -1,0 +1,103 @@
+"""Elements along the first axis, at positions that are computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import get_aval
+from primax.numpy.promotion import convert, host_values
+from primax.plugins.comparison import lt_p
+from primax.plugins.cumulative import cumsum_p
+from primax.plugins.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from primax.plugins.indexing.primitives import gather_p, scatter_add_p, scatter_p
+from primax.plugins.structural import broadcast_in_dim_p, iota_p, select_n_p
+
+__all__ = ["add_rows", "below", "concrete", "count_true", "put_rows", "take_rows", "true_places"]
+
+_INT32 = np.dtype(np.int32)
+
+
+def concrete(function: str, argument: str, x: Any, hint: str = "") -> Any:
+    """The value of an array, on the host.
+
+    Args:
+      function: what messages call it.
+      argument: what they call the array.
+      x: the array.
+      hint: the argument of the function by which the shape of its result would not depend on values.
+
+    Raises:
+      ConcretizationTypeError: it is traced, and decides on a shape.
+    """
+    context = f"{function}: the values of {argument} decide on the shape of the result"
+    return host_values(core.concrete_or_error(None, x, f"{context}, but for {hint}" if hint else context))
+
+
+def _column(positions: Any) -> Any:
+    (count,) = get_aval(positions).shape
+    return broadcast_in_dim_p.bind(positions, shape=(count, 1), broadcast_dimensions=(0,))
+
+
+def take_rows(x: Any, positions: Any) -> Any:
+    """The rows of an array at positions, an array of integers of rank 1; the nearest for those out of range."""
+    shape = get_aval(x).shape
+    return gather_p.bind(
+        x,
+        _column(positions),
+        dimension_numbers=GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,)),
+        slice_sizes=(1, *shape[1:]),
+        indices_are_sorted=False,
+        unique_indices=False,
+        mode=GatherScatterMode.CLIP,
+        fill_value=None,
+    )
+
+
+def _scatter(primitive: Any, x: Any, positions: Any, rows: Any, unique: bool) -> Any:
+    windows = tuple(range(1, len(get_aval(rows).shape)))
+    return primitive.bind(
+        x,
+        _column(positions),
+        rows,
+        dimension_numbers=ScatterDimensionNumbers(windows, (0,), (0,)),
+        indices_are_sorted=False,
+        unique_indices=unique,
+        mode=GatherScatterMode.FILL_OR_DROP,
+    )
+
+
+def put_rows(x: Any, positions: Any, rows: Any) -> Any:
+    """An array with rows in place of its own at positions, which must differ; those out of range are left out."""
+    return _scatter(scatter_p, x, positions, rows, True)
+
+
+def add_rows(x: Any, positions: Any, rows: Any) -> Any:
+    """An array with rows added to its own at positions; those out of range are left out."""
+    return _scatter(scatter_add_p, x, positions, rows, False)
+
+
+def true_places(mask: Any, size: int, fill: int) -> Any:
+    """The positions at which a mask of rank 1 is true, `size` of them; `fill` where there are fewer."""
+    (count,) = get_aval(mask).shape
+    full = broadcast_in_dim_p.bind(np.int32(fill), shape=(size,), broadcast_dimensions=())
+    if not count or not size:
+        return full
+    ranks = cumsum_p.bind(convert(mask, get_aval(mask), _INT32), axis=0, reverse=False) - 1
+    nowhere = broadcast_in_dim_p.bind(np.int32(size), shape=(count,), broadcast_dimensions=())
+    ranks = select_n_p.bind(mask, nowhere, ranks)
+    # Several rows go nowhere, all others to different places.
+    return _scatter(scatter_p, full, ranks, iota_p.bind(dtype=_INT32, shape=(count,), dimension=0), False)
+
+
+def count_true(mask: Any) -> Any:
+    """How many elements of a mask are true."""
+    return convert(mask, get_aval(mask), _INT32).sum(dtype=_INT32)
+
+
+def below(count: Any, size: int) -> Any:
+    """The mask of length `size` that is true before `count`."""
+    limit = broadcast_in_dim_p.bind(count, shape=(size,), broadcast_dimensions=())
+    return lt_p.bind(iota_p.bind(dtype=_INT32, shape=(size,), dimension=0), limit)

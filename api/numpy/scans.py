@@ -1,0 +1,264 @@
+"""Sums and products of the elements up to each, and differences of neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend.api_util import among, integer
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.indexing import take_slice
+from primax.numpy.joining import concatenate
+from primax.numpy.promotion import aval_of, broadcast_to_shape, convert, promote, strong
+from primax.numpy.reductions import refuse_out, wide_integer
+from primax.numpy.shaping import ravel
+from primax.numpy.ufuncs import add, divide, multiply, subtract, to_inexact
+from primax.plugins import arithmetic, bitwise, cumulative
+from primax.plugins.structural import pad_p
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
+
+__all__ = [
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diff",
+    "ediff1d",
+    "gradient",
+    "trapezoid",
+]
+
+
+def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    if out is not None:
+        refuse_out(function)
+    aval = aval_of(function, a)
+    if dtype is not None:
+        wanted = read_dtype(dtype, function)
+    else:
+        wanted = dtypes.default_int_dtype() if dtypes.is_bool(aval.dtype) else aval.dtype
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonical_axis(axis, len(get_aval(a).shape), function)
+    a = convert(a, get_aval(a), wanted)
+    if dtypes.is_bool(wanted):  # whether numbers are zero is asked before they are combined
+        a = convert(a, get_aval(a), dtypes.default_int_dtype())
+    scanned = primitive.bind(a, axis=axis, reverse=False)
+    return strong(convert(scanned, get_aval(scanned), wanted))
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The sums of the elements up to each.
+
+    Args:
+      a: an array or a number.
+      axis: along which axis; None to ravel the array first.
+      dtype: the dtype of the result; that of `a` if None, the default int dtype for booleans.
+      out: None.
+
+    Raises:
+      ValueError: the axis is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.cumsum(px.numpy.array([1, 2, 3]))
+    Array([1, 3, 6], dtype=int32)
+    """
+    return _scan("cumsum", cumulative.cumsum_p, a, axis, dtype, out)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """The products of the elements up to each. The arguments are those of `cumsum`."""
+    return _scan("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
+
+
+def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dtype: Any, initial: bool) -> Any:
+    aval = aval_of(function, x)
+    rank = len(aval.shape)
+    if rank == 0 or (axis is None and rank > 1):
+        raise ValueError(f"{function}: axis must be given for an array of rank {rank}; of rank 0 there is no axis")
+    axis = canonical_axis(0 if axis is None else axis, rank, function)
+    out = scan(x, axis, wide_integer(aval.dtype) if dtype is None else dtype)
+    if not initial:
+        return out
+    config = tuple([(int(i == axis), 0, 0) for i in range(rank)])
+    return pad_p.bind(out, get_aval(out).dtype.type(neutral), padding_config=config)
+
+
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+    """The sums of the elements up to each.
+
+    Args:
+      x: an array of rank 1 or more.
+      axis: along which axis; may be None for rank 1.
+      dtype: the dtype of the result; that of `x` if None, but no narrower than the default for integers.
+      include_initial: whether the sum of nothing comes first.
+
+    Raises:
+      ValueError: the axis is out of range, or missing.
+    """
+    return _with_initial("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+    """The products of the elements up to each. The arguments are those of `cumulative_sum`."""
+    return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """The differences of neighbours along an axis; of booleans, whether they differ.
+
+    Args:
+      a: an array of rank 1 or more.
+      n: how often differences are taken.
+      axis: the axis.
+      prepend: what is put before `a` first: an array, or a number for one element.
+      append: what is put after it, likewise.
+
+    Raises:
+      ValueError: n is negative, `a` of rank 0, or the axis out of range.
+
+    >>> import primax as px
+    >>> px.numpy.diff(px.numpy.array([1, 4, 9]))
+    Array([3, 5], dtype=int32)
+    """
+    shape = aval_of("diff", a, "a").shape
+    n = integer("diff", "n", n)
+    if n < 0:
+        raise ValueError(f"diff: n must not be negative, got {n}")
+    if not shape:
+        raise ValueError("diff: a must be of rank 1 or more, got rank 0")
+    axis = canonical_axis(axis, len(shape), "diff")
+    if n == 0:
+        return asarray(a)
+    parts = [a]
+    for place, part in ((0, prepend), (len(parts) + 1, append)):
+        if part is not None:
+            if not aval_of("diff", part).shape:
+                part = broadcast_to_shape(part, (*shape[:axis], 1, *shape[axis + 1 :]))
+            parts.insert(place, part)
+    out = concatenate(parts, axis) if len(parts) > 1 else a
+    for _ in range(n):
+        size = get_aval(out).shape[axis]
+        if size == 0:
+            return asarray(out)
+        upper, lower = take_slice(out, 1, size, axis), take_slice(out, 0, size - 1, axis)
+        if dtypes.is_bool(get_aval(out).dtype):
+            out = bitwise.xor_p.bind(upper, lower)
+        else:
+            out = arithmetic.sub_p.bind(upper, lower)
+    return out
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """The differences of neighbours of the raveled array.
+
+    Args:
+      ary: an array of numbers.
+      to_end: what is put after the differences.
+      to_begin: what is put before them.
+
+    Raises:
+      TypeError: `ary` is boolean.
+    """
+    dtype = aval_of("ediff1d", ary, "ary").dtype
+    if dtypes.is_bool(dtype):
+        raise TypeError("ediff1d: ary must be of numbers, got booleans; diff tells where they differ")
+    out = diff(ravel(ary))
+    parts = [out]
+    if to_begin is not None:
+        parts.insert(0, ravel(asarray(to_begin, dtype)))
+    if to_end is not None:
+        parts.append(ravel(asarray(to_end, dtype)))
+    return concatenate(parts) if len(parts) > 1 else out
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
+    """The slopes of a function of which equidistant values are given: central differences, one-sided at the edges.
+
+    Args:
+      f: an array of rank 1 or more.
+      varargs: the distances of the points: a number for all axes, or one number or an array of positions per axis.
+      axis: an axis, a sequence of axes, or None for all.
+      edge_order: 1.
+
+    Returns:
+      An array of the shape of `f`; a list of them if there are several axes.
+
+    Raises:
+      TypeError: there are neither as many distances as axes, nor one number, nor none.
+      ValueError: an axis has fewer than 2 points.
+      NotImplementedError: `edge_order` is not 1.
+    """
+    if not among(edge_order, (None, 1)):
+        raise NotImplementedError(f"gradient: edge_order must be 1, got {edge_order}")
+    f, *spacings = promote("gradient", f, *varargs, to=to_inexact)
+    shape = get_aval(f).shape
+    if axis is None:
+        axes = tuple(range(len(shape)))
+    else:
+        axes = canonical_axes(listed(axis), len(shape), "gradient", "axis")
+    spacings = spacings or [1.0]
+    if len(spacings) == 1 and not aval_of("gradient", spacings[0]).shape:
+        spacings = spacings * len(axes)
+    if len(spacings) != len(axes):
+        raise TypeError(
+            f"gradient: varargs must be one number, or a number or an array for each of {len(axes)} axes, "
+            f"got {len(spacings)}"
+        )
+    out = [_slopes(f, i, spacing) for i, spacing in zip(axes, spacings, strict=True)]
+    return out[0] if len(out) == 1 else out
+
+
+def _slopes(f: Any, axis: int, spacing: Any) -> Any:
+    shape = get_aval(f).shape
+    size = shape[axis]
+    if size < 2:
+        raise ValueError(f"gradient: an axis must have 2 points or more, got {size} along axis {axis}")
+
+    def part(start: int, limit: int) -> Any:
+        return take_slice(f, start, limit, axis)
+
+    first = arithmetic.sub_p.bind(part(1, 2), part(0, 1))
+    last = arithmetic.sub_p.bind(part(size - 1, size), part(size - 2, size - 1))
+    if aval_of("gradient", spacing).shape:
+        steps = diff(spacing)
+        sizes = tuple([-1 if i == axis else 1 for i in range(len(shape))])
+        steps = steps.reshape(sizes)
+        count = size - 1
+        low, high = take_slice(steps, 0, count - 1, axis), take_slice(steps, 1, count, axis)
+        left = divide(subtract(part(1, size - 1), part(0, size - 2)), low)
+        right = divide(subtract(part(2, size), part(1, size - 1)), high)
+        inner = divide(add(multiply(left, high), multiply(right, low)), add(low, high))
+        edges = (
+            divide(first, take_slice(steps, 0, 1, axis)),
+            divide(last, take_slice(steps, count - 1, count, axis)),
+        )
+    else:
+        inner = divide(arithmetic.sub_p.bind(part(2, size), part(0, size - 2)), multiply(spacing, 2.0))
+        edges = divide(first, spacing), divide(last, spacing)
+    return concatenate([edges[0], inner, edges[1]], axis)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral of a function of which values are given, by the trapezoidal rule.
+
+    Args:
+      y: the values, an array of rank 1 or more.
+      x: where they are; at distances `dx` if None.
+      dx: the distance of neighbours.
+      axis: the axis.
+
+    Raises:
+      ValueError: the axis is out of range.
+    """
+    rank = len(aval_of("trapezoid", y, "y").shape)
+    (y,) = promote("trapezoid", y, to=to_inexact)
+    axis = canonical_axis(axis, rank, "trapezoid")
+    size = get_aval(y).shape[axis]
+    pairs = add(take_slice(y, min(1, size), size, axis), take_slice(y, 0, max(size - 1, 0), axis))
+    if x is not None:
+        widths = diff(x) if len(aval_of("trapezoid", x, "x").shape) == 1 else diff(x, axis=axis)
+        if len(get_aval(widths).shape) == 1:
+            widths = widths.reshape(tuple([-1 if i == axis else 1 for i in range(rank)]))
+        return multiply(multiply(pairs, widths).sum(axis), 0.5)
+    return multiply(multiply(pairs, dx).sum(axis), 0.5)

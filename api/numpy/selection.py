@@ -1,0 +1,75 @@
+"""One array or another, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend.api_util import sequence
+from primax.extend.core import get_aval
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, promote
+from primax.numpy.searching import nonzero
+from primax.plugins.structural import select_n_p
+
+__all__ = ["select", "where"]
+
+
+def choose(which: Any, x: Any, y: Any) -> Any:
+    """x where `which` is true, else y; all of one shape or scalars, x and y of one dtype."""
+    shape = get_aval(which).shape or get_aval(x).shape or get_aval(y).shape
+    return select_n_p.bind(which, broadcast_to_shape(y, shape), broadcast_to_shape(x, shape))
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """x where the condition holds, elsewhere y; of a condition alone, where it holds, as `nonzero` says.
+
+    Args:
+      condition: a boolean array; numbers other than zero count as true.
+      x, y: arrays or numbers; all three are of shapes that broadcast together.
+      size, fill_value: those of `nonzero`, for a condition alone.
+
+    Raises:
+      ValueError: one of x and y is given, but not the other; or both, and `size` or `fill_value` too.
+      TypeError: an argument is no array and no number; the shapes do not broadcast.
+
+    >>> import primax as px
+    >>> px.numpy.where(px.numpy.array([True, False]), 1.0, px.numpy.array([2.0, 3.0]))
+    Array([1., 3.], dtype=float32)
+    """
+    if x is None or y is None:
+        if x is None and y is None:
+            return nonzero(condition, size=size, fill_value=fill_value)
+        raise ValueError("where: x and y must both be given or both be left out, got one of them")
+    if size is not None or fill_value is not None:
+        raise ValueError(f"where: size and fill_value are for a condition alone, got {size} and {fill_value}")
+    for value, argument in ((condition, "condition"), (x, "x"), (y, "y")):
+        aval_of("where", value, argument)
+    return _chosen(condition, x, y)
+
+
+@one_program(static=3)
+def _chosen(condition: Any, x: Any, y: Any) -> Any:
+    return choose(*broadcast("where", [boolean(condition), *promote("where", x, y)]))
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """The first of several arrays whose condition holds, element by element.
+
+    Args:
+      condlist: boolean arrays.
+      choicelist: as many arrays or numbers.
+      default: what is chosen where no condition holds.
+
+    Raises:
+      ValueError: there are no conditions, or more or fewer of them than arrays.
+    """
+    condlist, choicelist = sequence("select", "condlist", condlist), sequence("select", "choicelist", choicelist)
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ValueError(
+            f"select: condlist and choicelist must be of one length, of 1 or more, got {len(condlist)} and "
+            f"{len(choicelist)}"
+        )
+    *choices, out = promote("select", *choicelist, default)
+    for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
+        out = where(condition, choice, out)
+    return out

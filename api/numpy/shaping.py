@@ -1,0 +1,364 @@
+"""Arrays under other shapes, and their axes in another order."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from primax.extend.api_util import among, integer
+from primax.extend.core import get_aval
+from primax.numpy.creation import asarray, place, read_shape
+from primax.numpy.promotion import aval_of, broadcast_to_shape
+from primax.plugins import structural
+from primax.plugins.structural import reshape_p, squeeze_p, transpose_p
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers, listed
+
+__all__ = [
+    "astype",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "expand_dims",
+    "matrix_transpose",
+    "moveaxis",
+    "ravel",
+    "reshape",
+    "resize",
+    "rollaxis",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+]
+
+
+def reshaped(a: Any, shape: tuple[int, ...]) -> Any:
+    """An array under a shape of as many elements: no equation if it has it already."""
+    return asarray(a) if get_aval(a).shape == shape else reshape_p.bind(a, new_sizes=shape, dimensions=None)
+
+
+def permuted(a: Any, order: tuple[int, ...]) -> Any:
+    """An array with its axes in another order: no equation if that is the order they have."""
+    return asarray(a) if order == tuple(range(len(order))) else transpose_p.bind(a, permutation=order)
+
+
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
+    """The elements of an array, in order, under another shape.
+
+    Args:
+      a: an array or a number.
+      shape: a sequence of sizes, or one size; one of them may be -1, and follows from the others.
+      order: "C" to read and fill the last axis fastest, "F" the first.
+      copy: True to have a copy in any case; otherwise there is no telling, since arrays are never written to.
+
+    Raises:
+      TypeError: the shapes have different numbers of elements.
+      ValueError: there is more than one -1, or `order` is neither "C" nor "F".
+
+    >>> import primax as px
+    >>> px.numpy.reshape(px.numpy.arange(6), (2, -1))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+    """
+    own = aval_of("reshape", a, "a").shape
+    if copy:
+        a = asarray(a, copy=True)
+    sizes = _resolved(own, shape)
+    if isinstance(order, str) and order in ("C", "A"):
+        return reshaped(a, sizes)
+    if not among(order, ("F",)):
+        raise ValueError(f"reshape: order must be 'C' or 'F', got {order!r}")
+    return transpose(reshaped(transpose(a), sizes[::-1]))
+
+
+def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
+    if type(shape) is int or not hasattr(shape, "__iter__"):
+        shape = (shape,)
+    sizes = integers(shape, "reshape", "shape")
+    total = math.prod(own)
+    if -1 in sizes:
+        if sizes.count(-1) > 1:
+            raise ValueError(f"reshape: shape must have at most one -1, got {sizes}")
+        known = -math.prod(sizes)
+        missing = total // known if known and not total % known else 0
+        if missing * known != total or (known == 0 and total):
+            raise TypeError(
+                f"reshape: the sizes but for -1 must divide {total}, the number of elements, got {known} for {sizes} "
+                f"and an array of shape {own}"
+            )
+        sizes = tuple([missing if size == -1 else size for size in sizes])
+    if math.prod(sizes) != total or min(sizes, default=0) < 0:
+        raise TypeError(
+            f"reshape: shape must have as many elements as a, got {math.prod(sizes)} in {sizes} and {total} in {own}"
+        )
+    return sizes
+
+
+def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    """`reshape`, with the sizes as one argument or several."""
+    sizes = shape[0] if len(shape) == 1 else shape
+    return reshape(x, sizes, order, copy=copy)
+
+
+def ravel(a: Any, order: str = "C") -> Any:
+    """The elements of an array along one axis.
+
+    Args:
+      a: an array or a number.
+      order: "C" to read the last axis fastest, "F" the first.
+    """
+    if among(order, ("K",)):
+        raise NotImplementedError("ravel: order must be 'C' or 'F': arrays have no memory order, got 'K'")
+    return reshape(a, (aval_of("ravel", a, "a").size,), order)
+
+
+def transpose(a: Any, axes: Any = None) -> Any:
+    """An array with its axes in another order.
+
+    Args:
+      a: an array.
+      axes: for each axis of the result which axis of `a` it is; the reverse order if None.
+
+    Raises:
+      ValueError: `axes` is not a permutation of the axes.
+
+    >>> import primax as px
+    >>> px.numpy.transpose(px.numpy.ones((2, 3))).shape
+    (3, 2)
+    """
+    rank = len(aval_of("transpose", a, "a").shape)
+    if axes is None:
+        return permuted(a, tuple(range(rank))[::-1])
+    order = canonical_axes(axes, rank, "transpose")
+    if len(order) != rank:
+        raise ValueError(f"transpose: axes must name each of {rank} axes, got {tuple(axes)}")
+    return permuted(a, order)
+
+
+def transpose_method(x: Any, *axes: Any) -> Any:
+    """`transpose`, with the axes as one argument or several."""
+    if not axes or (len(axes) == 1 and axes[0] is None):
+        return transpose(x)
+    return transpose(x, axes[0] if len(axes) == 1 and hasattr(axes[0], "__iter__") else axes)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """An array with its last two axes swapped.
+
+    Args:
+      x: an array of shape (..., m, n).
+
+    Raises:
+      ValueError: `x` is of rank 0 or 1.
+    """
+    rank = len(aval_of("matrix_transpose", x, "x").shape)
+    if rank < 2:
+        raise ValueError(f"matrix_transpose: x must be of rank 2 or more, got rank {rank}")
+    return permuted(x, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """An array with two of its axes swapped.
+
+    Args:
+      a: an array.
+      axis1, axis2: the axes.
+
+    Raises:
+      ValueError: an axis is out of range.
+    """
+    rank = len(aval_of("swapaxes", a, "a").shape)
+    first = canonical_axis(axis1, rank, "swapaxes", "axis1")
+    second = canonical_axis(axis2, rank, "swapaxes", "axis2")
+    order = list(range(rank))
+    order[first], order[second] = second, first
+    return permuted(a, tuple(order))
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """An array with some of its axes at other places; the others keep their order.
+
+    Args:
+      a: an array.
+      source: an axis or a sequence of axes.
+      destination: where they are in the result; as many.
+
+    Raises:
+      ValueError: an axis is out of range or repeated; there are more sources than destinations, or fewer.
+
+    >>> import primax as px
+    >>> px.numpy.moveaxis(px.numpy.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    rank = len(aval_of("moveaxis", a, "a").shape)
+    sources = canonical_axes(listed(source), rank, "moveaxis", "source")
+    places = canonical_axes(listed(destination), rank, "moveaxis", "destination")
+    if len(sources) != len(places):
+        raise ValueError(
+            f"moveaxis: source and destination must name as many axes, got {len(sources)} and {len(places)}"
+        )
+    order = [i for i in range(rank) if i not in sources]
+    for place_, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place_, axis)
+    return permuted(a, tuple(order))
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """An array with one axis moved to before the axis that was at `start`.
+
+    Args:
+      a: an array.
+      axis: the axis to move.
+      start: before which axis; the rank of `a` moves it to the end.
+
+    Raises:
+      ValueError: an axis is out of range.
+    """
+    rank = len(aval_of("rollaxis", a, "a").shape)
+    axis = canonical_axis(axis, rank, "rollaxis")
+    start = integer("rollaxis", "start", start)
+    start = canonical_axis(start, rank + 1, "rollaxis", "start") if start >= 0 else start + rank
+    if not 0 <= start <= rank:
+        raise ValueError(f"rollaxis: start must be in [{-rank}, {rank}], got {start - rank}")
+    return moveaxis(a, axis, start - (axis < start))
+
+
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """An array without axes of length 1.
+
+    Args:
+      a: an array.
+      axis: an axis, a sequence of axes, or None for all of length 1.
+
+    Raises:
+      ValueError: an axis is out of range, repeated, or not of length 1.
+    """
+    shape = aval_of("squeeze", a, "a").shape
+    if axis is None:
+        axes = tuple([i for i, size in enumerate(shape) if size == 1])
+    else:
+        axes = canonical_axes(listed(axis), len(shape), "squeeze", "axis")
+        for i in axes:
+            if shape[i] != 1:
+                raise ValueError(f"squeeze: axis must be of length 1, got axis {i} of shape {shape}")
+    return squeeze_p.bind(a, dimensions=tuple(sorted(axes))) if axes else asarray(a)
+
+
+def expand_dims(a: Any, axis: Any) -> Any:
+    """An array with more axes, of length 1.
+
+    Args:
+      a: an array or a number.
+      axis: where the new axis is in the result, or a sequence of such places.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
+    """
+    aval_of("expand_dims", a, "a")
+    return structural.expand_dims(a, integers(listed(axis), "expand_dims", "axis"))
+
+
+def broadcast_to(array: Any, shape: Any) -> Any:
+    """An array repeated along new axes in front, and along axes of length 1, to a shape.
+
+    Args:
+      array: an array or a number.
+      shape: a sequence of sizes, or one size.
+
+    Raises:
+      ValueError: the shape of `array` does not broadcast to it.
+
+    >>> import primax as px
+    >>> px.numpy.broadcast_to(px.numpy.array([1, 2]), (2, 2))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
+    own = aval_of("broadcast_to", array, "array").shape
+    shape = read_shape(shape, "broadcast_to")
+    tail = shape[len(shape) - len(own) :] if len(own) <= len(shape) else None
+    if tail is None or any(a not in (1, b) for a, b in zip(own, tail, strict=True)):
+        raise ValueError(f"broadcast_to: array must be of a shape that broadcasts to {shape}, got {own}")
+    return asarray(array) if own == shape else broadcast_to_shape(array, shape, own)
+
+
+broadcast_shapes = structural.broadcast_shapes
+
+
+def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
+    """Arrays repeated to the shape to which they broadcast together.
+
+    Args:
+      args: arrays or numbers.
+
+    Raises:
+      ValueError: their shapes do not broadcast.
+    """
+    shape = broadcast_shapes(*[aval_of("broadcast_arrays", x, i).shape for i, x in enumerate(args)])
+    return tuple([asarray(broadcast_to_shape(x, shape)) for x in args])
+
+
+def _at_least(function: str, arrays: Any, shape_of: Any) -> Any:
+    out = [reshaped(x, shape_of(aval_of(function, x, i).shape)) for i, x in enumerate(arrays)]
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with axes of length 1 added so that each has at least one; in a tuple unless there is one."""
+    return _at_least("atleast_1d", arys, lambda shape: shape or (1,))
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with axes of length 1 added in front so that each has two; in a tuple unless there is one."""
+    return _at_least("atleast_2d", arys, lambda shape: (1,) * (2 - len(shape)) + shape)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with axes of length 1 added so that each has three; in a tuple unless there is one.
+
+    A vector of length n becomes (1, n, 1), a matrix of shape (m, n) becomes (m, n, 1).
+    """
+    made = {0: lambda shape: (1, 1, 1), 1: lambda shape: (1, *shape, 1), 2: lambda shape: (*shape, 1)}
+    return _at_least("atleast_3d", arys, lambda shape: made.get(len(shape), lambda same: same)(shape))
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """An array in another dtype.
+
+    Args:
+      x: an array or a number.
+      dtype: the dtype of the result.
+      copy: whether an array is copied that is of this dtype already.
+      device: where the result is; where `x` is if None.
+
+    Raises:
+      TypeError: `dtype` is not a dtype that arrays may have.
+    """
+    aval_of("astype", x, "x")
+    return place(asarray(asarray(x), dtype, copy=copy or None), device)
+
+
+def resize(a: Any, new_shape: Any) -> Any:
+    """The elements of an array, repeated as often as needed, under a new shape of any size.
+
+    Args:
+      a: an array or a number.
+      new_shape: a sequence of sizes, or one size.
+
+    Raises:
+      ValueError: `a` is empty and `new_shape` is not.
+    """
+    shape = read_shape(new_shape, "resize")
+    size, total = aval_of("resize", a, "a").size, math.prod(shape)
+    if total == 0:
+        return broadcast_to(asarray(a).dtype.type(0), shape)
+    if size == 0:
+        raise ValueError(f"resize: a must not be empty for new_shape {shape}")
+    flat = ravel(a)
+    copies = -(-total // size)
+    if copies > 1:
+        flat = reshaped(broadcast_to_shape(flat, (copies, size)), (copies * size,))
+    if copies * size > total:
+        flat = structural.slice(flat, (0,), (total,))
+    return reshaped(flat, shape)

@@ -1,0 +1,450 @@
+"""Elements in order, their ranks, and where others belong among them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import among, integer, sequence
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.joining import concatenate
+from primax.numpy.predicates import isnan
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import aval_of, broadcast_to_shape, convert, promote
+from primax.numpy.rows import take_rows
+from primax.numpy.selection import choose
+from primax.numpy.shaping import ravel, reshaped
+from primax.numpy.taking import take, take_along_axis
+from primax.plugins import arithmetic, bitwise, comparison
+from primax.plugins import sorting as primitives
+from primax.plugins.bitwise import shift_right_logical_p
+from primax.plugins.control_flow import fori_loop
+from primax.plugins.reductions import reduce_or_p
+from primax.plugins.structural import iota_p, reduce_sum_p, rev_p, slice_p
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = [
+    "argpartition",
+    "argsort",
+    "digitize",
+    "isin",
+    "lexsort",
+    "partition",
+    "searchsorted",
+    "sort",
+    "sort_complex",
+    "top_k",
+]
+
+_MOST_COMPARISONS = 1 << 16
+
+
+def _prepared(function: str, a: Any, axis: Any, kind: Any, order: Any) -> tuple[Any, int]:
+    """An array of rank 1 or more and the axis to sort along."""
+    if kind is not None or order is not None:
+        raise NotImplementedError(f"{function}: kind and order must be None, got {kind!r} and {order!r}")
+    aval_of(function, a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    return a, canonical_axis(axis, len(get_aval(a).shape), function)
+
+
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
+    """The elements of an array in order along an axis. NaN comes last.
+
+    Args:
+      a: an array or a number.
+      axis: the axis; None to ravel the array first.
+      kind, order: None.
+      stable: whether equal elements keep their order.
+      descending: whether the largest comes first.
+
+    Raises:
+      ValueError: the axis is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.sort(px.numpy.array([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
+    """
+    a, axis = _prepared("sort", a, axis, kind, order)
+    (out,) = primitives.sort_p.bind(a, dimension=axis, is_stable=bool(stable), num_keys=1)
+    return rev_p.bind(out, dimensions=(axis,)) if descending else out
+
+
+def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True) -> tuple[Any, Any]:
+    """The largest or smallest elements along an axis, with their positions.
+
+    NaN counts as the largest. Of equal elements, the one that comes first is taken first.
+
+    Args:
+      a: an array of real numbers.
+      k: how many, from 0 to the length of the axis.
+      axis: the axis.
+      mode: "largest" or "smallest".
+      sorted: whether they are in order, which they are in any case.
+
+    Returns:
+      Two arrays of length `k` along the axis: the elements, from the largest or smallest on, and their positions.
+
+    Raises:
+      TypeError: `a` is complex.
+      ValueError: `axis` is out of range, there are not `k` elements, or `mode` is another.
+
+    >>> import primax as px
+    >>> px.numpy.top_k(px.numpy.array([3, 1, 2]), 2, mode="smallest")
+    (Array([1, 2], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    shape = aval_of("top_k", a, "a").shape
+    if dtypes.is_complex(get_aval(a).dtype):
+        raise TypeError(f"top_k: a must be real, got {get_aval(a).str_short()}")
+    if not among(mode, ("largest", "smallest")):
+        raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
+    axis = canonical_axis(axis, len(shape), "top_k")
+    count = integer("top_k", "k", k)
+    if not 0 <= count <= shape[axis]:
+        raise ValueError(f"top_k: k must be from 0 to {shape[axis]}, the length of the axis, got {count}")
+    if mode == "largest":
+        values, positions = primitives.top_k(asarray(a), count, axis=axis)
+        return values, positions
+    order = argsort(asarray(a), axis)
+    positions = convert(order, get_aval(order), np.dtype(np.int32))
+    first = slice_p.bind(
+        positions,
+        start_indices=(0,) * len(shape),
+        limit_indices=tuple(count if i == axis else size for i, size in enumerate(shape)),
+        strides=None,
+    )
+    return take_along_axis(a, first, axis), first
+
+
+def argsort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: Any = None,
+) -> Any:
+    """The positions of the elements of an array in order along an axis.
+
+    Args:
+      a: an array or a number.
+      axis: the axis; None to ravel the array first.
+      kind, order: None.
+      stable: whether equal elements keep their order.
+      descending: whether the largest comes first.
+      dtype: the dtype of the result; the default int dtype if None.
+
+    Raises:
+      ValueError: the axis is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.argsort(px.numpy.array([3, 1, 2]))
+    Array([1, 2, 0], dtype=int32)
+    """
+    a, axis = _prepared("argsort", a, axis, kind, order)
+    wanted = dtypes.default_int_dtype() if dtype is None else read_dtype(dtype, "argsort")
+    return _order(a, axis, wanted, stable, descending)
+
+
+def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool = False) -> Any:
+    shape = get_aval(a).shape
+    places = iota_p.bind(dtype=dtype, shape=shape, dimension=axis)
+    if descending:
+        # Equal elements keep their order if both what is sorted and the result are reversed.
+        a, places = rev_p.bind(a, dimensions=(axis,)), rev_p.bind(places, dimensions=(axis,))
+    _, out = primitives.sort_p.bind(a, places, dimension=axis, is_stable=bool(stable), num_keys=1)
+    return rev_p.bind(out, dimensions=(axis,)) if descending else out
+
+
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The positions of elements in the order of several keys: the last decides first.
+
+    Args:
+      keys: a sequence of arrays of one shape.
+      axis: the axis.
+
+    Raises:
+      TypeError: there are no keys.
+      ValueError: their shapes differ, or the axis is out of range.
+    """
+    arrays = sequence("lexsort", "keys", keys)
+    if not arrays:
+        raise TypeError("lexsort: keys must be one array or more, got none")
+    shapes = {aval_of("lexsort", x, i).shape for i, x in enumerate(arrays)}
+    if len(shapes) > 1:
+        raise ValueError(f"lexsort: keys must be of one shape, got {sorted(shapes)}")
+    (shape,) = shapes
+    if not shape:
+        return asarray(dtypes.default_int_dtype().type(0))
+    axis = canonical_axis(axis, len(shape), "lexsort")
+    places = iota_p.bind(dtype=dtypes.default_int_dtype(), shape=shape, dimension=axis)
+    *_, out = primitives.sort_p.bind(*arrays[::-1], places, dimension=axis, is_stable=True, num_keys=len(arrays))
+    return out
+
+
+def _kth(function: str, a: Any, kth: Any, axis: int) -> int:
+    """A position, counted from the front."""
+    size = get_aval(a).shape[axis]
+    found = integer(function, "kth", kth)
+    if not -size <= found < size:
+        raise ValueError(f"{function}: kth must be in [{-size}, {size}), got {kth}")
+    return found % size
+
+
+def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
+    """What stands up to a position along an axis, and the rest."""
+    shape = get_aval(x).shape
+    starts, ends = [0] * len(shape), list(shape)
+    starts[axis] = ends[axis] = kth + 1
+    return (
+        slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=tuple(ends), strides=None),
+        slice_p.bind(x, start_indices=tuple(starts), limit_indices=shape, strides=None),
+    )
+
+
+def partition(a: Any, kth: int, axis: int = -1) -> Any:
+    """An array in which the element at a position is that of the sorted array, what is smaller stands before it.
+
+    Args:
+      a: an array of rank 1 or more.
+      kth: the position.
+      axis: the axis.
+
+    Returns:
+      An array like `a`, in ascending order up to the position, and in descending order after it, as jax has it.
+
+    Raises:
+      TypeError: the position or the axis is not an integer.
+      ValueError: one of them is out of range.
+    """
+    a, axis = _prepared("partition", a, axis, None, None)
+    kth = _kth("partition", a, kth, axis)
+    first, rest = _split_after(sort(a, axis), kth, axis)
+    return concatenate([first, rev_p.bind(rest, dimensions=(axis,))], axis)
+
+
+def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The positions of the elements of `partition`, whose arguments it takes; after `kth` they ascend, as in jax."""
+    a, axis = _prepared("argpartition", a, axis, None, None)
+    kth = _kth("argpartition", a, kth, axis)
+    first, rest = _split_after(argsort(a, axis), kth, axis)
+    return concatenate([first, sort(rest, axis)], axis)
+
+
+def sort_complex(a: Any) -> Any:
+    """The elements of an array as complex numbers, in the order of real parts, then imaginary parts."""
+    out = sort(a, -1)
+    return convert(out, get_aval(out), dtypes.canonicalize_dtype(dtypes.to_complex_dtype(get_aval(out).dtype)))
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
+    """Where elements would have to be inserted in a sorted array to keep it sorted.
+
+    Args:
+      a: an array of rank 1, in ascending order.
+      v: an array or a number.
+      side: "left" for the first such position, "right" for the last.
+      sorter: the positions that bring `a` into ascending order, as `argsort` gives them, if it is not.
+      method: "scan" to halve the range, in a loop, or where there are few elements to compare every pair of them;
+        "scan_unrolled" for the same without a loop; "compare_all" to compare every pair in any case; "sort" to sort
+        all elements together.
+
+    Returns:
+      Positions in the shape of `v`, of the default int dtype; int64 if `a` has 2^31 elements or more.
+
+    Raises:
+      TypeError: `a` is not of rank 1.
+      ValueError: `side` or `method` is none of these.
+
+    >>> import primax as px
+    >>> px.numpy.searchsorted(px.numpy.array([1, 2, 2, 3]), 2, side="right")
+    Array(3, dtype=int32)
+    """
+    if not among(side, ("left", "right")):
+        raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    if not among(method, _SEARCHES):
+        raise ValueError(f"searchsorted: method must be one of {', '.join(_SEARCHES)}, got {method!r}")
+    aval = aval_of("searchsorted", a, "a")
+    aval_of("searchsorted", v, "v")
+    if len(aval.shape) != 1:
+        raise TypeError(f"searchsorted: a must be of rank 1, got {aval.str_short()}")
+    if sorter is not None:
+        a = take(a, sorter)
+        aval = aval_of("searchsorted", a, "sorter")
+    dtype = dtypes.default_int_dtype()
+    return _searched(a, v, side, method, dtype if dtype.itemsize == 8 else _position_dtype(aval.size))
+
+
+@one_program(static=2)
+def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Any:
+    a, v = promote("searchsorted", a, v)
+    aval, wanted = get_aval(a), get_aval(v)
+    flat = reshaped(v, (wanted.size,))
+    few = aval.size * wanted.size <= _MOST_COMPARISONS
+    search = _by_comparing if few and method == "scan" else _SEARCHES[method]
+    if dtypes.is_complex(aval.dtype):
+        # Only sorting has an order of complex numbers.
+        search = _by_sorting
+    found = search(a, flat, side)
+    return reshaped(convert(found, get_aval(found), dtype), wanted.shape)
+
+
+def _position_dtype(size: int) -> Any:
+    return np.dtype(np.int32 if size < 2**31 else np.int64)
+
+
+def _by_comparing(a: Any, v: Any, side: str) -> Any:
+    count, size = get_aval(v).shape[0], get_aval(a).shape[0]
+    a = broadcast_to_shape(reshaped(a, (1, size)), (count, size))
+    v = broadcast_to_shape(reshaped(v, (count, 1)), (count, size))
+    before = _stands_before(a, v, side)
+    return reduce_sum_p.bind(convert(before, get_aval(before), _position_dtype(size)), axes=(1,))
+
+
+def _stands_before(x: Any, v: Any, side: str) -> Any:
+    """Whether elements of the sorted array stand before the places of others; NaN comes last."""
+    before = (comparison.lt_p if side == "left" else comparison.le_p).bind(x, v)
+    if not dtypes.is_floating(get_aval(x).dtype):
+        return before
+    last = isnan(v) if side == "right" else bitwise.and_p.bind(isnan(v), bitwise.not_p.bind(isnan(x)))
+    return bitwise.or_p.bind(before, last)
+
+
+def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Any:
+    """The range that holds the place is halved until it is empty."""
+    count, size = get_aval(v).shape[0], get_aval(a).shape[0]
+    dtype = _position_dtype(size)
+    low, high = (broadcast_to_shape(dtype.type(bound), (count,)) for bound in (0, size))
+    if not size:
+        return low
+
+    def halve(_: Any, bounds: Any) -> Any:
+        low, high = bounds
+        middle = shift_right_logical_p.bind(low + high, broadcast_to_shape(dtype.type(1), (count,)))
+        before = _stands_before(take_rows(a, middle), v, side)
+        some = comparison.lt_p.bind(low, high)
+        return (
+            choose(bitwise.and_p.bind(some, before), middle + dtype.type(1), low),
+            choose(bitwise.and_p.bind(some, bitwise.not_p.bind(before)), middle, high),
+        )
+
+    steps = size.bit_length()
+    if not unrolled:
+        return fori_loop(0, steps, halve, (low, high))[0]
+    for i in range(steps):
+        low, high = halve(i, (low, high))
+    return low
+
+
+def _by_unrolled_halving(a: Any, v: Any, side: str) -> Any:
+    return _by_halving(a, v, side, unrolled=True)
+
+
+def _by_sorting(a: Any, v: Any, side: str) -> Any:
+    """Among all elements together, v comes behind those of a that are before it, and behind the smaller ones of v."""
+    count, size = get_aval(v).shape[0], get_aval(a).shape[0]
+    dtype = _position_dtype(size + count)
+    together = concatenate([v, a] if side == "left" else [a, v])
+    ranks = _order(_order(together, 0, dtype), 0, dtype)
+    start = 0 if side == "left" else size
+    among_all = slice_p.bind(ranks, start_indices=(start,), limit_indices=(start + count,), strides=None)
+    return arithmetic.sub_p.bind(among_all, _order(_order(v, 0, dtype), 0, dtype))
+
+
+_SEARCHES: dict[str, Callable[[Any, Any, str], Any]] = {
+    "scan": _by_halving,
+    "scan_unrolled": _by_unrolled_halving,
+    "sort": _by_sorting,
+    "compare_all": _by_comparing,
+}
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> Any:
+    """The numbers of the bins that elements are in.
+
+    Args:
+      x: an array or a number.
+      bins: an array of rank 1, in ascending or descending order.
+      right: whether a bin includes its right end instead of its left one.
+      method: as in `searchsorted`.
+
+    Raises:
+      ValueError: `bins` is not of rank 1.
+    """
+    aval = aval_of("digitize", bins, "bins")
+    if len(aval.shape) != 1:
+        raise ValueError(f"digitize: bins must be of rank 1, got {aval.str_short()}")
+    side = "left" if right else "right"
+    method = "scan" if method is None else method
+    if not among(method, _SEARCHES):
+        raise ValueError(f"digitize: method must be one of {', '.join(_SEARCHES)}, got {method!r}")
+    aval_of("digitize", x, "x")
+    if aval.size < 2:
+        return _searched(bins, x, side, method, _position_dtype(1))
+    return _digitized(x, bins, side, method)
+
+
+@one_program(static=2)
+def _digitized(x: Any, bins: Any, side: str, method: str) -> Any:
+    bins = asarray(bins)
+    flipped = bins[-1] < bins[0]
+    found = _searched(
+        choose(flipped, rev_p.bind(bins, dimensions=(0,)), bins), x, side, method, _position_dtype(bins.shape[0])
+    )
+    return choose(flipped, get_aval(found).dtype.type(bins.shape[0]) - found, found)
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
+) -> Any:
+    """Whether elements are among others.
+
+    Args:
+      element: an array or a number.
+      test_elements: the others, an array or a number.
+      assume_unique: without effect.
+      invert: whether to say instead which are not among them.
+      method: "compare_all" to compare every pair of elements, "binary_search" or "sort" to sort the others first;
+        "auto" to take what is cheaper.
+
+    Raises:
+      ValueError: `method` is none of these.
+    """
+    if not among(method, ("auto", "compare_all", "binary_search", "sort")):
+        raise ValueError(f"isin: method must be auto, compare_all, binary_search or sort, got {method!r}")
+    aval_of("isin", element, "element"), aval_of("isin", test_elements, "test_elements")
+    found = _found(element, test_elements, method)
+    return bitwise.not_p.bind(found) if invert else found
+
+
+@one_program(static=2)
+def _found(element: Any, test_elements: Any, method: str) -> Any:
+    x, others = promote("isin", element, test_elements)
+    shape, size = get_aval(x).shape, get_aval(others).size
+    others = reshaped(others, (size,))
+    few = math.prod(shape) * size <= _MOST_COMPARISONS
+    if not size or method == "compare_all" or (method == "auto" and few):
+        wide = (*shape, size)
+        spread = broadcast_to_shape(reshaped(x, (*shape, 1)), wide)
+        same = comparison.eq_p.bind(spread, broadcast_to_shape(others, wide))
+        return reduce_or_p.bind(same, axes=(len(shape),))
+    others, flat = sort(others), reshaped(x, (math.prod(shape),))
+    place = _searched(
+        others, flat, "left", "sort" if method == "sort" else "scan", _position_dtype(get_aval(others).size)
+    )
+    return reshaped(comparison.eq_p.bind(take_rows(others, place), flat), shape)

@@ -1,0 +1,447 @@
+"""Elements taken from arrays, and put into copies of them, by positions or by masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import among, sequence
+from primax.extend.core import ConcretizationTypeError, Tracer, array_of, dtypes, get_aval
+from primax.numpy.at import Reference, converted
+from primax.numpy.brackets import read_entries, resolve
+from primax.numpy.creation import asarray
+from primax.numpy.indexing import read, readable
+from primax.numpy.joining import stack
+from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, joint_shape, promote, strong
+from primax.numpy.reductions import refuse_out
+from primax.numpy.scans import cumsum
+from primax.numpy.searching import around, inside, known, nonzero
+from primax.numpy.selection import where
+from primax.numpy.shaping import ravel, reshaped
+from primax.plugins.indexing import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    gather_p,
+    scatter_p,
+)
+from primax.plugins.indexing.positions import clipped, from_the_end
+from primax.plugins.indexing.taking import along
+from primax.plugins.structural import slice_p
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = ["choose", "compress", "extract", "place", "put", "put_along_axis", "take", "take_along_axis"]
+
+_CLIP, _FILL, _PROMISE = (
+    GatherScatterMode.CLIP,
+    GatherScatterMode.FILL_OR_DROP,
+    GatherScatterMode.PROMISE_IN_BOUNDS,
+)
+_ALL = slice(None)
+
+
+def _integers(function: str, indices: Any) -> Any:
+    aval = aval_of(function, indices, "indices")
+    if not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"{function}: indices must be integers, got {aval.str_short()}")
+    return read_entries((indices,))[0]
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Any:
+    """Elements of an array along an axis.
+
+    Args:
+      a: an array.
+      indices: the positions, an array of integers of any shape.
+      axis: the axis, in whose place the axes of `indices` come; None to ravel the array first.
+      out: None.
+      mode: what to do with positions out of range: 'fill' (the default) gives `fill_value`, and negative positions
+        count from the end; 'wrap' goes around, 'clip' takes the nearest, which is 0 for negative ones.
+      unique_indices: a promise that no position occurs twice.
+      indices_are_sorted: a promise that positions are in order.
+      fill_value: a number; by default NaN, or the smallest signed or greatest unsigned integer, or True.
+
+    Raises:
+      TypeError: `indices` are not integers.
+      ValueError: the axis is out of range, or there is no such mode.
+      IndexError: elements are taken where there are none.
+
+    >>> import primax as px
+    >>> px.numpy.take(px.numpy.array([10., 20., 30.]), px.numpy.array([2, 0, 5]))
+    Array([30., 10., nan], dtype=float32)
+    """
+    if out is not None:
+        refuse_out("take")
+    aval_of("take", a, "a")
+    position = _integers("take", indices)
+    if axis is None:
+        a, axis = ravel(a), 0
+    shape = get_aval(a).shape
+    axis = canonical_axis(axis, len(shape), "take")
+    how = _FILL
+    if not among(mode, (None, "fill", "wrap", "clip", "raise")):
+        raise ValueError(f"take: mode must be 'fill', 'wrap' or 'clip', got {mode!r}")
+    if mode == "wrap":
+        position, how = around(position, shape[axis]), _PROMISE
+    elif mode == "clip":
+        how = _CLIP
+    elif mode == "raise":
+        raise NotImplementedError("take: mode must be 'fill', 'wrap' or 'clip': programs cannot raise, got 'raise'")
+    if readable(a) and isinstance(position, int | np.ndarray):
+        found = _taken_on_host(a, position, axis, how)
+        if found is not None:
+            return found
+    if how is _FILL and _is_inside(position, -shape[axis], shape[axis]):
+        how = _PROMISE
+    index = resolve(shape, [*[_ALL] * axis, position])
+    return asarray(read(a, index, how, fill_value, unique_indices, indices_are_sorted, how is not _CLIP))
+
+
+def _is_inside(position: Any, first: int, limit: int) -> bool:
+    """Whether positions are known, and all of them from `first` to `limit - 1`."""
+    known_now = isinstance(position, int | np.ndarray)
+    return known_now and (np.size(position) == 0 or bool(np.min(position) >= first and np.max(position) < limit))
+
+
+def _taken_on_host(a: Any, position: Any, axis: int, mode: GatherScatterMode) -> Any:
+    """The elements, copied on the host; None if some are out of range and read as a fill value."""
+    host = a._host()
+    size = host.shape[axis]
+    if mode is _CLIP:
+        position = clipped(position, 0, size - 1)
+    elif not _is_inside(position, -size, size):
+        return None
+    return array_of(host.take(position, axis), a.aval)
+
+
+def take_along_axis(
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool = True,
+) -> Any:
+    """Elements of an array along an axis, at positions of their own for each place along the other axes.
+
+    Args:
+      arr: an array.
+      indices: the positions, an array of integers of the same rank; other axes than `axis` broadcast.
+      axis: the axis; None to ravel the array first, and then for `indices` of rank 1.
+      mode: what to do with positions out of range, as for `x.at[...].get`; 'fill' by default.
+      fill_value: what 'fill' gives; by default NaN, or the smallest signed or greatest unsigned integer, or True.
+      wrap_negative_indices: whether negative positions count from the end, as they do by default.
+
+    Raises:
+      TypeError: `indices` are not integers.
+      ValueError: ranks differ, shapes do not broadcast, the axis is out of range, or there is no such mode.
+
+    >>> import primax as px
+    >>> px.numpy.take_along_axis(px.numpy.array([[1, 2], [3, 4]]), px.numpy.array([[0], [1]]), 1)
+    Array([[1],
+           [4]], dtype=int32)
+    """
+    aval_of("take_along_axis", arr, "arr")
+    position = _integers("take_along_axis", indices)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    shape, own = get_aval(arr).shape, get_aval(position).shape
+    axis = _common_axis("take_along_axis", "arr", shape, own, axis)
+    how = GatherScatterMode.from_any(mode)
+    if wrap_negative_indices:
+        position = from_the_end(position, shape[axis])
+    if how is _FILL and _is_inside(position, 0, shape[axis]):
+        how = _PROMISE
+    free = [d for d in range(len(own)) if own[d] != 1 or shape[d] == 1 or d == axis]
+    windows = tuple([d for d in range(len(own)) if d not in free])
+    batch = tuple([d for d in free if d != axis and own[d] == shape[d]])
+    out_shape = tuple([shape[d] if d in windows else size for d, size in enumerate(own)])
+    if 0 in out_shape:
+        return reshaped(slice_p.bind(ravel(arr), start_indices=(0,), limit_indices=(0,), strides=None), out_shape)
+    if not shape[axis]:
+        raise IndexError(f"take_along_axis: arr must hold elements along axis {axis}, got shape {shape}")
+    vectors = reshaped(position, (*[own[d] for d in free], 1))
+    return gather_p.bind(
+        arr,
+        vectors,
+        dimension_numbers=GatherDimensionNumbers(
+            windows,
+            tuple([d for d in free if d not in batch]),
+            (axis,),
+            batch,
+            tuple([free.index(d) for d in batch]),
+        ),
+        slice_sizes=tuple([shape[d] if d in windows else 1 for d in range(len(shape))]),
+        fill_value=fill_value,
+        indices_are_sorted=False,
+        unique_indices=False,
+        mode=how,
+    )
+
+
+def _common_axis(function: str, argument: str, shape: Any, indices: Any, axis: int) -> int:
+    """An axis of two arrays whose other axes broadcast."""
+    if len(shape) != len(indices):
+        raise ValueError(
+            f"{function}: {argument} and indices must have one rank, got shapes {tuple(shape)} and {tuple(indices)}"
+        )
+    axis = canonical_axis(axis, len(shape), function)
+    others = [tuple([size for d, size in enumerate(sizes) if d != axis]) for sizes in (shape, indices)]
+    if joint_shape(others) is None:
+        raise ValueError(
+            f"{function}: shapes of {argument} and indices must broadcast but for axis {axis}, got {tuple(shape)} "
+            f"and {tuple(indices)}"
+        )
+    return axis
+
+
+def _copy_only(function: str, inplace: bool) -> None:
+    if inplace:
+        raise ValueError(
+            f"{function}: inplace must be False, which returns a changed copy: arrays are immutable, got {inplace}"
+        )
+
+
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
+) -> Any:
+    """A copy of an array changed along an axis, at positions of their own for each place along the other axes.
+
+    Args:
+      arr: an array.
+      indices: the positions, an array of integers of the same rank; other axes than `axis` broadcast to those of
+        `arr`. Negative ones count from the end.
+      values: what is put there, of a shape that broadcasts to that of `indices`.
+      axis: the axis; None to put into the raveled array.
+      inplace: False.
+      mode: what to do with positions out of range, as for `x.at[...].set`; 'drop' by default.
+
+    Raises:
+      TypeError: `indices` are not integers.
+      ValueError: `inplace` is not False, ranks differ, shapes do not broadcast, or the axis is out of range.
+
+    >>> import primax as px
+    >>> px.numpy.put_along_axis(px.numpy.zeros((2, 2)), px.numpy.array([[0], [1]]), 9, 1, inplace=False)
+    Array([[9., 0.],
+           [0., 9.]], dtype=float32)
+    """
+    _copy_only("put_along_axis", inplace)
+    aval = aval_of("put_along_axis", arr, "arr")
+    position = _integers("put_along_axis", indices)
+    if axis is None:
+        flat = put_along_axis(ravel(arr), position, values, 0, False, mode=mode)
+        return reshaped(flat, aval.shape)
+    shape = aval.shape
+    axis = _common_axis("put_along_axis", "arr", shape, get_aval(position).shape, axis)
+    size = get_aval(position).shape[axis]
+    wanted = (*shape[:axis], size, *shape[axis + 1 :])
+    position = broadcast_to_shape(from_the_end(position, shape[axis]), wanted)
+    if 0 in wanted:
+        return asarray(arr)
+    return scatter_p.bind(
+        arr,
+        reshaped(position, (*wanted, 1)),
+        broadcast_to_shape(converted(values, aval, "put_along_axis"), wanted),
+        dimension_numbers=ScatterDimensionNumbers(*along(len(shape), axis)),
+        indices_are_sorted=False,
+        unique_indices=False,
+        mode=GatherScatterMode.from_any(mode),
+    )
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+    """A copy of an array with elements of the raveled array replaced.
+
+    Args:
+      a: an array.
+      ind: their positions, integers.
+      v: what is put there; repeated if there are fewer values than positions.
+      mode: what to do with positions out of range: 'wrap' goes around, 'clip' takes the nearest, which is 0 for
+        negative ones; by default the nearest is taken once negative ones have been counted from the end.
+      inplace: False.
+
+    Raises:
+      TypeError: `ind` are not integers.
+      ValueError: `inplace` is not False, or there is no such mode.
+
+    >>> import primax as px
+    >>> px.numpy.put(px.numpy.zeros(4), px.numpy.array([0, -1]), 5, inplace=False)
+    Array([5., 0., 0., 5.], dtype=float32)
+    """
+    _copy_only("put", inplace)
+    aval = aval_of("put", a, "a")
+    position = _integers("put", ind)
+    values = ravel(asarray(v))
+    if isinstance(position, int):
+        position = np.asarray(position)
+    count, given = get_aval(position).size, get_aval(values).size
+    if not among(mode, (None, "wrap", "clip", "raise")):
+        raise ValueError(f"put: mode must be 'wrap', 'clip' or None, got {mode!r}")
+    if mode == "wrap":
+        position = around(position, aval.size)
+    elif mode == "clip":
+        position = inside(position, aval.size)
+    elif mode == "raise":
+        raise NotImplementedError("put: mode must be 'wrap', 'clip' or None: programs cannot raise, got 'raise'")
+    if not count or not given or not aval.size:
+        return asarray(a)
+    values = take(values, np.arange(count) % given) if given != count else values
+    return reshaped(Reference(ravel(a), reshaped(position, (count,))).set(values, mode="clip"), aval.shape)
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+    """A copy of an array with elements replaced where a mask holds, by values in turn.
+
+    Args:
+      arr: an array.
+      mask: an array of as many elements; those that are not zero hold.
+      vals: the values; they begin again if there are too few.
+      inplace: False.
+
+    Raises:
+      ValueError: `inplace` is not False, `mask` is of another size, or there are no values.
+
+    >>> import primax as px
+    >>> px.numpy.place(px.numpy.arange(4), px.numpy.array([1, 0, 1, 1]), px.numpy.array([7, 8]), inplace=False)
+    Array([7, 1, 8, 7], dtype=int32)
+    """
+    _copy_only("place", inplace)
+    aval, mask_aval = aval_of("place", arr, "arr"), aval_of("place", mask, "mask")
+    values = ravel(asarray(vals))
+    if aval.size != mask_aval.size:
+        raise ValueError(
+            f"place: mask must have as many elements as arr, got {mask_aval.str_short()} for {aval.str_short()}"
+        )
+    given = get_aval(values).size
+    if not given:
+        if not aval.size:
+            return asarray(arr)
+        raise ValueError("place: vals must hold a value, got none")
+    flat = ravel(boolean(mask))
+    ranks = around(cumsum(flat) - 1, given)
+    values = converted(take(values, ranks), aval, "place")
+    return reshaped(where(flat, values, ravel(arr)), aval.shape)
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """For each element, that of the array which it names.
+
+    Args:
+      a: integers.
+      choices: a sequence of arrays, or an array of them; all broadcast together, and with `a`.
+      out: None.
+      mode: what to do with numbers that name none: 'raise', which traced numbers cannot do, 'wrap' or 'clip'.
+
+    Raises:
+      TypeError: `a` are not integers.
+      ValueError: a number names none, there are no choices, or there is no such mode.
+      ConcretizationTypeError: `a` is traced, and `mode` is 'raise'.
+
+    >>> import primax as px
+    >>> px.numpy.choose(px.numpy.array([1, 0]), (px.numpy.array([1, 2]), 9))
+    Array([9, 2], dtype=int32)
+    """
+    if out is not None:
+        refuse_out("choose")
+    number = _integers("choose", a)
+    arrays = sequence("choose", "choices", choices)
+    if not arrays:
+        raise ValueError("choose: choices must hold an array, got none")
+    if not among(mode, ("raise", "wrap", "clip")):
+        raise ValueError(f"choose: mode must be 'raise', 'wrap' or 'clip', got {mode!r}")
+    if mode == "raise":
+        values = known(number)
+        if values is None:
+            raise ConcretizationTypeError("choose: mode must be 'wrap' or 'clip' where a is traced, got 'raise'")
+        if values.size and not (values.min() >= 0 and values.max() < len(arrays)):
+            raise ValueError(
+                f"choose: a must be in [0, {len(arrays)}), got numbers from {values.min()} to {values.max()}"
+            )
+    elif mode == "wrap":
+        number = around(number, len(arrays))
+    else:
+        number = inside(number, len(arrays))
+    number, *arrays = broadcast("choose", [number, *promote("choose", *arrays)], scalars=False)
+    place = reshaped(number, (1, *get_aval(number).shape))
+    found = take_along_axis(stack(arrays), place, 0, "promise_in_bounds", wrap_negative_indices=False)
+    return strong(reshaped(found, get_aval(number).shape))
+
+
+def compress(
+    condition: Any,
+    a: Any,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
+    out: None = None,
+) -> Any:
+    """The elements along an axis where a condition holds.
+
+    Args:
+      condition: a vector; elements that are not zero hold. If it is shorter than the axis, it holds nowhere beyond.
+      a: an array.
+      axis: the axis; None to ravel the array first.
+      size: how many elements to return, needed where `condition` is traced: if fewer hold `fill_value` makes up for
+        them.
+      fill_value: a number.
+      out: None.
+
+    Raises:
+      ValueError: `condition` is not of rank 1, or holds beyond the axis; the axis is out of range.
+      ConcretizationTypeError: `condition` is traced and there is no `size`.
+
+    >>> import primax as px
+    >>> px.numpy.compress(px.numpy.array([True, False, True]), px.numpy.array([1, 2, 3]))
+    Array([1, 3], dtype=int32)
+    """
+    if out is not None:
+        refuse_out("compress")
+    given = aval_of("compress", condition, "condition").shape
+    aval_of("compress", a, "a")
+    if len(given) != 1:
+        raise ValueError(f"compress: condition must be of rank 1, got shape {given}")
+    if axis is None:
+        a, axis = ravel(a), 0
+    shape = get_aval(a).shape
+    axis = canonical_axis(axis, len(shape), "compress")
+    values = known(condition)
+    if values is not None:
+        if values[shape[axis] :].any():
+            raise ValueError(
+                f"compress: condition must not hold beyond the length of the axis, {shape[axis]}, got length {given[0]}"
+            )
+        condition = values[: shape[axis]]
+    elif given[0] > shape[axis]:
+        condition = slice_p.bind(condition, start_indices=(0,), limit_indices=(shape[axis],), strides=None)
+    (positions,) = nonzero(condition, size=size, fill_value=None if size is None else shape[axis])
+    if not shape[axis]:
+        positions = np.zeros(0, np.int32)
+    if isinstance(fill_value, Tracer):
+        found = take(a, positions, axis, mode="fill", fill_value=0)
+        sizes = tuple([-1 if d == axis else 1 for d in range(len(shape))])
+        return where((asarray(positions) < shape[axis]).reshape(sizes), found, fill_value)
+    return take(a, positions, axis, mode="fill", fill_value=np.asarray(fill_value).item())
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+    """The elements of an array where a condition holds, raveled. The arguments are those of `compress`.
+
+    >>> import primax as px
+    >>> x = px.numpy.arange(4)
+    >>> px.numpy.extract(x > 1, x)
+    Array([2, 3], dtype=int32)
+    """
+    aval_of("extract", condition, "condition")
+    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)

@@ -1,0 +1,73 @@
+"""Arrays as text and in files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import naming
+from primax.extend.core import Array, dtypes
+from primax.numpy.creation import asarray
+
+__all__ = [
+    "array_repr",
+    "array_str",
+    "fromfile",
+    "fromstring",
+    "get_printoptions",
+    "load",
+    "printoptions",
+    "save",
+    "savez",
+    "set_printoptions",
+]
+
+get_printoptions = np.get_printoptions
+printoptions = np.printoptions
+set_printoptions = np.set_printoptions
+save = np.save
+savez = np.savez
+
+
+def array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
+    """How an array prints, with its dtype. The arguments are those of `numpy.array_repr`."""
+    if type(arr) is not Array:
+        return repr(arr)
+    given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    with naming("array_repr"), np.printoptions(**{name: x for name, x in given.items() if x is not None}):
+        return repr(arr)
+
+
+def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
+    """How the elements of an array print. The arguments are those of `numpy.array_str`."""
+    with naming("array_str"):
+        return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
+
+
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """The array, or the arrays by name, that `save` or `savez` wrote. The arguments are those of `numpy.load`.
+
+    NumPy's files do not name bfloat16; an array of two bytes of no other dtype is read as one of it.
+    """
+    with naming("load"):
+        found = np.load(file, *args, **kwargs)
+    if isinstance(found, np.ndarray) and found.dtype == np.dtype("V2"):
+        found = found.view(dtypes.bfloat16)
+    return asarray(found) if isinstance(found, np.ndarray) else found
+
+
+def fromfile(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """An array of the bytes in a file. The arguments are those of `numpy.fromfile`."""
+    with naming("fromfile"):
+        try:
+            found = np.fromfile(file, *args, **kwargs)
+        except AttributeError as error:
+            raise TypeError(f"file must be a file or a path: {error}") from None
+        return asarray(found)
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+    """An array of the numbers in a text. The arguments are those of `numpy.fromstring`."""
+    with naming("fromstring"):
+        return asarray(np.fromstring(string, dtype, count, sep=sep))

@@ -1,0 +1,267 @@
+"""Diagonals and triangles of matrices, found without gathering elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend, core
+from primax.extend.api_util import integer, naming
+from primax.extend.core import dtypes, get_aval
+from primax.numpy import reductions
+from primax.numpy.creation import place, read_dtype
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import aval_of, cast
+from primax.numpy.selection import choose
+from primax.numpy.shaping import permuted, ravel, reshaped
+from primax.plugins import arithmetic, comparison
+from primax.plugins.structural import iota_p, pad_p, slice_p
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = [
+    "diag",
+    "diagflat",
+    "diagonal",
+    "eye",
+    "identity",
+    "trace",
+    "tri",
+    "tril",
+    "tril_indices",
+    "tril_indices_from",
+    "triu",
+    "triu_indices",
+    "triu_indices_from",
+]
+
+
+def _positions(shape: tuple[int, ...], k: int) -> tuple[Any, Any]:
+    """For each element of matrices its row, increased by k, and its column."""
+    rank = len(shape)
+    rows = iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=rank - 2)
+    columns = iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=rank - 1)
+    return arithmetic.add_p.bind(rows, np.int32(k)) if k else rows, columns
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
+    """A matrix of zeros with ones on a diagonal.
+
+    Args:
+      N: the number of rows.
+      M: the number of columns, `N` if None.
+      k: which diagonal, counted to the right of the main one.
+      dtype: the dtype; the default float dtype if None.
+      device: where the result is; uncommitted on the default device if None.
+
+    Raises:
+      TypeError: a number is no integer, or `dtype` is not a dtype that arrays may have.
+
+    >>> import primax as px
+    >>> px.numpy.eye(2, 3, 1)
+    Array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
+    return _matrix("eye", N, M, k, dtype, device, comparison.eq_p, np.eye)
+
+
+def identity(n: Any, dtype: Any = None) -> Any:
+    """A square matrix of zeros with ones on its diagonal. The arguments are those of `eye`."""
+    return _matrix("identity", integer("identity", "n", n), None, 0, dtype, None, comparison.eq_p, np.eye)
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
+    """A matrix with ones on a diagonal and below it, and zeros above it. The arguments are those of `eye`."""
+    return _matrix("tri", N, M, k, dtype, None, comparison.ge_p, np.tri)
+
+
+def _matrix(function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, compare: Any, on_host: Any) -> Any:
+    rows = integer(function, "N", N)
+    columns = rows if M is None else integer(function, "M", M)
+    k = integer(function, "k", k)
+    dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
+    if rows < 0 or columns < 0:
+        raise TypeError(f"{function}: N and M must not be negative, got {rows} and {columns}")
+    if not core.thread.trace.tracing:
+        with naming(function):
+            host = on_host(rows, columns, k)
+        return place(backend.put_value(host.astype(dtype)), device)
+    return cast(compare.bind(*_positions((rows, columns), k)), dtype)
+
+
+def _triangle(function: str, m: Any, k: Any, lower: bool) -> Any:
+    aval = aval_of(function, m, "m")
+    if len(aval.shape) < 2:
+        raise ValueError(f"{function}: m must be of rank 2 or more, got {aval.str_short()}")
+    return _masked(m, integer(function, "k", k), lower)
+
+
+@one_program(static=1)
+def _masked(m: Any, k: int, lower: bool) -> Any:
+    aval = get_aval(m)
+    rows, columns = _positions(aval.shape, k if lower else k - 1)
+    inside = (comparison.ge_p if lower else comparison.lt_p).bind(rows, columns)
+    return choose(inside, m, aval.dtype.type(0))
+
+
+def tril(m: Any, k: Any = 0) -> Any:
+    """A matrix, or a stack of them, with zeros above a diagonal.
+
+    Args:
+      m: an array of shape (..., m, n).
+      k: which diagonal, counted to the right of the main one.
+
+    Raises:
+      ValueError: `m` is of rank 0 or 1.
+
+    >>> import primax as px
+    >>> px.numpy.tril(px.numpy.ones((2, 2)))
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
+    return _triangle("tril", m, k, True)
+
+
+def triu(m: Any, k: Any = 0) -> Any:
+    """A matrix, or a stack of them, with zeros below a diagonal. The arguments are those of `tril`."""
+    return _triangle("triu", m, k, False)
+
+
+def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals of matrices.
+
+    Args:
+      a: an array of rank 2 or more.
+      offset: which diagonal, counted to the right of the main one.
+      axis1, axis2: the axes of the rows and of the columns.
+
+    Returns:
+      An array without these axes, and with the elements of the diagonal along its last one.
+
+    Raises:
+      ValueError: an axis is out of range, or the two are one.
+    """
+    shape = aval_of("diagonal", a, "a").shape
+    if len(shape) < 2:
+        raise ValueError(f"diagonal: a must be of rank 2 or more, got shape {shape}")
+    first = canonical_axis(axis1, len(shape), "diagonal", "axis1")
+    second = canonical_axis(axis2, len(shape), "diagonal", "axis2")
+    if first == second:
+        raise ValueError(f"diagonal: axis1 and axis2 must differ, got {axis1} and {axis2}")
+    others = tuple([i for i in range(len(shape)) if i not in (first, second)])
+    return last_diagonal(permuted(a, (*others, first, second)), integer("diagonal", "offset", offset))
+
+
+def last_diagonal(a: Any, k: int) -> Any:
+    """The diagonals over the last two axes: every (columns + 1)-th element in reading order."""
+    *outer, rows, columns = get_aval(a).shape
+    start = k if k >= 0 else -k * columns
+    count = max(0, min(rows, columns - k) if k >= 0 else min(rows + k, columns))
+    flat = reshaped(a, (*outer, rows * columns))
+    if not count:
+        start, limit = 0, 0
+    else:
+        limit = start + (count - 1) * (columns + 1) + 1
+    return slice_p.bind(
+        flat,
+        start_indices=(*[0] * len(outer), start),
+        limit_indices=(*outer, limit),
+        strides=(*[1] * len(outer), columns + 1),
+    )
+
+
+def diag(v: Any, k: Any = 0) -> Any:
+    """The matrix with a vector on a diagonal, or the diagonal of a matrix.
+
+    Args:
+      v: an array of rank 1 or 2.
+      k: which diagonal, counted to the right of the main one.
+
+    Raises:
+      ValueError: `v` is of another rank.
+
+    >>> import primax as px
+    >>> px.numpy.diag(px.numpy.array([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
+    aval = aval_of("diag", v, "v")
+    k = integer("diag", "k", k)
+    if len(aval.shape) == 2:
+        return last_diagonal(v, k)
+    if len(aval.shape) != 1:
+        raise ValueError(f"diag: v must be of rank 1 or 2, got {aval.str_short()}")
+    count = aval.shape[0]
+    size = count + abs(k)
+    before = k if k >= 0 else -k * size
+    used = before + (count - 1) * (size + 1) + 1 if count else 0
+    config = (before if count else 0, size * size - used, size if count else 0)
+    spread = pad_p.bind(v, aval.dtype.type(0), padding_config=(config,))
+    return reshaped(spread, (size, size))
+
+
+def diagflat(v: Any, k: Any = 0) -> Any:
+    """The matrix with the elements of an array on a diagonal. The arguments are those of `diag`."""
+    return diag(ravel(v), k)
+
+
+def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
+    """The sums of the diagonals of matrices.
+
+    Args:
+      a: an array of rank 2 or more.
+      offset: which diagonal, counted to the right of the main one.
+      axis1, axis2: the axes of the rows and of the columns.
+      dtype: the dtype of the result, as in `sum`.
+      out: None.
+
+    Raises:
+      ValueError: an axis is out of range, or the two are one.
+    """
+    return reductions.sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+
+
+def _indices(function: str, found: Any) -> tuple[Any, ...]:
+    return tuple([backend.put_value(x.astype(dtypes.default_int_dtype())) for x in found])
+
+
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
+    """The rows and the columns of the elements on a diagonal and below it.
+
+    Args:
+      n: the number of rows.
+      k: which diagonal, counted to the right of the main one.
+      m: the number of columns, `n` if None.
+    """
+    with naming("tril_indices"):
+        found = np.tril_indices(n, k, m)
+    return _indices("tril_indices", found)  # type: ignore[return-value]
+
+
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
+    """The rows and the columns of the elements on a diagonal and above it.
+
+    The arguments are those of `tril_indices`.
+    """
+    with naming("triu_indices"):
+        found = np.triu_indices(n, k, m)
+    return _indices("triu_indices", found)  # type: ignore[return-value]
+
+
+def _sides(function: str, arr: Any) -> tuple[int, int]:
+    shape = aval_of(function, arr, "arr").shape
+    if len(shape) != 2:
+        raise ValueError(f"{function}: arr must be of rank 2, got shape {shape}")
+    return shape[0], shape[1]
+
+
+def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
+    """`tril_indices` for the shape of a matrix."""
+    rows, columns = _sides("tril_indices_from", arr)
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
+    """`triu_indices` for the shape of a matrix."""
+    rows, columns = _sides("triu_indices_from", arr)
+    return triu_indices(rows, k, columns)

@@ -1,0 +1,365 @@
+"""Elementwise functions: what NumPy calls ufuncs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.complexes import RULES, of_complex
+from primax.numpy.creation import asarray, constant
+from primax.numpy.programs import one_program
+from primax.numpy.promotion import (
+    aval_of,
+    convert,
+    operands,
+    promote,
+    strong,
+)
+from primax.numpy.selection import choose
+from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, trigonometry
+from primax.plugins.elementwise import like
+
+__all__ = [
+    "absolute",
+    "angle",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "cbrt",
+    "conjugate",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "divide",
+    "equal",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "greater",
+    "greater_equal",
+    "imag",
+    "invert",
+    "left_shift",
+    "less",
+    "less_equal",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "nextafter",
+    "not_equal",
+    "positive",
+    "rad2deg",
+    "real",
+    "right_shift",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+]
+
+_BOOL = np.dtype(np.bool_)
+_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+
+Function = Callable[..., Any]
+
+
+def document(function: Function, name: str, sentence: str, count: int, kinds: str) -> Function:
+    function.__name__ = function.__qualname__ = name
+    arguments = {
+        1: "x: an array or a number",
+        2: "x, y: arrays or numbers, of shapes that broadcast together",
+    }[count]
+    function.__doc__ = (
+        f"{sentence}\n\n"
+        f"    Args:\n      {arguments}, {kinds}.\n\n"
+        f"    Raises:\n      TypeError: an argument is no array and no number, or not of such a dtype"
+        f"{'; the shapes do not broadcast' if count == 2 else ''}.\n    "
+    )
+    return function
+
+
+def to_number(dtype: Any) -> Any:
+    return dtypes.to_numeric_dtype(dtype)
+
+
+def to_inexact(dtype: Any) -> Any:
+    return dtypes.to_inexact_dtype(dtype)
+
+
+_ANY_NUMBER = "of any number dtype"
+_INEXACT = "of a floating or complex dtype; others are converted to a floating one"
+_REAL = "real; integers are converted to a floating dtype"
+_INTEGER = "of a boolean or integer dtype"
+
+
+def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, to: Any = None) -> Function:
+    """A function of one argument, whose dtype is converted by `to` first."""
+    bind = primitive.bind
+    rule = RULES.get(name)
+    bind_complex = bind if rule is None else of_complex(primitive, rule)
+
+    def function(x: Any, /) -> Any:
+        aval = aval_of(name, x)
+        if to is not None and to(aval.dtype) != aval.dtype:
+            (x,) = promote(name, x, to=to)
+        return bind_complex(x) if aval.dtype in _COMPLEX else bind(x)
+
+    return document(function, name, sentence, 1, kinds)
+
+
+def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, to: Any = None) -> Function:
+    """A function of two arguments, which are promoted, converted by `to`, and broadcast."""
+    bind = primitive.bind
+
+    def function(x: Any, y: Any, /) -> Any:
+        x, y = operands(name, x, y, to)
+        return bind(x, y)
+
+    return document(function, name, sentence, 2, kinds)
+
+
+def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Function:
+    """Like `_binary`, with another primitive for booleans."""
+    bind = primitive.bind
+
+    def function(x: Any, y: Any, /) -> Any:
+        x, y = operands(name, x, y)
+        return logic.bind(x, y) if get_aval(x).dtype is _BOOL else bind(x, y)
+
+    return document(function, name, sentence, 2, "of any dtype")
+
+
+sin = _unary("sin", trigonometry.sin_p, "The sine of x, an angle in radians.", _INEXACT, to_inexact)
+cos = _unary("cos", trigonometry.cos_p, "The cosine of x, an angle in radians.", _INEXACT, to_inexact)
+tan = _unary("tan", trigonometry.tan_p, "The tangent of x, an angle in radians.", _INEXACT, to_inexact)
+arcsin = _unary("arcsin", trigonometry.asin_p, "The angle in radians whose sine is x.", _INEXACT, to_inexact)
+arccos = _unary("arccos", trigonometry.acos_p, "The angle in radians whose cosine is x.", _INEXACT, to_inexact)
+arctan = _unary("arctan", trigonometry.atan_p, "The angle in radians whose tangent is x.", _INEXACT, to_inexact)
+sinh = _unary("sinh", trigonometry.sinh_p, "The hyperbolic sine of x.", _INEXACT, to_inexact)
+cosh = _unary("cosh", trigonometry.cosh_p, "The hyperbolic cosine of x.", _INEXACT, to_inexact)
+tanh = _unary("tanh", trigonometry.tanh_p, "The hyperbolic tangent of x.", _INEXACT, to_inexact)
+arcsinh = _unary("arcsinh", trigonometry.asinh_p, "The number whose hyperbolic sine is x.", _INEXACT, to_inexact)
+arccosh = _unary("arccosh", trigonometry.acosh_p, "The number whose hyperbolic cosine is x.", _INEXACT, to_inexact)
+arctanh = _unary("arctanh", trigonometry.atanh_p, "The number whose hyperbolic tangent is x.", _INEXACT, to_inexact)
+exp = _unary("exp", exponential.exp_p, "e to the power x.", _INEXACT, to_inexact)
+exp2 = _unary("exp2", exponential.exp2_p, "2 to the power x.", _INEXACT, to_inexact)
+expm1 = _unary("expm1", exponential.expm1_p, "exp(x) - 1, precise near 0.", _INEXACT, to_inexact)
+log = _unary("log", exponential.log_p, "The natural logarithm of x.", _INEXACT, to_inexact)
+log1p = _unary("log1p", exponential.log1p_p, "log(1 + x), precise near 0.", _INEXACT, to_inexact)
+sqrt = _unary("sqrt", exponential.sqrt_p, "The square root of x.", _INEXACT, to_inexact)
+cbrt = _unary("cbrt", exponential.cbrt_p, "The cube root of x.", _REAL, to_inexact)
+negative = _unary("negative", arithmetic.neg_p, "-x.")
+square = _unary("square", arithmetic.square_p, "x * x.", to=to_number)
+invert = _unary("invert", bitwise.not_p, "The bits that are not set in x.", _INTEGER)
+
+add = _with_logic("add", arithmetic.add_p, bitwise.or_p, "x + y; the logical or of booleans.")
+subtract = _binary("subtract", arithmetic.sub_p, "x - y.")
+multiply = _with_logic("multiply", arithmetic.mul_p, bitwise.and_p, "x * y; the logical and of booleans.")
+divide = _binary("divide", arithmetic.div_p, "x / y, which is never an integer.", _INEXACT, to_inexact)
+maximum = _binary("maximum", arithmetic.max_p, "The larger of x and y; NaN if either is.")
+minimum = _binary("minimum", arithmetic.min_p, "The smaller of x and y; NaN if either is.")
+equal = _binary("equal", comparison.eq_p, "Whether x == y.", "of any dtype")
+not_equal = _binary("not_equal", comparison.ne_p, "Whether x != y.", "of any dtype")
+bitwise_and = _binary("bitwise_and", bitwise.and_p, "The bits that are set in both x and y.", _INTEGER)
+bitwise_or = _binary("bitwise_or", bitwise.or_p, "The bits that are set in x or in y.", _INTEGER)
+bitwise_xor = _binary("bitwise_xor", bitwise.xor_p, "The bits that are set in one of x and y.", _INTEGER)
+left_shift = _binary("left_shift", bitwise.shift_left_p, "x * 2**y, by shifting bits.", _INTEGER, to_number)
+nextafter = _binary("nextafter", rounding.nextafter_p, "The next number from x towards y.", _REAL, to_inexact)
+arctan2 = _binary(
+    "arctan2",
+    trigonometry.atan2_p,
+    "The angle in radians of the point (y, x), in (-pi, pi].",
+    _INEXACT,
+    to_inexact,
+)
+
+
+def right_shift(x: Any, y: Any, /) -> Any:
+    """x divided by 2**y and rounded down, by shifting bits.
+
+    Args:
+      x, y: arrays or numbers, of a boolean or integer dtype, of shapes that broadcast together.
+
+    Raises:
+      TypeError: an argument is not of such a dtype; the shapes do not broadcast.
+    """
+    x, y = operands("right_shift", x, y, to=to_number)
+    signed = dtypes.is_signed_integer(get_aval(x).dtype)
+    return (bitwise.shift_right_arithmetic_p if signed else bitwise.shift_right_logical_p).bind(x, y)
+
+
+def _ordering(name: str, primitive: Any, sign: str) -> Function:
+    """A comparison; complex numbers are ordered by their real parts, then by their imaginary parts."""
+    bind = primitive.bind
+
+    def function(x: Any, y: Any, /) -> Any:
+        x, y = operands(name, x, y)
+        if dtypes.is_complex(get_aval(x).dtype):
+            a, b = real(x), real(y)
+            return choose(equal(a, b), bind(imag(x), imag(y)), bind(a, b))
+        return bind(x, y)
+
+    return document(
+        function,
+        name,
+        f"Whether x {sign} y.",
+        2,
+        "of any dtype; complex numbers are ordered by real part first",
+    )
+
+
+less = _ordering("less", comparison.lt_p, "<")
+less_equal = _ordering("less_equal", comparison.le_p, "<=")
+greater = _ordering("greater", comparison.gt_p, ">")
+greater_equal = _ordering("greater_equal", comparison.ge_p, ">=")
+
+
+def real(x: Any, /) -> Any:
+    """The real part of x.
+
+    Args:
+      x: an array or a number.
+    """
+    aval = aval_of("real", x)
+    return arithmetic.real_p.bind(x) if dtypes.is_complex(aval.dtype) else asarray(x)
+
+
+def imag(x: Any, /) -> Any:
+    """The imaginary part of x, zeros if x is real.
+
+    Args:
+      x: an array or a number.
+    """
+    aval = aval_of("imag", x)
+    return (
+        arithmetic.imag_p.bind(x)
+        if dtypes.is_complex(aval.dtype)
+        else constant(0, aval.shape, aval.dtype, aval.weak_type)
+    )
+
+
+def conjugate(x: Any, /) -> Any:
+    """The complex conjugate of x.
+
+    Args:
+      x: an array or a number.
+    """
+    aval = aval_of("conjugate", x)
+    return arithmetic.conj_p.bind(x) if dtypes.is_complex(aval.dtype) else asarray(x)
+
+
+def absolute(x: Any, /) -> Any:
+    """The absolute value of x, real if x is complex.
+
+    Args:
+      x: an array or a number, of any dtype.
+    """
+    dtype = aval_of("absolute", x).dtype
+    if dtypes.is_bool(dtype) or dtypes.is_unsigned_integer(dtype):
+        return asarray(x)
+    return arithmetic.abs_p.bind(x)
+
+
+def fabs(x: Any, /) -> Any:
+    """The absolute value of x, as a floating number.
+
+    Args:
+      x: an array or a number, real.
+
+    Raises:
+      TypeError: x is complex.
+    """
+    (x,) = promote("fabs", x, to=to_inexact)
+    require_real("fabs", x)
+    return arithmetic.abs_p.bind(x)
+
+
+def positive(x: Any, /) -> Any:
+    """x itself.
+
+    Args:
+      x: an array or a number.
+    """
+    return asarray(x)
+
+
+def sign(x: Any, /) -> Any:
+    """-1, 0 or 1 for negative, zero and positive x; x / abs(x) if x is complex.
+
+    Args:
+      x: an array or a number, not boolean.
+    """
+    return _sign(x) if dtypes.is_inexact(aval_of("sign", x).dtype) else arithmetic.sign_p.bind(x)
+
+
+@one_program(static=1)
+def _sign(x: Any) -> Any:
+    out = arithmetic.sign_p.bind(x)
+    return choose(comparison.eq_p.bind(out, like(out, 0)), like(out, 0), out)  # of either zero the positive one
+
+
+def require_real(function: str, *args: Any) -> None:
+    for x in args:
+        aval = get_aval(x)
+        if dtypes.is_complex(aval.dtype):
+            raise TypeError(f"{function}: arguments must be real, got {aval.str_short()}")
+
+
+def _logarithm(name: str, base: int, keeps_weak: bool) -> Function:
+    scale = math.log(base)
+
+    def divide(x: Any) -> Any:
+        return arithmetic.div_p.bind(x, like(x, scale) if keeps_weak else get_aval(x).dtype.type(scale))
+
+    def function(x: Any, /) -> Any:
+        (x,) = promote(name, x, to=to_inexact)
+        if not dtypes.is_complex(get_aval(x).dtype):
+            return divide(exponential.log_p.bind(x))
+        # A quotient of complex numbers would be NaN where one part is infinite.
+        out = log(x)
+        return arithmetic.complex_p.bind(divide(arithmetic.real_p.bind(out)), divide(arithmetic.imag_p.bind(out)))
+
+    return document(function, name, f"The logarithm of x to base {base}.", 1, _INEXACT)
+
+
+log2 = _logarithm("log2", 2, keeps_weak=True)
+log10 = _logarithm("log10", 10, keeps_weak=False)
+
+
+def _scaled(name: str, factor: float, sentence: str) -> Function:
+    def function(x: Any, /) -> Any:
+        (x,) = promote(name, x, to=to_inexact)
+        return arithmetic.mul_p.bind(x, like(x, factor))
+
+    return document(function, name, sentence, 1, _INEXACT)
+
+
+deg2rad = _scaled("deg2rad", math.pi / 180, "An angle in degrees as radians.")
+rad2deg = _scaled("rad2deg", 180 / math.pi, "An angle in radians as degrees.")
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """The angle of complex numbers, in (-pi, pi].
+
+    Args:
+      z: an array or a number.
+      deg: whether the result is in degrees instead of radians.
+    """
+    aval = aval_of("angle", z)
+    z = z if dtypes.is_inexact(aval.dtype) else convert(z, aval, dtypes.default_float_dtype())
+    part = imag(z)
+    out = trigonometry.atan2_p.bind(part if dtypes.is_complex(get_aval(z).dtype) else strong(part), real(z))
+    return rad2deg(out) if deg else out

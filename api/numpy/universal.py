@@ -1,0 +1,404 @@
+"""Functions of elements that have NumPy's methods: reduce, accumulate, reduceat, outer and at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import check_function, name_of, read_size
+from primax.extend.core import dtypes, get_aval
+from primax.numpy import reductions, scans, ufuncs
+from primax.numpy.at import Reference
+from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.formulas import logaddexp as _logaddexp
+from primax.numpy.formulas import logaddexp2 as _logaddexp2
+from primax.numpy.indexing import take_slice
+from primax.numpy.joining import concatenate
+from primax.numpy.mapping import vectorize
+from primax.numpy.predicates import logical_and as _logical_and
+from primax.numpy.predicates import logical_or as _logical_or
+from primax.numpy.predicates import logical_xor as _logical_xor
+from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, known_integers, strong
+from primax.numpy.ranges import arange
+from primax.numpy.selection import choose
+from primax.numpy.shaping import moveaxis, ravel, reshaped
+from primax.plugins.calls import eval_shape
+from primax.plugins.control_flow import scan
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = [
+    "add",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "frompyfunc",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "subtract",
+    "ufunc",
+]
+
+Function = Callable[..., Any]
+
+
+class ufunc(partial):  # type: ignore[type-arg]
+    """A function of elements that applies to arrays, with further methods.
+
+    A partial application of nothing, so that calling it costs no more than calling the function.
+
+    Attributes:
+      nin: the number of arguments.
+      nout: the number of results.
+      nargs: the number of arguments, as `nin`: there is no argument `out`.
+      identity: what changes nothing as an argument; None if there is no such thing.
+    """
+
+    nin: int
+    nout: int
+    nargs: int
+    identity: Any
+    _reduce: Function | None
+    _accumulate: Function | None
+    _at: str | Function | None
+    _reduceat: Function | None
+    _maker: partial[Any]
+
+    def __new__(
+        cls,
+        func: Function,
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
+        call: Function | None = None,
+        reduce: Function | None = None,
+        accumulate: Function | None = None,
+        at: str | Function | None = None,
+        reduceat: Function | None = None,
+    ) -> Any:
+        """Gives a function of arrays its methods.
+
+        Args:
+          func: a function of arrays that works element by element.
+          nin: the number of arguments.
+          nout: the number of results.
+          name: what it is called, if not by the name of `func`.
+          nargs: how many arguments to tell; `nin` if None, since there is no argument `out`.
+          identity: what changes nothing as an argument.
+          call: does what `func` does, better.
+          reduce: does what `reduce` does by default, better; called with all of its arguments.
+          accumulate: likewise.
+          at: likewise, called with the array, the indices, and the second argument if there is one; or the name of the
+            method of `x.at[...]` that does what `at` does.
+          reduceat: does what `reduceat` does by default.
+
+        Raises:
+          TypeError: `func`, `reduce`, `accumulate`, `at` or `reduceat` is not callable, `nin` or `nout` not an integer,
+            `name` not a str.
+          ValueError: `nin` or `nout` is negative.
+        """
+        check_function("ufunc", "func", func)
+        for what, count in (("nin", nin), ("nout", nout), ("nargs", nin if nargs is None else nargs)):
+            read_size("ufunc", what, count)
+        methods = {"call": call, "reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
+        for what, given in methods.items():
+            if given is not None and not (what == "at" and isinstance(given, str)):
+                check_function("ufunc", what, given)
+        if not isinstance(name, str | None):
+            raise TypeError(f"ufunc: name must be a str or None, got {name!r}")
+        made = super().__new__(cls, func if call is None else call)
+        made.__name__ = func.__name__ if name is None else name
+        made.__doc__ = func.__doc__
+        made.nin, made.nout, made.nargs, made.identity = nin, nout, nin if nargs is None else nargs, identity
+        made._reduce, made._accumulate, made._at, made._reduceat = reduce, accumulate, at, reduceat
+        made._maker = partial(cls, func, nin, nout, name=name, nargs=nargs, identity=identity, **methods)
+        return made
+
+    def __reduce__(self) -> Any:
+        return self.__name__ if globals().get(self.__name__) is self else (self._maker, ())
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, ufunc) and self._made_by() == other._made_by())
+
+    def __hash__(self) -> int:
+        return hash(self._made_by()[:2])
+
+    def _made_by(self) -> tuple[Any, ...]:
+        return self._maker.func, self._maker.args, self._maker.keywords
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<primax.numpy.ufunc {self.__name__!r}>"
+
+    def reduce(
+        self,
+        a: Any,
+        axis: int | None = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
+        """Combines all elements along an axis, from left to right.
+
+        Args:
+          a: an array.
+          axis: the axis; None for all elements.
+          dtype: the dtype of the result; that of the function's result if None.
+          out: None.
+          keepdims: whether the axis stays, with length 1.
+          initial: what is combined with the first element.
+          where: a boolean array that broadcasts with `a`; elements where it is false do not count.
+
+        Raises:
+          ValueError: the function has not two arguments and one result; the axis is out of range; there is nothing to
+            begin with: no elements for sure, no identity and no `initial`.
+          NotImplementedError: there are several axes.
+        """
+        self._check_binary("reduce", out)
+        if self._reduce is not None:
+            return self._reduce(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+        shape = aval_of(f"{self.__name__}.reduce", a, "a").shape
+        if where is not None:
+            where = broadcast_to_shape(reductions.read_where(f"{self.__name__}.reduce", where, shape), shape)
+        rows, axes = self._rows("reduce", a, axis)
+        dtype = self._result_dtype(rows, dtype)
+        if initial is None and self._begins_nowhere(dtype):
+            return cast(self.reduce(cast(a, reductions.FLOAT32), axis, keepdims=keepdims, where=where), dtype)
+        if dtypes.is_inexact(dtype) and not dtypes.is_inexact(get_aval(rows).dtype):
+            rows = cast(rows, dtype)
+        count, *rest = get_aval(rows).shape
+        kept = self._rows("reduce", where, axis)[0] if where is not None else None
+        start = self.identity if initial is None else initial
+        if start is None:
+            if not count or where is not None:
+                raise ValueError(
+                    f"{self.__name__}.reduce: initial must be given where there is no identity and perhaps no element, "
+                    f"got an array of shape {shape}"
+                )
+            start = reshaped(take_slice(rows, 0, 1, 0), tuple(rest))
+            rows = take_slice(rows, 1, count, 0)
+
+        def step(total: Any, x: Any) -> Any:
+            row, keep = x
+            combined = cast(self(total, row), dtype)
+            return combined if keep is None else choose(keep, combined, total), None
+
+        first = broadcast_to_shape(strong(cast(asarray(start), dtype)), tuple(rest))
+        total, _ = scan(step, first, (rows, kept))
+        if not keepdims:
+            return total
+        return reshaped(total, tuple([1 if i in axes else size for i, size in enumerate(shape)]))
+
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+        """Combines all elements up to each along an axis.
+
+        Args:
+          a: an array.
+          axis: the axis; None to ravel the array first.
+          dtype: the dtype of the result; that of the function's result if None.
+          out: None.
+
+        Raises:
+          ValueError: the function has not two arguments and one result; the axis is out of range.
+        """
+        self._check_binary("accumulate", out)
+        if self._accumulate is not None:
+            return self._accumulate(a, axis=axis, dtype=dtype)
+        rows, _ = self._rows("accumulate", a, axis)
+        dtype = self._result_dtype(rows, dtype)
+        rows = strong(cast(rows, dtype))
+        count = get_aval(rows).shape[0]
+        if not count:
+            return rows
+        first = take_slice(rows, 0, 1, 0)
+
+        def step(total: Any, row: Any) -> Any:
+            total = cast(self(total, row), dtype)
+            return total, total
+
+        _, others = scan(step, reshaped(first, get_aval(rows).shape[1:]), take_slice(rows, 1, count, 0))
+        return moveaxis(concatenate((first, others)), 0, 0 if axis is None else axis)
+
+    def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+        """Reduces parts of an array along an axis.
+
+        Args:
+          a: an array.
+          indices: where parts begin, known beforehand; each ends where the next begins, or after one element if that
+            is before it.
+          axis: the axis.
+          dtype: the dtype of the result.
+          out: None.
+
+        Raises:
+          ValueError: the function has not two arguments and one result; a position or the axis is out of range;
+            `indices` is not of rank 1.
+          TypeError: `indices` are not known while a program is built.
+        """
+        self._check_binary("reduceat", out)
+        if self._reduceat is not None:
+            return self._reduceat(a, indices, axis=axis, dtype=dtype)
+        shape = aval_of(f"{self.__name__}.reduceat", a, "a").shape
+        axis = canonical_axis(axis, len(shape), f"{self.__name__}.reduceat")
+        if np.ndim(indices) != 1:
+            raise ValueError(f"{self.__name__}.reduceat: indices must be of rank 1, got shape {np.shape(indices)}")
+        starts = known_integers(f"{self.__name__}.reduceat", "indices", indices)
+        if not starts:
+            raise ValueError(f"{self.__name__}.reduceat: indices must not be empty")
+        for start in starts:
+            if not 0 <= start < shape[axis]:
+                raise ValueError(
+                    f"{self.__name__}.reduceat: indices must be in [0, {shape[axis]}), got {start} for shape {shape}"
+                )
+        parts = []
+        for start, stop in zip(starts, (*starts[1:], shape[axis]), strict=True):
+            part = take_slice(asarray(a), start, max(stop, start + 1), axis)
+            parts.append(self.reduce(part, axis, dtype, keepdims=True))
+        return concatenate(parts, axis)
+
+    def outer(self, A: Any, B: Any, /) -> Any:
+        """Applies the function to all pairs of elements.
+
+        Args:
+          A, B: arrays; the axes of the result are those of A, then those of B.
+        """
+        self._check_binary("outer", None, any_results=True)
+        shape, rank = aval_of(f"{self.__name__}.outer", A, 0).shape, len(aval_of(f"{self.__name__}.outer", B, 1).shape)
+        return self(reshaped(A, (*shape, *[1] * rank)), B)
+
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+        """Applies the function to elements of an array, one after the other, and returns the changed array.
+
+        Args:
+          a: an array.
+          indices: an index as in `a[indices]`; elements may be named more than once.
+          b: the second argument, if the function has two.
+          inplace: False, since arrays are immutable.
+
+        Raises:
+          NotImplementedError: `inplace` is not False.
+        """
+        if inplace:
+            raise NotImplementedError(
+                f"{self.__name__}.at: inplace must be False, since arrays are immutable: use what is returned"
+            )
+        a = asarray(a)
+        if callable(self._at):
+            return self._at(a, indices) if b is None else self._at(a, indices, b)
+        if self._at is not None:
+            return getattr(Reference(a, indices), self._at)(b)
+        aval = get_aval(a)
+        places = Reference(reshaped(arange(aval.size), aval.shape), indices).get()
+        others = None if b is None else ravel(broadcast_to_shape(asarray(b), get_aval(places).shape))
+
+        def step(flat: Any, x: Any) -> Any:
+            place, other = x
+            element = Reference(flat, place)
+            changed = self(element.get()) if other is None else self(element.get(), other)
+            return element.set(cast(changed, aval.dtype)), None
+
+        flat, _ = scan(step, ravel(a), (ravel(places), others))
+        return reshaped(flat, aval.shape)
+
+    def _check_binary(self, method: str, out: Any, any_results: bool = False) -> None:
+        if out is not None:
+            reductions.refuse_out(f"{self.__name__}.{method}")
+        if self.nin != 2 or (self.nout != 1 and not any_results):
+            raise ValueError(
+                f"{self.__name__}.{method}: the function must have two arguments and one result, "
+                f"got {self.nin} and {self.nout}"
+            )
+
+    def _rows(self, method: str, a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+        """An array with the axis in front, and which axes these are."""
+        rank = len(get_aval(a).shape)
+        if axis is None:
+            return ravel(a), tuple(range(rank))
+        if isinstance(axis, tuple):
+            raise NotImplementedError(f"{self.__name__}.{method}: axis must be one axis or None, got {axis}")
+        axis = canonical_axis(axis, rank, f"{self.__name__}.{method}")
+        return moveaxis(a, axis, 0), (axis,)
+
+    def _begins_nowhere(self, dtype: Any) -> bool:
+        """Whether the identity is an infinity that a floating dtype does not have."""
+        infinite = isinstance(self.identity, float) and np.isinf(self.identity)
+        return bool(infinite) and dtypes.is_floating(dtype) and not dtypes.supports_inf(dtype)
+
+    def _result_dtype(self, rows: Any, dtype: Any) -> Any:
+        if dtype is not None:
+            return read_dtype(dtype, self.__name__)
+        element = np.zeros((), get_aval(rows).dtype)
+        return eval_shape(self, element, element).dtype
+
+
+def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """A function of arrays, with a ufunc's methods, of a function of single elements.
+
+    Args:
+      func: takes and returns arrays of rank 0.
+      nin: the number of its arguments.
+      nout: the number of its results.
+      identity: what changes nothing as an argument.
+
+    >>> import primax as px
+    >>> px.numpy.frompyfunc(lambda x, y: x + 2 * y, 2, 1).reduce(px.numpy.arange(4))
+    Array(12, dtype=int32)
+    """
+    made = ufunc(vectorize(func), nin, nout, name=name_of(func, "ufunc"), identity=identity)
+    made._maker = partial(frompyfunc, func, nin, nout, identity=identity)  # which knows how to pickle `func`
+    return made
+
+
+def _without_start(reduce: Function, combine: Function) -> Function:
+    """The reduction of a ufunc by a function that knows no dtype and no element to begin with."""
+
+    def reduced(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        out = reduce(a, axis=axis, keepdims=keepdims, where=where)
+        out = out if initial is None else combine(initial, out)
+        return out if dtype is None else cast(out, read_dtype(dtype, "reduce"))
+
+    return reduced
+
+
+def _extremum(reduce: Function) -> Function:
+    def reduced(a: Any, *, dtype: Any, **options: Any) -> Any:
+        out = reduce(a, **options)
+        return out if dtype is None else cast(out, read_dtype(dtype, "reduce"))
+
+    return reduced
+
+
+add = ufunc(ufuncs.add, 2, 1, identity=0, reduce=reductions.sum, accumulate=scans.cumsum, at="add")
+multiply = ufunc(ufuncs.multiply, 2, 1, identity=1, reduce=reductions.prod, accumulate=scans.cumprod, at="multiply")
+maximum = ufunc(ufuncs.maximum, 2, 1, reduce=_extremum(reductions.max), at="max")
+minimum = ufunc(ufuncs.minimum, 2, 1, reduce=_extremum(reductions.min), at="min")
+subtract = ufunc(ufuncs.subtract, 2, 1)
+negative = ufunc(ufuncs.negative, 1, 1)
+bitwise_and = ufunc(ufuncs.bitwise_and, 2, 1, identity=-1)
+bitwise_or = ufunc(ufuncs.bitwise_or, 2, 1, identity=0)
+bitwise_xor = ufunc(ufuncs.bitwise_xor, 2, 1, identity=0)
+logical_and = ufunc(_logical_and, 2, 1, identity=True, reduce=_without_start(reductions.all, _logical_and))
+logical_or = ufunc(_logical_or, 2, 1, identity=False, reduce=_without_start(reductions.any, _logical_or))
+logical_xor = ufunc(_logical_xor, 2, 1, identity=False)
+logaddexp = ufunc(_logaddexp, 2, 1, identity=-np.inf)
+logaddexp2 = ufunc(_logaddexp2, 2, 1, identity=-np.inf)

@@ -1,0 +1,127 @@
+"""An index as what gather and scatter take: index vectors, dimension numbers, and lengths of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.numpy.brackets import ADVANCED, NEW, Index
+from primax.plugins.indexing.dimensions import GatherDimensionNumbers
+from primax.plugins.indexing.positions import from_the_end
+from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, convert_element_type_p
+
+__all__ = ["Windows", "common_dtype", "windows_of"]
+
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+
+
+class Windows(NamedTuple):
+    """Where the windows of an index are.
+
+    Attributes:
+      indices: the index vectors.
+      numbers: the dimension numbers of the gather.
+      sizes: the lengths of windows along all axes of the array.
+      shape: that of all windows together: of the indexed array, without new axes.
+      unique: whether it is known that no two windows overlap.
+      sorted: whether it is known that index vectors are in order.
+    """
+
+    indices: Any
+    numbers: GatherDimensionNumbers
+    sizes: tuple[int, ...]
+    shape: tuple[int, ...]
+    unique: bool
+    sorted: bool
+
+
+def windows_of(index: Index, wrap: bool = True) -> Windows:
+    """The windows of an index.
+
+    Args:
+      index: resolved for the shape of an array.
+      wrap: whether negative integers count from the end.
+    """
+    axes, advanced = index.axes, index.advanced or ()
+    sizes = [1] * len(axes)
+    offset: list[int] = []
+    batch: list[int] = []
+    shape: list[int] = []
+    columns: list[
+        tuple[int, Any, int]
+    ] = []  # an axis, positions along it, and which axis of all vectors is their first
+    begin = 0
+    increasing = index.advanced is None
+    for place in index.places:
+        if place is NEW:
+            continue
+        if place is ADVANCED:
+            begin = len(batch)
+            batch += advanced
+            shape += advanced
+            continue
+        start, count, step = axes[place]
+        if step == 1:
+            sizes[place] = count
+            offset.append(len(shape))
+            if count != index.shape[place]:
+                columns.append((place, start, 0))
+        else:
+            columns.append((place, np.arange(start, start + count * step, step), len(batch)))
+            batch.append(count)
+            increasing = increasing and step > 0
+        shape.append(count)
+    kept = {place for place in index.places if type(place) is int and axes[place][2] == 1}
+    for axis, entry in enumerate(axes):
+        if type(entry) is not tuple and not (index.shape[axis] == 1 and type(entry) is int and entry == 0):
+            position = from_the_end(entry, index.shape[axis]) if wrap else entry
+            columns.append((axis, position, begin + len(advanced) - len(get_aval(entry).shape)))
+    columns.sort(key=lambda column: column[0])
+    indices = _stacked(columns, tuple(batch), index.shape)
+    numbers = GatherDimensionNumbers(
+        tuple(offset),
+        tuple([d for d in range(len(axes)) if d not in kept]),
+        tuple([axis for axis, _, _ in columns]),
+    )
+    return Windows(indices, numbers, tuple(sizes), tuple(shape), index.advanced is None, increasing)
+
+
+def _stacked(columns: Sequence[tuple[int, Any, int]], batch: tuple[int, ...], shape: Sequence[int]) -> Any:
+    """Index vectors from the positions along each axis."""
+    known = [_known(position, shape[axis]) for axis, position, _ in columns]
+    if not any(x is None for x in known):
+        dtype = _INT64 if any(shape[axis] >= 2**31 for axis, _, _ in columns) else _INT32
+        out = np.empty((*batch, len(columns)), dtype)
+        for i, (x, (_, _, first)) in enumerate(zip(known, columns, strict=True)):
+            out[..., i] = x.reshape(*x.shape, *[1] * (len(batch) - first - x.ndim)) if x.ndim else x
+        return out
+    dtype = common_dtype([get_aval(x).dtype for _, x, _ in columns if isinstance(x, Tracer | Array)])
+    parts = []
+    for (_, position, first), value in zip(columns, known, strict=True):
+        x = position if value is None else value.astype(dtype)
+        aval = get_aval(x)
+        if aval.dtype != dtype:
+            x = convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
+        dims = tuple(range(first, first + len(aval.shape)))
+        parts.append(broadcast_in_dim_p.bind(x, shape=(*batch, 1), broadcast_dimensions=dims))
+    return parts[0] if len(parts) == 1 else concatenate_p.bind(*parts, dimension=len(batch))
+
+
+def _known(position: Any, size: int) -> Any:
+    """Positions that have a value now, brought so near to the axis that 32 bits hold them; None for others."""
+    if isinstance(position, Tracer | Array):
+        return None
+    if isinstance(position, np.ndarray | np.generic) and position.dtype != np.int64:
+        limit = dtypes.iinfo(position.dtype).max  # uint64 and narrow dtypes may not hold the bounds
+        position = np.minimum(position, min(size, limit)).astype(np.int64)
+    return np.minimum(np.maximum(position, -1), size)  # np.clip takes several times as long
+
+
+def common_dtype(found: Sequence[Any]) -> Any:
+    """The dtype that positions of several dtypes have together."""
+    if len(set(found)) == 1 and dtypes.itemsize_bits(found[0]) >= 32:
+        return found[0]
+    return _INT64 if any(dtypes.itemsize_bits(dtype) == 64 for dtype in found) else _INT32

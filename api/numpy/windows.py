@@ -1,0 +1,59 @@
+"""Window functions for signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend
+from primax.extend.api_util import integer, naming
+from primax.extend.core import dtypes
+from primax.numpy.formulas import i0
+from primax.numpy.ranges import counted
+from primax.numpy.ufuncs import divide, multiply, sqrt
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
+
+
+def _count(function: str, M: Any) -> int:
+    if not isinstance(M, float | np.floating):
+        return integer(function, "M", M)
+    with naming(function):
+        return int(M)
+
+
+def _window(function: Callable[[int], Any], sentence: str) -> Callable[[int], Any]:
+    def window(M: int) -> Any:
+        count = _count(function.__name__, M)
+        with naming(function.__name__):
+            host = np.asarray(function(count))
+        return backend.put_value(host.astype(dtypes.default_float_dtype()))
+
+    window.__name__ = window.__qualname__ = function.__name__
+    window.__doc__ = f"{sentence}\n\n    Args:\n      M: the number of points.\n    "
+    return window
+
+
+bartlett = _window(np.bartlett, "The Bartlett window, a triangle.")
+blackman = _window(np.blackman, "The Blackman window, a sum of three cosines.")
+hamming = _window(np.hamming, "The Hamming window, a cosine on a pedestal.")
+hanning = _window(np.hanning, "The Hann window, a raised cosine.")
+
+
+def kaiser(M: int, beta: Any) -> Any:
+    """The Kaiser window.
+
+    Args:
+      M: the number of points.
+      beta: its shape, a number; the larger, the narrower.
+    """
+    count = _count("kaiser", M)
+    dtype = dtypes.default_float_dtype()
+    if count <= 1:
+        return counted(count, 1, 1, dtype)
+    with naming("kaiser"):
+        middle, places = (count - 1) / 2, np.arange(count)
+    ratio = backend.put_value(((places - middle) / middle).astype(dtype))
+    return divide(i0(multiply(beta, sqrt(1 - ratio**2))), i0(beta))
