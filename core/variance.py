@@ -16,7 +16,7 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.thread import thread
 from primax.core.trace import Tracer
 
-__all__ = ["axes_of", "join_operands", "settle_results", "vary", "vary_like"]
+__all__ = ["axes_of", "join_operands", "settle_results", "unvaried", "vary", "vary_like"]
 
 _NOTHING: frozenset[Any] = frozenset()
 
@@ -65,6 +65,11 @@ def _varied(x: Any, axes: frozenset[Any]) -> Any:
 def vary_like(x: Any, aval: Any) -> Any:
     """A value as one that may vary along the axes of a type."""
     return vary(x, getattr(aval, "vma", _NOTHING))
+
+
+def unvaried(aval: Any) -> Any:
+    """A type without the axes along which its values may vary, for programs that are lowered as one device's."""
+    return aval.update(vma=_NOTHING) if getattr(aval, "vma", _NOTHING) else aval
 
 
 def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:

@@ -11,8 +11,10 @@ from primax.core.arguments import check_function, name_of, wraps
 from primax.core.array import Array
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
+from primax.core.thread import thread
 from primax.core.trace import Tracer
 from primax.core.tree_registry import register_pytree_node_class
+from primax.core.variance import vary_like
 from primax.interpreters.backend import put_value
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import Tape, linear_tape, linearize_flat
@@ -129,6 +131,8 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     outs, out_tangents = jvp_flat(flat_fun, flat, directions)
     out = tree.unflatten(flat_fun.out_tree, outs)
     tangents_out = [_array(instantiate_zeros(t)) if type(t) is Zero else t for t in out_tangents]
+    if thread.trace.joins:
+        tangents_out = [vary_like(t, get_aval(x)) for t, x in zip(tangents_out, outs, strict=True)]
     tangent = tree.unflatten(flat_fun.out_tree, tangents_out)
     return (out, tangent, without_tracers(flat_fun.aux)) if has_aux else (out, tangent)
 
@@ -233,7 +237,8 @@ class _Pushforward(_Derivative):
             if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
                 raise TypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
         inexact = [x for x, want in zip(leaves, tangent_avals, strict=True) if want.dtype != dtypes.float0]
-        return tree.unflatten(self.out_tree, [_array(instantiate_zeros(t)) for t in self.tape.replay(*inexact)])
+        outs = [_array(instantiate_zeros(t)) for t in self.tape.replay(*inexact)]
+        return tree.unflatten(self.out_tree, list(map(vary_like, outs, self.out_avals)))
 
 
 @register_pytree_node_class
@@ -279,7 +284,7 @@ def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[A
         x = _array(instantiate_zeros(ct))
         if aval.weak_type and type(ct) is not Zero and not get_aval(x).weak_type:
             x = protocol_of(tangent).convert(x, tangent)
-        results.append(x)
+        results.append(vary_like(x, aval))
     return results
 
 

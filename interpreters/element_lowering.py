@@ -9,6 +9,7 @@ from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
 from primax.core.extended import has_extended_dtype, physical_aval
 from primax.core.jaxpr import ClosedJaxpr
+from primax.core.variance import unvaried
 from primax.interpreters.batching import AxisData, batch_flat, to_dim
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -37,7 +38,7 @@ def over_elements(
     fun: Callable[..., Sequence[Any]] = bind
     for size in reversed(sizes):
         fun = _mapped(fun, AxisData(None, size), in_avals, out_avals)
-    return trace_to_jaxpr(fun, list(map(physical_aval, in_avals)), primitive.name)
+    return trace_to_jaxpr(fun, [unvaried(physical_aval(aval)) for aval in in_avals], primitive.name)
 
 
 def _mapped(

@@ -18,6 +18,7 @@ from primax.core.extended import has_extended_dtype
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, subjaxprs
 from primax.core.recursion import deeper
 from primax.core.source_info import is_internal, scope_of, summarize
+from primax.core.variance import unvaried
 from primax.interpreters.contexts import SharedContext
 from primax.interpreters.element_lowering import holds_extended, over_elements
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
@@ -430,7 +431,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
         avals = (*ctx.avals_in, *ctx.avals_out)
         wide = enable_x64.value or any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in avals)
         with enable_x64(wide):
-            closed = trace_to_jaxpr(run, ctx.avals_in, name_of(fun))
+            closed = trace_to_jaxpr(run, list(map(unvaried, ctx.avals_in)), name_of(fun))
         return inline_jaxpr(ctx, closed, args)
 
     rule.__name__ = f"lower_fun({getattr(fun, '__name__', 'fun')})"

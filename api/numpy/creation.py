@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, numpy_dtype, of_call, read_size
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
+from primax.extend.sharding import vary_like
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.structural import (
     broadcast_in_dim_p,
@@ -324,7 +325,7 @@ def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any
     weak = dtype is None and getattr(aval, "weak_type", False)
     dtype = aval.dtype if dtype is None else dtype
     sizes = aval.shape if shape is None else read_shape(shape, function)
-    return _full(function, sizes, value, dtype, device, weak)
+    return vary_like(_full(function, sizes, value, dtype, device, weak), aval)
 
 
 def _is_duck(a: Any) -> bool:

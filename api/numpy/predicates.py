@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes, get_aval
+from primax.extend.sharding import vary_like
 from primax.numpy import reductions
 from primax.numpy.creation import asarray, constant
 from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, strong
@@ -48,7 +49,7 @@ def isfinite(x: Any, /) -> Any:
         return bitwise.and_p.bind(isfinite(real(x)), isfinite(imag(x)))
     if dtypes.is_floating(aval.dtype):
         return rounding.is_finite_p.bind(x)
-    return constant(True, aval.shape, _BOOL)
+    return vary_like(constant(True, aval.shape, _BOOL), aval)
 
 
 def isnan(x: Any, /) -> Any:
@@ -60,7 +61,7 @@ def isnan(x: Any, /) -> Any:
     aval = aval_of("isnan", x)
     if dtypes.is_inexact(aval.dtype):
         return comparison.ne_p.bind(x, x)
-    return constant(False, aval.shape, _BOOL)
+    return vary_like(constant(False, aval.shape, _BOOL), aval)
 
 
 def isinf(x: Any, /) -> Any:
@@ -74,7 +75,7 @@ def isinf(x: Any, /) -> Any:
         return bitwise.or_p.bind(isinf(real(x)), isinf(imag(x)))
     if dtypes.is_floating(aval.dtype):
         return comparison.eq_p.bind(arithmetic.abs_p.bind(x), aval.dtype.type(math.inf))
-    return constant(False, aval.shape, _BOOL)
+    return vary_like(constant(False, aval.shape, _BOOL), aval)
 
 
 def _infinity(name: str, value: float, sentence: str) -> Function:
@@ -83,7 +84,7 @@ def _infinity(name: str, value: float, sentence: str) -> Function:
         require_real(name, x)
         if dtypes.is_floating(aval.dtype):
             return comparison.eq_p.bind(x, aval.dtype.type(value))
-        return constant(False, aval.shape, _BOOL)
+        return vary_like(constant(False, aval.shape, _BOOL), aval)
 
     return document(function, name, sentence, 1, "real")
 
@@ -132,7 +133,7 @@ def iscomplex(x: Any) -> Any:
     if dtypes.is_complex(aval.dtype):
         part = imag(x)
         return comparison.ne_p.bind(part, like(part, 0))
-    return constant(False, aval.shape, _BOOL)
+    return vary_like(constant(False, aval.shape, _BOOL), aval)
 
 
 def isreal(x: Any) -> Any:
@@ -145,7 +146,7 @@ def isreal(x: Any) -> Any:
     if dtypes.is_complex(aval.dtype):
         part = imag(x)
         return comparison.eq_p.bind(part, like(part, 0))
-    return constant(True, aval.shape, _BOOL)
+    return vary_like(constant(True, aval.shape, _BOOL), aval)
 
 
 def signbit(x: Any, /) -> Any:
@@ -164,7 +165,7 @@ def signbit(x: Any, /) -> Any:
         return comparison.lt_p.bind(structural.bitcast_convert_type(x, integer), integer.type(0))
     if dtypes.is_signed_integer(aval.dtype):
         return comparison.lt_p.bind(x, aval.dtype.type(0))
-    return constant(False, aval.shape, _BOOL)
+    return vary_like(constant(False, aval.shape, _BOOL), aval)
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:

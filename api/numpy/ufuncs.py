@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes, get_aval
+from primax.extend.sharding import vary_like
 from primax.numpy.complexes import RULES, of_complex
 from primax.numpy.creation import asarray, constant
 from primax.numpy.programs import one_program
@@ -247,7 +248,7 @@ def imag(x: Any, /) -> Any:
     return (
         arithmetic.imag_p.bind(x)
         if dtypes.is_complex(aval.dtype)
-        else constant(0, aval.shape, aval.dtype, aval.weak_type)
+        else vary_like(constant(0, aval.shape, aval.dtype, aval.weak_type), aval)
     )
 
 

@@ -11,6 +11,7 @@ from primax.extend import backend, core
 from primax.extend.api_util import numpy_dtype
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
+from primax.extend.sharding import vary_like
 from primax.plugins.sampling import samples
 from primax.plugins.structural.arguments import canonical_axis, canonical_shape, shape_or_size
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
@@ -67,7 +68,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] |
     weak = dtype is None and aval.weak_type
     shape = aval.shape if shape is None else shape_or_size(shape, "full_like")
     dtype = aval.dtype if dtype is None else dtype_of(dtype, "full_like")
-    return _full("full_like", shape, fill_value, dtype, weak)
+    return vary_like(_full("full_like", shape, fill_value, dtype, weak), aval)
 
 
 def empty(shape: Sequence[int] | int, dtype: Any) -> Any:
@@ -91,7 +92,8 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 def zeros_like(x: Any) -> Any:
     """An array of zeros of the shape and dtype of another."""
-    return zeros_of(get_aval(x))
+    aval = get_aval(x)
+    return vary_like(zeros_of(aval), aval)
 
 
 def ones_like(x: Any) -> Any:

@@ -11,6 +11,7 @@ KINDS: dict[str, str] = {
     "programs": "fuzz.programs.kind:Programs",
     "files": "fuzz.files:Files",
     "hostile": "fuzz.hostile:Hostiles",
+    "meshes": "fuzz.meshes.kind:Meshes",
 }
 
 

@@ -1,0 +1,1 @@
+"""Random meshes, shardings and programs over eight devices of the CPU, compared with jax over as many."""

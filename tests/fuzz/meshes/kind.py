@@ -1,0 +1,111 @@
+"""The kind of fuzzing that compares programs over meshes of eight devices with jax."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+import primax as px
+from fuzz.frame import Case, Finding, Kind
+from fuzz.meshes.generate import Program, random_program
+from fuzz.programs.judge import INTERNAL, gap, kind_of, line, plain, short, tree_of
+
+DEVICES = 8
+BOUND = 2e-4  # relative to the greatest number: sums over devices are in any order, and halves are rounded to
+# What jax has no derivative, batch rule or program of.
+UNKNOWN_TO_JAX = ("not implemented", "not supported", "NotImplementedError")
+
+
+@dataclass(frozen=True)
+class MeshCase(Case):
+    """A random program over a mesh."""
+
+    made: Program
+
+
+class Meshes(Kind):
+    """shard_map, jit with shardings and pmap over random meshes: values, types, and how results lie."""
+
+    name = "meshes"
+    lifetime = 250
+    seconds_per_case = 120.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        warnings.simplefilter("ignore")
+        px.config.update("num_cpu_devices", DEVICES)
+        jax.config.update("jax_num_cpu_devices", DEVICES)
+
+    def cases(self, rng: random.Random, only: str) -> Iterator[MeshCase]:
+        while True:
+            made = random_program(random.Random(rng.getrandbits(32)))
+            if only in made.name:
+                yield MeshCase(made.name, made.text, made)
+
+    def run(self, case: Case) -> Finding | None:
+        assert isinstance(case, MeshCase)
+        code = compile("\n".join(case.made.lines), "<program>", "exec")
+        wanted, found = execute(code, jax), execute(code, px)
+        self.reached["refused" if isinstance(wanted, Exception) else "compared"] += 1
+        differs = difference(case.made, found, wanted)
+        return differs and Finding(case.name, differs[1], case.program, differs[0])
+
+    @classmethod
+    def report(cls, reached: Counter[str]) -> list[str]:
+        return [f"meshes: {reached['compared']} compared with jax, {reached['refused']} that jax refuses"]
+
+
+def execute(code: Any, lib: Any) -> Any:
+    """What a program binds to `result`, or the exception that it raises."""
+    scope = {"px": lib, "pnp": lib.numpy, "lax": lib.lax, "np": np}
+    try:
+        exec(code, scope)
+        return lib.block_until_ready(scope["result"])
+    except Exception as error:
+        return error
+
+
+def difference(made: Program, found: Any, wanted: Any) -> tuple[str, str] | None:
+    """A word and a sentence for how a result differs from jax's."""
+    if isinstance(found, INTERNAL):
+        theirs = line(wanted) if isinstance(wanted, Exception) else "a result"
+        return f"internal {type(found).__name__}", f"primax raises {line(found)}\njax: {theirs}"
+    if isinstance(wanted, Exception):
+        if made.refused and not isinstance(found, Exception):
+            return "jax raises", f"jax raises {line(wanted)}; primax gives a result"
+        return None
+    if isinstance(found, Exception):
+        return f"raised {type(found).__name__}", f"jax gives a result, primax raises {line(found)}"
+    if tree_of(found, px) != tree_of(wanted, jax):
+        return "tree", f"primax: {tree_of(found, px)}, jax: {tree_of(wanted, jax)}"
+    for mine, other in zip(px.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        differs = _of_leaves(mine, other, made.placed)
+        if differs is not None:
+            return differs
+    return None
+
+
+def _of_leaves(mine: Any, other: Any, placed: bool) -> tuple[str, str] | None:
+    if kind_of(mine, px)[:2] != kind_of(other, jax)[:2]:
+        return "type", f"primax: {kind_of(mine, px)}, jax: {kind_of(other, jax)}"
+    if getattr(mine, "dtype", None) == px.dtypes.float0:
+        return None
+    a, b = plain(mine, px), plain(other, jax)
+    if gap(a, b) > BOUND:
+        return "value", f"primax: {short(a)}, jax: {short(b)}"
+    if not isinstance(mine, px.Array):
+        return None
+    for shard in mine.addressable_shards:
+        if not np.array_equal(np.asarray(shard.data), a[shard.index], equal_nan=True):
+            part, whole = short(np.asarray(shard.data)), short(a[shard.index])
+            return "replicas", f"device {shard.device} has {part}, the array {whole}"
+    if placed and mine.sharding.shard_shape(a.shape) != other.sharding.shard_shape(b.shape):
+        return "sharding", f"primax: {mine.sharding}, jax: {other.sharding}"
+    return None
