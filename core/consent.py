@@ -1,4 +1,4 @@
-"""Which plugins may replace rules of other plugins' primitives: those that the user or the primitive's plugin lets."""
+"""Which plugins may replace what others have given: those that the user or the plugin it belongs to lets."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Consents:
     """The consent that has been given in one host.
 
     Attributes:
-      users: the plugins that the user lets replace rules; of two that replace the same one, the later wins.
-      by_plugin: for plugins that let others replace rules of their primitives: whom.
+      users: the plugins that the user lets replace such things; of two that replace the same one, the later wins.
+      by_plugin: for plugins that let others replace what is theirs: whom.
     """
 
     def __init__(self) -> None:
@@ -29,27 +29,38 @@ class Consents:
         return names
 
     def add(self, names: list[str]) -> None:
-        """Let plugins replace rules, each before those that follow."""
+        """Let plugins replace what others have given, each before those that follow."""
         self.users = [*(name for name in self.users if name not in names), *names]
 
     def is_given(self, plugin: str, owner: str) -> bool:
-        """Whether a plugin may replace rules of another's primitives."""
+        """Whether a plugin may replace what another has given."""
         return plugin in self.users or plugin in self.by_plugin.get(owner, ()) or "*" in self.by_plugin.get(owner, ())
 
-    def refusal(self, plugin: str, owner: str | None, current: Any) -> str:
-        """Why a plugin may not replace a rule; empty if it may, or need not since one that has replaced it wins.
+    def ground(self, plugin: str, owner: str | None) -> str:
+        """On whose word a plugin may replace what another has given, for those who ask; empty if it may not."""
+        if plugin in self.users:
+            others = ", ".join(map(repr, self.users))
+            return "the user lets it" + (f", and of {others} the last wins" if len(self.users) > 1 else "")
+        return f"plugin {owner!r} lets it" if owner is not None and self.is_given(plugin, owner) else ""
+
+    def refusal(self, plugin: str, owner: str | None, current: Any, may_ask: bool = True) -> str:
+        """Why a plugin may not replace a rule, or what else others have given; empty if it may, or need not.
+
+        It need not if the user has put another that has replaced it above this one.
 
         Args:
           plugin: who would replace it.
-          owner: the plugin of the primitive.
-          current: the provenance of the rule that is there.
+          owner: the plugin that it belongs to: that of the primitive.
+          current: the provenance of what is there.
+          may_ask: whether the owner could be asked for consent, who is not if it comes with primax.
         """
         if owner is None or plugin in (owner, current.plugin):
             return ""
         if not self.is_given(plugin, owner):
+            theirs = f", plugin {owner!r} by registry.allow_overrides({plugin!r})" if may_ask else ""
             return (
                 f"without consent: the user gives it by primax.plugins.allow_overrides({plugin!r}) or "
-                f"{OVERRIDES}={plugin}, plugin {owner!r} by registry.allow_overrides({plugin!r})"
+                f"{OVERRIDES}={plugin}{theirs}"
             )
         rivals = current.plugin not in (owner, plugin) and current.origin == "overridden"
         if rivals and not {plugin, current.plugin} <= set(self.users):
@@ -60,7 +71,7 @@ class Consents:
         return ""
 
     def is_outranked(self, plugin: str, current: Any) -> bool:
-        """Whether the user has put the plugin that has replaced a rule above the one that would."""
+        """Whether the user has put the plugin that has replaced something above the one that would."""
         if current.origin != "overridden" or current.plugin == plugin:
             return False
         if not {plugin, current.plugin} <= set(self.users):

@@ -17,10 +17,11 @@ from primax.core.arguments import name_of
 from primax.core.author import author
 from primax.core.consent import OVERRIDES, Consents
 from primax.core.errors import PluginError, PluginWarning
+from primax.core.operand import release_operators, withhold_operator
 from primax.core.plugin_catalog import DISABLED, PluginCatalog
 from primax.core.plugin_record import PluginRecord, one_line
 from primax.core.primitive import Primitive
-from primax.core.registry import RefusedError, Registry, nearest
+from primax.core.registry import Holding, RefusedError, Registry, nearest
 from primax.core.source_info import register_plugin_files
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
@@ -52,10 +53,13 @@ class PluginHost(PluginCatalog):
         self.manager.add_hookspecs(hookspec)
         self._active: list[PluginRecord] = []
         self._unreported: list[PluginRecord] = []
-        self._owners: dict[tuple[str, Any], str] = {}
+        self._not_imported: list[str] = []  # the packages of plugins that wait
+        self._remarks: list[str] = []  # warnings of plugins that are active
+        self._owners: dict[tuple[str, Any], Holding] = {}
         self._consents = Consents()
         self._without_consent: set[str] = set()
-        self._waiting: dict[str, bool] = {}  # by the names of plugins, whether they may be left for later
+        self._files: dict[str, dict[str, Any] | None] = {}  # by the names of plugins, what their files say
+        self._awaited: dict[str, list[tuple[str, str]] | None] = {}  # what they wait for; None if they do not wait
         self._activation = _Activation()
 
     def __repr__(self) -> str:
@@ -67,6 +71,7 @@ class PluginHost(PluginCatalog):
         rules.loader.load_all = self.activate
         rules.loader.suppliers = self.suppliers
         rules.loader.refusal = self._refusal_to_override
+        rules.loader.wanted = self._stop_waiting
 
     def register_module(self, module: Any, *, name: str | None = None) -> PluginRecord:
         """Activate a plugin that is at hand.
@@ -138,9 +143,9 @@ class PluginHost(PluginCatalog):
     def activate_imported(self) -> bool:
         """Activate every plugin, except deferred families that have not been imported.
 
-        Nobody can bind their primitives. The same holds for installed plugins whose packages say, in a file, that they
-        have nothing but primitives of their own. Where there are others, which may override rules of any family, all
-        families are activated.
+        Nobody can bind their primitives. The same holds for installed plugins whose packages say, in a file, what they
+        have: they wait until their package is imported, or a rule or an operator of others is asked for that they
+        give. Where others are active, which may override rules of any family, all families are activated.
 
         Returns:
           Whether anything may have changed.
@@ -148,7 +153,9 @@ class PluginHost(PluginCatalog):
         Raises:
           PluginError: as `activate`.
         """
-        if self._complete or self._looked_at == rules.loader.primitives:
+        if self._complete:
+            return False
+        if self._looked_at == rules.loader.primitives and not any(each in sys.modules for each in self._not_imported):
             return False
         return self._advance(self._imported_steps)
 
@@ -218,20 +225,68 @@ class PluginHost(PluginCatalog):
     def _has_guests(self) -> bool:
         """Whether a plugin other than a family is active that may have rules for primitives of any family."""
         return bool(self._explicit) or any(
-            record.source == "installed" and not self._waiting.get(record.name) for record in self._active
+            record.source == "installed" and self._awaited.get(record.name) is None for record in self._active
         )
 
-    def _may_wait(self, record: PluginRecord) -> bool:
-        """Whether nobody can bind primitives of a plugin yet, and it says that it has nothing else."""
-        if record.module.partition(".")[0] in sys.modules:
-            return False
-        if record.name not in self._waiting:
+    def awaited(self, record: PluginRecord) -> list[tuple[str, str]] | None:
+        """What an installed plugin waits for by its file, besides the import of its package; None if it does not."""
+        if record.name not in self._awaited:
+            package = record.module.partition(".")[0]
             try:
                 found = metadata.read(record.module)
-                self._waiting[record.name] = found is not None and metadata.stands_alone(found)
             except ValueError:  # `primax check` tells; until then it is loaded as if there were no file
-                self._waiting[record.name] = False
-        return self._waiting[record.name]
+                found = None
+            self._files[record.name] = found
+            self._awaited[record.name] = None if found is None else metadata.awaited(found, package)
+        return self._awaited[record.name]
+
+    def said(self, record: PluginRecord) -> dict[str, Any] | None:
+        """What an installed plugin's file says; None if there is none, or none that can be read."""
+        self.awaited(record)
+        return self._files[record.name]
+
+    def waits_for(self, record: PluginRecord) -> list[tuple[str, str]] | None:
+        """What loads an installed plugin besides the import of its package; None if it does not wait."""
+        found = self.said(record)
+        return None if found is None else metadata.awaited(found, record.module.partition(".")[0])
+
+    def _may_wait(self, record: PluginRecord) -> bool:
+        """Whether nobody can use anything of a plugin yet, or will be noticed to."""
+        return record.module.partition(".")[0] not in sys.modules and self.awaited(record) is not None
+
+    def _stop_waiting(self, names: list[str]) -> None:
+        """Load these plugins at the next look: somebody asks for what they give."""
+        if names:
+            for name in names:
+                self._awaited[name] = None
+            rules.loader.primitives += 1
+
+    def _release(self, name: str) -> None:
+        """Put back what is withheld for a plugin, which is loaded now."""
+        for table in rules.rule_tables.values():
+            for primitive in [each for each, (_, names) in list(table.withheld.items()) if name in names]:
+                rules.let_go(table, primitive)
+        release_operators(name)
+
+    def _withhold(self) -> None:
+        """Hold back what plugins that wait will replace, so that it is noticed when somebody asks for it."""
+        for record in self._installed or ():
+            if record.state != "discovered" or not self._may_wait(record):
+                continue
+            for target in list(self.awaited(record) or ()):
+                name, kind = target
+                if kind == "operator":
+                    withhold_operator(name, record.name)
+                else:
+                    primitive = self.primitives.get(name)
+                    table = rules.rule_tables.get(kind.partition("[")[0])
+                    if primitive is None or table is None:
+                        continue
+                    if primitive.used or _is_hidden(primitive, kind):
+                        self._stop_waiting([record.name])
+                        break
+                    rules.withhold(table, primitive, record.name)
+                self.awaited(record).remove(target)  # type: ignore[union-attr]
 
     def _imported_steps(self) -> bool:
         while True:
@@ -251,7 +306,10 @@ class PluginHost(PluginCatalog):
                 self._load(record)
                 if record.state == "discovered":
                     return False
+            self._withhold()
             if primitives == rules.loader.primitives:
+                waiting = [each for each in self._installed or () if each.state == "discovered"]
+                self._not_imported = [each.module.partition(".")[0] for each in waiting]
                 self._looked_at = primitives
                 return True
 
@@ -259,6 +317,7 @@ class PluginHost(PluginCatalog):
         """Import and register a plugin. It stays discovered if its import began before and is not over."""
         if record.state != "discovered":
             return
+        self._release(record.name)
         refusal = self.refusal(record)
         if refusal:
             self._give_up(record, "refused", f"is refused: {refusal}")
@@ -309,11 +368,12 @@ class PluginHost(PluginCatalog):
             record.state = "active"
             record.reason = record.traceback = ""
             self._active.append(record)
+            self._look_at_file(record)
         finally:
             activation.loading, activation.running = outer
 
     def allow_overrides(self, *names: str) -> None:
-        """Let plugins replace rules of other plugins' primitives, each before those that follow.
+        """Let plugins replace what other plugins have given, each before those that follow.
 
         Raises:
           PluginError: there is no plugin of a name.
@@ -322,11 +382,23 @@ class PluginHost(PluginCatalog):
             self.record(name)
         with self._lock:
             self._consents.add(list(names))
-            for name in self._without_consent & {*names}:
+            refused = self._without_consent & {*names}
+            for name in refused:
                 record = self.record(name)
                 record.state, record.reason, record.traceback = "discovered", "", ""
                 self._complete, self._looked_at = False, -1
             self._without_consent -= {*names}
+        if refused:
+            self.activate_imported()
+
+    def ground_to_override(self, name: str, owner: str | None) -> str:
+        """On whose word a plugin may replace what another has given, for those who ask."""
+        if name == owner:
+            return ""
+        record = self._find(name)
+        if record is None or record.source != "installed":
+            return "no consent is needed: it comes with primax, or was given by hand"
+        return self._consents.ground(name, owner)
 
     def _discover(self) -> None:
         listed = self._listed
@@ -337,15 +409,30 @@ class PluginHost(PluginCatalog):
                     hint = self._nearest(name) + self._known()
                     raise PluginError(f"{OVERRIDES} names {name!r}, which is no plugin{hint}")
 
-    def _refusal_to_override(self, primitive: Any, current: Any) -> str:
-        """Why the plugin that is registering just now may not replace a rule; empty if it may, or none is."""
+    def _refusal_to_override(self, owner: str | None, current: Any) -> str:
+        """Why the plugin that registers just now may not replace what a plugin owns; empty if it may, or none does."""
         record = self._activation.loading
         if record is None or record.source != "installed":
             return ""  # it comes with primax, or the user has given it by hand
-        refusal = self._consents.refusal(record.name, getattr(primitive, "plugin", None), current)
+        holder = None if owner is None else self._find(owner)
+        may_ask = holder is None or holder.source != "built-in"
+        refusal = self._consents.refusal(record.name, owner, current, may_ask)
         if refusal:
             self._without_consent.add(record.name)
         return refusal
+
+    def _look_at_file(self, record: PluginRecord) -> None:
+        """Note what an installed plugin gives and its file does not say: other programs go without."""
+        if record.source != "installed":
+            return
+        found = self.said(record)
+        unsaid = [] if found is None else metadata.unsaid(found, record.entries)
+        if unsaid:
+            self._remarks.append(
+                f"plugin {record.describe()} gives {', '.join(map(repr, unsaid))}, which its {metadata.FILE} does not "
+                f"say: programs that do not import it go without; `python -m primax check {record.name}` shows what "
+                "the file must be"
+            )
 
     def _enlist(self, name: str, plugin: Any) -> None:
         """Hand a plugin to pluggy, which finds its hooks and refuses those that are none."""
@@ -387,8 +474,13 @@ class PluginHost(PluginCatalog):
                 self._unreported.append(record)
 
     def _report(self) -> None:
-        """Warn of each plugin that failed or was refused, once, or raise."""
+        """Warn of each plugin that failed or was refused, once, or raise; and of what is wrong with active ones."""
         while True:
+            with self._lock:
+                remark = self._remarks.pop(0) if self._remarks else ""
+            if remark:
+                warnings.warn(remark, PluginWarning, stacklevel=author(inside=("primax.",)).level)
+                continue
             with self._lock:
                 if not self._unreported:
                     return
@@ -405,6 +497,12 @@ class PluginHost(PluginCatalog):
                 PluginWarning,
                 stacklevel=author(inside=("primax.",)).level,
             )
+
+
+def _is_hidden(primitive: Primitive, kind: str) -> bool:
+    """Whether nobody asks for a rule of this kind, since the primitive has another that is asked for first."""
+    first = {"batch": rules.axis_batch_rules, "abstract_eval": rules.effectful_abstract_eval_rules}.get(kind)
+    return first is not None and primitive in first.functions
 
 
 def _take_for_no_users(module: str) -> None:

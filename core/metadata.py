@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "describe", "read", "stands_alone"]
+__all__ = ["FILE", "awaited", "describe", "read", "unsaid"]
 
 FILE = "primax.json"
 _LISTS = ("extends", "others")
@@ -45,9 +45,38 @@ def read(module: str) -> dict[str, Any] | None:
     return found  # type: ignore[no-any-return]
 
 
-def stands_alone(metadata: dict[str, Any]) -> bool:
-    """Whether a plugin has nothing but primitives of its own: a program that binds none of them can do without it."""
-    return not any(metadata[name] for name in _LISTS)
+def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | None:
+    """What a plugin can wait for: it is loaded when somebody imports its package, or asks for one of these.
+
+    Args:
+      metadata: the contents of its file.
+      package: its name.
+
+    Returns:
+      Pairs of a name and a kind: of a primitive and a kind of rule, or of an operator and `"operator"`. None if it has
+      something of which nobody could tell that it is asked for, so that it cannot wait.
+    """
+    found = []
+    for entry in metadata["extends"]:
+        name, _, kind = entry.rpartition(" ")
+        if kind in _READ_DIRECTLY:
+            return None
+        if kind != "samples":
+            found.append((name, kind))
+    for entry in metadata["others"]:
+        what, _, name = entry.partition(" ")
+        if what == "operator":
+            found.append((name, what))
+        elif what not in _OF_CLASSES or name.partition(".")[0] != package:
+            return None
+    return found
+
+
+# Kinds of rules that are looked up without asking for plugins, since most primitives have none.
+_READ_DIRECTLY = frozenset(
+    ("axis_batch", "check", "dce", "named_axes", "partial_eval", "partial_eval_jaxpr", "print", "staging", "variance")
+)
+_OF_CLASSES = ("aval", "effect", "protocol")  # whoever uses a class has imported its package
 
 
 def describe(entries: Iterable[Any]) -> dict[str, Any]:
@@ -63,9 +92,15 @@ def describe(entries: Iterable[Any]) -> dict[str, Any]:
             if entry.name not in own:
                 extends.add(f"{entry.name} {entry.kind or entry.what}")
         elif entry.what != "primitive":
-            others.add(f"{entry.what} {entry.name}")
+            others.add(f"{entry.what} {entry.home}{'.' if entry.home else ''}{entry.name}")
     return {
         "primitives": {name: sorted(kinds) for name, kinds in sorted(primitives.items())},
         "extends": sorted(extends),
         "others": sorted(others),
     }
+
+
+def unsaid(found: dict[str, Any], entries: Iterable[Any]) -> list[str]:
+    """What a plugin has entered for others to meet, without a word of it in its file."""
+    want = describe(entries)
+    return [entry for name in _LISTS for entry in want[name] if entry not in found[name]]

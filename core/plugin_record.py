@@ -65,7 +65,12 @@ class PluginRecord:
     @property
     def rules(self) -> list[Entry]:
         """The rules that it has given, each with its primitive's name, its kind and its provenance."""
-        return [entry for entry in self.entries if entry.what == "rule"]
+        return [entry for entry in self.entries if entry.what == "rule" and not entry.outranked]
+
+    @property
+    def outranked(self) -> list[Entry]:
+        """What it would replace, did the user not put another plugin above it that does; each as it is there."""
+        return [entry for entry in self.entries if entry.outranked]
 
     def describe(self) -> str:
         """`'kepler' (primax-kepler 1.2, primax_kepler:plugin)`, for messages."""
@@ -76,7 +81,7 @@ class PluginRecord:
         """The record as plain data, fit for JSON."""
         others: dict[str, list[str]] = {}
         for entry in self.entries:
-            if entry.what not in ("primitive", "rule", "unsupported", "samples"):
+            if entry.what not in ("primitive", "rule", "unsupported", "samples") and not entry.outranked:
                 others.setdefault(entry.what + "s", []).append(entry.name)
         return {
             "name": self.name,
@@ -94,6 +99,7 @@ class PluginRecord:
                 {"primitive": entry.name, "kind": entry.kind} for entry in self.entries if entry.what == "unsupported"
             ],
             **others,
+            **({"outranked": [_outranked_as_dict(entry) for entry in self.outranked]} if self.outranked else {}),
         }
 
     def match(self, module: str) -> int:
@@ -134,6 +140,11 @@ def one_line(error: BaseException) -> str:
     """`ZeroDivisionError: division by zero`."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+
+
+def _outranked_as_dict(entry: Entry) -> dict[str, Any]:
+    by = "" if entry.provenance is None else entry.provenance.plugin
+    return {"what": entry.what, "name": entry.name, "kind": entry.kind, "by": by}
 
 
 def _rule_as_dict(rule: Entry) -> dict[str, Any]:

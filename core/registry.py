@@ -23,7 +23,7 @@ from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.samples import Sample, SampleSource, sample_sources
 
-__all__ = ["Entry", "RefusedError", "Registry"]
+__all__ = ["Entry", "Holding", "RefusedError", "Registry"]
 
 _PROTOCOL = tuple(field.name for field in fields(ArrayProtocol))
 _REQUIRED = tuple(field.name for field in fields(ArrayProtocol) if field.default is MISSING)
@@ -42,13 +42,31 @@ class Entry:
         or what `Registry.enter` was told.
       name: what it is called, such as the primitive's name.
       kind: the kind of rule; empty for other things.
-      provenance: where the rule comes from; None for other things.
+      provenance: where a rule, an operator and the like comes from; None for other things.
+      home: the module of the class that it is about, if it is about one.
+      outranked: whether it has no effect, since the user has put another plugin above this one that replaces the same;
+        `provenance` is that of the other's.
     """
 
     what: str
     name: str
     kind: str
     provenance: Provenance | None
+    home: str = ""
+    outranked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Whose an operator, a protocol, an effect or the like is.
+
+    Attributes:
+      owner: the plugin that has given it first.
+      current: where that comes from which is there now.
+    """
+
+    owner: str
+    current: Provenance
 
 
 class Registry:
@@ -65,7 +83,7 @@ class Registry:
         self,
         plugin: str,
         primitives: dict[str, Primitive],
-        owners: dict[tuple[str, Any], str] | None = None,
+        owners: dict[tuple[str, Any], Holding] | None = None,
         consents: Consents | None = None,
     ) -> None:
         self._consents = consents
@@ -138,7 +156,7 @@ class Registry:
         self._log("samples", self._key_of(primitive))
 
     def allow_overrides(self, *plugins: str) -> None:
-        """Let other plugins replace rules of this plugin's primitives.
+        """Let other plugins replace what this one gives: rules of its primitives, its operators and the like.
 
         Args:
           plugins: their names; without any, all may.
@@ -176,8 +194,9 @@ class Registry:
             raise TypeError(f"{where}({aval_type.__name__}): {', '.join(missing)} must be given")
         _require_callable(where, functions)
         experimental("custom aval types")
-        with self._entering("protocol", aval_type, aval_type.__name__, aval_type in protocols, override):
-            install_protocol(aval_type, ArrayProtocol(**functions), override=override)
+        if self._may_enter("protocol", aval_type, aval_type in protocols, override):
+            with self._entering("protocol", aval_type, functions["zeros"]):
+                install_protocol(aval_type, ArrayProtocol(**functions), override=override)
 
     def operators(self, *, override: bool = False, **functions: Callable[..., Any]) -> None:
         """Carry out Python's operators, and the methods and properties of arrays, by functions.
@@ -196,8 +215,9 @@ class Registry:
         _require_callable("registry.operators", functions)
         current = installed_operators()
         for name, function in functions.items():
-            with self._entering("operator", name, name, name in current, override):
-                install_operators({name: function})
+            if self._may_enter("operator", name, name in current, override):
+                with self._entering("operator", name, function):
+                    install_operators({name: function})
 
     def effect(
         self,
@@ -223,8 +243,9 @@ class Registry:
         """
         self._require_open("effect")
         known = isinstance(kind, type) and kind in effect_kinds
-        with self._entering("effect", kind, getattr(kind, "__name__", ""), known, override):
-            register_effect(kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives)
+        if self._may_enter("effect", kind, known, override):
+            with self._entering("effect", kind, None):
+                register_effect(kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives)
 
     def aval(self, python_type: type, handler: Callable[[Any], AbstractValue], *, override: bool = False) -> None:
         """Say how the type of a program value is read off Python values of one class.
@@ -242,8 +263,9 @@ class Registry:
         if not isinstance(python_type, type):
             raise TypeError(f"registry.aval: python_type must be a class, got {python_type!r}")
         _require_callable("registry.aval", {"handler": handler})
-        with self._entering("aval", python_type, python_type.__name__, python_type in aval_handlers, override):
-            register_aval(python_type, handler)
+        if self._may_enter("aval", python_type, python_type in aval_handlers, override):
+            with self._entering("aval", python_type, handler):
+                register_aval(python_type, handler)
 
     def enter(self, what: str, table: dict[str, Any], name: str, value: Any, *, override: bool = False) -> None:
         """Enter something else by name, in a table that other plugins may enter theirs in too.
@@ -259,8 +281,9 @@ class Registry:
           PluginError: the name is taken and `override` is False.
         """
         self._require_open("enter")
-        with self._entering(what, name, name, name in table, override):
-            journal.put(table, name, value)
+        if self._may_enter(what, name, name in table, override):
+            with self._entering(what, name, value):
+                journal.put(table, name, value)
 
     def roll_back(self) -> None:
         """Undo every entry, and whatever else the plugin wrote while it registered, latest first.
@@ -281,8 +304,16 @@ class Registry:
                 "before its primax_register returns"
             )
 
-    def _log(self, what: str, name: str, kind: str = "", provenance: Provenance | None = None) -> None:
-        self.entries.append(Entry(what, name, kind, provenance))
+    def _log(
+        self,
+        what: str,
+        name: str,
+        kind: str = "",
+        provenance: Provenance | None = None,
+        home: str = "",
+        outranked: bool = False,
+    ) -> None:
+        self.entries.append(Entry(what, name, kind, provenance, home, outranked))
 
     def _claim(self, primitive: Primitive) -> None:
         """Take the primitive's name, unless the primitive has been entered already.
@@ -337,20 +368,20 @@ class Registry:
                 f"{current}, unless it passes override=True"
             )
         if current is not None:
-            refusal = rules.loader.refusal(primitive, current)
+            refusal = rules.loader.refusal(primitive.plugin, current)
             if refusal:
                 raise RefusedError(
                     f"plugin {self.plugin!r} may not replace the {table.kind} rule of {name_of_key(key)}, "
                     f"{current}, {refusal}"
                 )
-            if self._consents is not None and self._consents.is_outranked(self.plugin, current):
+            if self._is_outranked(current):
+                self._log("rule", self._key_of(primitive), _shown_kind(table, key), current, outranked=True)
                 return
         table.register(key, rule, plugin=self.plugin, override=override)
         provenance = table.provenance[key] = self._placed(table.provenance[key], rule)
         primitive.types.clear()
         primitive.programs.clear()
-        kind = f"{table.kind}[{key[1]}]" if isinstance(key, tuple) else table.kind
-        self._log("rule", self._key_of(primitive), kind, provenance)
+        self._log("rule", self._key_of(primitive), _shown_kind(table, key), provenance)
 
     def _placed(self, provenance: Provenance, rule: Any) -> Provenance:
         """Provenance of a rule that a factory of the surface has made: the line that asked for it."""
@@ -362,18 +393,49 @@ class Registry:
         who = author()
         return replace(provenance, file=who.file, line=who.line)
 
-    @contextmanager
-    def _entering(self, what: str, key: Any, name: str, taken: bool, override: bool) -> Iterator[None]:
-        """A block that enters something: it can be undone, is listed, and is this plugin's."""
-        if taken and not override:
+    def _is_outranked(self, current: Provenance) -> bool:
+        return self._consents is not None and self._consents.is_outranked(self.plugin, current)
+
+    def _may_enter(self, what: str, key: Any, taken: bool, override: bool) -> bool:
+        """Whether something that is no rule is to be entered, which may be there: not if the user has put others above.
+
+        Raises:
+          RefusedError: it is there, and the plugin does not say `override`, or nobody lets it.
+        """
+        if not taken:
+            return True
+        holding = self._owners.get((what, key))
+        name, given = _name_of(key), str(holding.current) if holding is not None else "given by no plugin"
+        if not override:
             raise RefusedError(
-                f"plugin {self.plugin!r} may not replace the {what} {name!r}, "
-                f"given by {self._owners.get((what, key)) or 'no plugin'}, unless it passes override=True"
+                f"plugin {self.plugin!r} may not replace the {what} {name!r}, {given}, unless it passes override=True"
             )
+        if holding is None:
+            return True
+        refusal = rules.loader.refusal(holding.owner, holding.current)
+        if refusal:
+            raise RefusedError(f"plugin {self.plugin!r} may not replace the {what} {name!r}, {given}, {refusal}")
+        if self._is_outranked(holding.current):
+            self._log(what, name, "", holding.current, outranked=True)
+            return False
+        return True
+
+    @contextmanager
+    def _entering(self, what: str, key: Any, value: Any) -> Iterator[None]:
+        """A block that enters something: it can be undone, is listed, and is this plugin's."""
         with journal.recording(self.undos):
             yield
-            journal.put(self._owners, (what, key), self.plugin)
-        self._log(what, name)
+            before = self._owners.get((what, key))
+            replaced = None if before is None else replace(before.current, replaced=None)
+            file, line = rules.location(value)
+            if not line:
+                who = author()
+                file, line = who.file, who.line
+            origin = "given" if before is None else "overridden"
+            provenance = Provenance(self.plugin, file, line, origin, replaced)
+            owner = self.plugin if before is None else before.owner
+            journal.put(self._owners, (what, key), Holding(owner, provenance))
+        self._log(what, _name_of(key), "", provenance, getattr(key, "__module__", "") if isinstance(key, type) else "")
 
 
 def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive | None:
@@ -400,6 +462,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing if no known name is near."""
     close = difflib.get_close_matches(name, list(known), 1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _shown_kind(table: RuleTable, key: Any) -> str:
+    return f"{table.kind}[{key[1]}]" if isinstance(key, tuple) else table.kind
+
+
+def _name_of(key: Any) -> str:
+    return key.__name__ if isinstance(key, type) else str(key)
 
 
 def _on(key: Any) -> str:

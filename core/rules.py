@@ -72,6 +72,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         self.optional = optional
         self.experimental = experimental
         self.functions: dict[Any, Rule] = {}
+        self.withheld: dict[Any, tuple[dict[Any, Rule], list[str]]] = {}
         self.unsupported: dict[Any, str] = {}
         self._provenance: dict[Any, Provenance] = {}
 
@@ -138,7 +139,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
         if self.experimental:
             experimental(f"{self.kind} rules")
-        file, line = _location(rule)
+        file, line = location(rule)
         if plugin is None:
             who = author()
             plugin = who.module
@@ -146,6 +147,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             if who.file != file:
                 file, line = who.file, who.line
         with lock:
+            let_go(self, key)
             old = self.functions.get(key)
             before = None if old is None else (old, self._provenance[key])
             if before is not None and not override:
@@ -154,7 +156,7 @@ class RuleTable(MutableMapping[Any, Rule]):
                     f"pass override=True to replace it: {self._call('register', key, 'rule')}"
                 )
             if before is not None:
-                refusal = loader.refusal(_primitive(key), before[1])
+                refusal = loader.refusal(getattr(_primitive(key), "plugin", None), before[1])
                 if refusal:
                     what = f"the {self.kind} rule of {name_of_key(key)}, {before[1]},"
                     raise PluginError(f"{what} may not be replaced {refusal}")
@@ -221,6 +223,7 @@ class RuleTable(MutableMapping[Any, Rule]):
     def restore(self, change: Change) -> None:
         """Undo one registration."""
         with lock:
+            let_go(self, change.key)
             if change.before is None:
                 self.functions.pop(change.key, None)
                 self._provenance.pop(change.key, None)
@@ -257,9 +260,34 @@ class RuleTable(MutableMapping[Any, Rule]):
         """The rule or None, after loading plugins if need be."""
         rule = self.functions.get(primitive)
         if rule is None:
+            let_go(self, primitive)
             load_plugins()
             rule = self.functions.get(primitive)  # also if another thread has loaded them since the first look
         return rule
+
+
+def withhold(table: RuleTable, primitive: Any, plugin: str) -> None:
+    """Hold the rules of a primitive back until somebody asks for one, since a plugin that waits gives another then.
+
+    Args:
+      table: of which kind.
+      primitive: whose rules.
+      plugin: which plugin, that is loaded when one is asked for.
+    """
+    with lock:
+        if primitive not in table.withheld:
+            keys = [key for key in table.functions if _primitive(key) is primitive]
+            table.withheld[primitive] = {key: table.functions.pop(key) for key in keys}, []
+        table.withheld[primitive][1].append(plugin)
+
+
+def let_go(table: RuleTable, key: Any) -> None:
+    """Put rules back that are withheld, and tell the host whom to load now."""
+    if table.withheld:
+        with lock:
+            functions, plugins = table.withheld.pop(_primitive(key), ({}, []))
+            table.functions.update(functions)
+            loader.wanted(plugins)
 
 
 def _primitive(key: Any) -> Any:
@@ -291,7 +319,7 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
     return rule.rule_for(where, primitive, kind, {**entered, **given})
 
 
-def _location(rule: Any) -> tuple[str, int]:
+def location(rule: Any) -> tuple[str, int]:
     """Where a rule was written, or its main part, or where it was asked for if it says so."""
     if hasattr(rule, "asked_at"):
         return rule.asked_at  # type: ignore[no-any-return]
@@ -322,8 +350,10 @@ class _Loader:
       load: activates all plugins that may have rules for what has been imported; says whether that changed anything.
       load_all: activates all plugins.
       suppliers: lines for a message about who could supply what a primitive lacks.
-      primitives: how many primitives have been made.
-      refusal: why the plugin that is registering just now may not replace a rule; empty if it may, or none is.
+      primitives: how many primitives have been made, and other reasons to look again which plugins are wanted.
+      refusal: why the plugin that is registering just now may not replace what a plugin owns; empty if it may, or none
+        is.
+      wanted: tells which plugins need not wait any more, since somebody asks for what they give.
     """
 
     def __init__(self) -> None:
@@ -331,7 +361,8 @@ class _Loader:
         self.load_all: Callable[[], bool] = _nothing_to_load
         self.primitives = 0
         self.suppliers: Callable[[Any], list[str]] = lambda primitive: []
-        self.refusal: Callable[[Any, Any], str] = lambda primitive, provenance: ""
+        self.refusal: Callable[[Any, Any], str] = lambda owner, provenance: ""
+        self.wanted: Callable[[list[str]], None] = lambda plugins: None
 
 
 loader = _Loader()
@@ -416,6 +447,7 @@ def new_rule_table(kind: str, signature: str, *, remedy: str = "", optional: boo
         if kind in rule_tables:
             raise PluginError(f"new_rule_table: there is a table of {kind} rules already")
         journal.put(rule_tables, kind, RuleTable(kind, signature, remedy, optional=optional))
+        loader.primitives += 1
         return rule_tables[kind]
 
 

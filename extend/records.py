@@ -70,9 +70,9 @@ def unregister(name: str) -> None:
 
 
 def allow_overrides(*names: str) -> None:
-    """Let plugins replace rules of other plugins' primitives, as `PRIMAX_ALLOW_OVERRIDES=a,b` does.
+    """Let plugins replace what other plugins have given, as `PRIMAX_ALLOW_OVERRIDES=a,b` does.
 
-    A plugin that was refused for want of consent is activated when a rule is missed next.
+    A plugin that was refused for want of consent is activated now.
 
     Args:
       names: the plugins; of two that replace the same rule, the later wins.

@@ -268,8 +268,9 @@ def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
     Raises:
       MissingRuleError: there is none, though there may be for other platforms.
     """
-    rules.load_plugins()
     primitive, platform = ctx.primitive, ctx.module_context.platform
+    rules.let_go(rules.lowering_rules, primitive)
+    rules.load_plugins()
     for key in (*((primitive, name) for name in names_of(platform)), primitive):
         if key in _functions:
             return key, _functions[key]

@@ -10,6 +10,7 @@ import argparse
 from typing import Any
 
 from primax.core.host import PluginRecord, host
+from primax.core.metadata import FILE
 from primax.core.rules import rule_tables
 from primax.extend.commands.common import add_json, load_plugins, look_up, show_json
 from primax.extend.commands.table import facts, render, terminal_width
@@ -77,12 +78,35 @@ def _listing(records: list[PluginRecord], loaded: bool) -> str:
     )
 
 
+def _in_place_of(name: str, entry: Any, source: Any) -> str:
+    """What something has replaced, and on whose word."""
+    if source.replaced is None:
+        return ""
+    owner = host.primitives[entry.name].plugin if entry.what == "rule" else source.replaced.plugin
+    ground = host.ground_to_override(name, owner)
+    return f"in place of the one {source.replaced}{f'; {ground}' if ground else ''}"
+
+
+def _loaded(record: PluginRecord) -> str:
+    """When a program imports an installed plugin."""
+    if record.source != "installed" or record.unreadable:
+        return ""
+    package = record.module.partition(".")[0]
+    if host.said(record) is None:
+        return f"by every program, when it first misses a rule: package {package} has no {FILE} that can be read"
+    awaited = host.waits_for(record)
+    if awaited is None:
+        return f"by every program, when it first misses a rule, since by its {FILE} it has what nobody could ask for"
+    asked = [f"the operator {name}" if kind == "operator" else f"the {kind} rule of {name}" for name, kind in awaited]
+    return f"by programs that import {package}" + (f" or ask for {', '.join(asked)}" if asked else "")
+
+
 def _portrait(record: PluginRecord) -> str:
     """All that is known of one plugin."""
     width = terminal_width()
     others: dict[str, list[str]] = {what: [] for what in ("primitive", "operator", "protocol", "effect", "aval")}
     for entry in record.entries:
-        if entry.what not in ("rule", "unsupported", "samples"):
+        if entry.what not in ("rule", "unsupported", "samples") and not entry.outranked:
             others.setdefault(entry.what, []).append(entry.name)
     parts = [
         f"{record.name}: {record.state}",
@@ -93,6 +117,7 @@ def _portrait(record: PluginRecord) -> str:
                 ("distribution", f"{record.distribution} {record.version}"),
                 ("entry point", record.entry_point),
                 ("plugin API", record.api),
+                ("loaded", _loaded(record)),
                 *((f"{what}s", ", ".join(names)) for what, names in others.items()),
             ],
             width,
@@ -100,9 +125,13 @@ def _portrait(record: PluginRecord) -> str:
     ]
     rows, notes = [], []
     for entry in record.entries:
-        if entry.provenance is not None:
-            rows.append([entry.name, entry.kind, str(entry.provenance)])
-            notes.append(f"in place of the one {entry.provenance.replaced}" if entry.provenance.replaced else "")
+        source = entry.provenance
+        if entry.outranked and source is not None:
+            rows.append([entry.name, entry.kind or entry.what, f"outranked: the one {source} stays"])
+            notes.append(host.ground_to_override(source.plugin, None))
+        elif source is not None and (entry.what == "rule" or source.replaced is not None):
+            rows.append([entry.name, entry.kind or entry.what, str(source)])
+            notes.append(_in_place_of(record.name, entry, source))
         elif entry.what == "unsupported":
             reason = rule_tables[entry.kind].unsupported[host.primitives[entry.name]]
             rows.append([entry.name, entry.kind, f"unsupported: {reason}"])

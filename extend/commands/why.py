@@ -6,7 +6,7 @@ import argparse
 import inspect
 from typing import Any
 
-from primax.core.host import PluginRecord
+from primax.core.host import PluginRecord, host
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, explain_missing, rule_tables
 from primax.extend.commands.common import add_json, load_plugins, look_up, show_json, warn_of_inactive
@@ -41,7 +41,25 @@ def run(arguments: argparse.Namespace) -> int:
         print(explanation)
     else:
         print("\n\n".join(_portrait(primitive, *each, by_name) for each in found.sources.items()))
+        for record, entry in _outranked(primitive, table.kind, records):
+            winner = f"{entry.provenance.plugin!r} wins, since {_ground(primitive, entry.provenance)}"
+            print(f"\nPlugin {record.name!r} has such a rule too, {entry.kind}, to no effect: plugin {winner}.")
     return 1 if absent else 0
+
+
+def _outranked(primitive: Primitive, kind: str, records: list[PluginRecord]) -> list[tuple[PluginRecord, Any]]:
+    """Rules of this kind that plugins would give in place of the one that is there, which the user puts above them."""
+    names = {primitive.name, primitive.full_name}
+    return [
+        (record, entry)
+        for record in records
+        for entry in record.outranked
+        if entry.what == "rule" and entry.name in names and entry.kind.partition("[")[0] == kind
+    ]
+
+
+def _ground(primitive: Primitive, source: Provenance) -> str:
+    return host.ground_to_override(source.plugin, primitive.plugin)
 
 
 def _without(kind: str) -> str:
@@ -65,6 +83,7 @@ def _portrait(primitive: Primitive, name: str, source: Provenance, records: dict
         ("rule", getattr(rule, "__name__", None) or repr(rule)),
         ("its docstring", _doc(rule)),
         ("in place of", f"the one {source.replaced}" if source.replaced else ""),
+        ("consent", _ground(primitive, source) if source.replaced else ""),
         ("primitive", _primitive(primitive, source)),
     ]
     return f"{name} of {primitive}: {source.origin}\n{facts(pairs, terminal_width())}"
@@ -86,6 +105,8 @@ def _data(
         source["distribution"] = record.distribution if record else ""
         source["version"] = record.version if record else ""
         source["doc"] = _doc(_rule(primitive, name))
+        if source.get("replaced"):
+            source["consent"] = host.ground_to_override(source["plugin"], primitive.plugin)
     return {**data, "explanation": explanation} if explanation else data
 
 

@@ -100,12 +100,169 @@ def test_of_fifty_plugins_a_program_imports_what_it_uses(site: Site) -> None:
     ]
 
 
-@pytest.mark.parametrize("more", [{"extends": ["sin jvp"]}, {"others": ["operator add"]}, {"primitives": 3}])
-def test_a_plugin_that_has_more_than_primitives_of_its_own_does_not_wait(site: Site, more: Any) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [{"extends": ["sin dce"]}, {"others": ["generator wide"]}, {"others": ["aval decimal.Decimal"]}, {"primitives": 3}],
+)
+def test_a_plugin_of_which_nobody_could_tell_that_it_is_asked_for_does_not_wait(site: Site, more: Any) -> None:
     _package(site, "wide", **more)
     assert site.run("from primax.core import rules; rules.load_plugins(); print('wide' in sys.modules)").lines == [
         "True"
     ]
+
+
+EXTENSION = """
+import alpha_plugin
+from primax.core.hookspec import hookimpl
+
+@hookimpl
+def primax_register(registry):
+    registry.define(alpha_plugin.alpha_p, override=True, jvp=lambda p, t: (p[0], 10 * t[0]))
+    registry.define(alpha_plugin.alpha_p, batch=lambda args, dims: (args[0], dims[0]))
+    registry.operators(override=True, neg=lambda x: "negated")
+"""
+BASE = (
+    PLUGIN.format(name="alpha")
+    + """    registry.define(alpha_p, jvp=lambda p, t: (p[0], t[0]))
+    registry.operators(neg=lambda x: "as ever", pos=lambda x: "plus")
+"""
+)
+LOADED = """
+    import alpha_plugin
+    from primax.core import operand, rules
+
+    class Value(operand.Operand):
+        pass
+
+    loaded = lambda: "extra" in sys.modules
+    print(alpha_plugin.alpha_p.bind(1), +Value(), loaded())
+"""
+
+
+def _extension(site: Site, *, extends: list[str], others: list[str]) -> None:
+    site.plugin("alpha", BASE)
+    _package(site, "extra", primitives={}, extends=extends, others=others)
+    site.write("extra/__init__", EXTENSION)
+
+
+@pytest.mark.parametrize(
+    ("asked", "result"),
+    [
+        ("rules.jvp_rules[alpha_plugin.alpha_p]([1], [1])[1]", "10"),
+        ("rules.jvp_rules.find(alpha_plugin.alpha_p)([1], [1])[1]", "10"),
+        ("alpha_plugin.alpha_p in rules.batch_rules", "True"),
+        ("-Value()", "negated"),
+    ],
+)
+def test_a_plugin_that_gives_rules_and_operators_of_others_is_loaded_when_one_is_asked_for(
+    site: Site, asked: str, result: str
+) -> None:
+    _extension(site, extends=["alpha batch", "alpha jvp"], others=["operator neg"])
+    run = site.run(LOADED, f"print({asked}, loaded(), -Value())", PRIMAX_ALLOW_OVERRIDES="extra")
+    assert run.lines == ["2 plus False", f"{result} True negated"]
+    assert run.warned == []
+
+
+def test_what_a_plugin_that_is_refused_would_have_replaced_is_as_it_was(site: Site) -> None:
+    _extension(site, extends=["alpha batch", "alpha jvp"], others=["operator neg"])
+    asked = "print(rules.jvp_rules[alpha_plugin.alpha_p]([1], [1])[1], loaded(), -Value())"
+    run = site.run(LOADED, asked)
+    assert run.lines == ["2 plus False", "1 True as ever"]
+    assert len(run.warned) == 1
+    later = "host.allow_overrides('extra'); print(rules.jvp_rules[alpha_plugin.alpha_p]([1], [1])[1], -Value())"
+    assert site.run(LOADED, asked, later).lines[2] == "10 negated"
+
+
+def test_a_script_that_gives_such_a_rule_finds_the_rule_that_is_there(site: Site) -> None:
+    _extension(site, extends=["alpha batch", "alpha jvp"], others=["operator neg"])
+    program = "print(attempt(rules.jvp_rules.register, alpha_plugin.alpha_p, abs))"
+    assert "alpha has a jvp rule already, given by alpha" in site.run(LOADED, program).lines[1]
+
+
+def test_the_import_of_its_package_loads_it_too(site: Site) -> None:
+    _extension(site, extends=["alpha batch", "alpha jvp"], others=["operator neg"])
+    program = "import extra; rules.load_plugins(); print(host.record('extra').state)"
+    assert site.run(LOADED, program, PRIMAX_ALLOW_OVERRIDES="extra").lines[1] == "active"
+
+
+def test_a_plugin_with_types_of_its_own_waits_for_its_package(site: Site) -> None:
+    _package(site, "typed", primitives={}, others=["aval typed.Quantity"])
+    site.write(
+        "typed/__init__",
+        """
+        from primax.core.avals import ShapedArray
+        from primax.core.hookspec import hookimpl
+        class Quantity:
+            pass
+        @hookimpl
+        def primax_register(registry):
+            registry.aval(Quantity, lambda x: ShapedArray((), "float32"))
+        """,
+    )
+    run = site.run(
+        """
+        from primax.core import avals, rules
+        rules.load_plugins()
+        print("typed" in sys.modules)
+        import typed
+        print(avals.get_aval(typed.Quantity()))
+        """
+    )
+    assert run.lines == ["False", "ShapedArray(f32[])"]
+    assert run.warned == []
+
+
+def test_a_file_that_leaves_out_what_others_meet_is_told_of(site: Site) -> None:
+    _extension(site, extends=["alpha jvp"], others=[])
+    run = site.run("host.activate()", PRIMAX_ALLOW_OVERRIDES="extra")
+    (said,) = run.warned
+    assert "gives 'alpha batch', 'operator neg', which its primax.json does not say" in said
+    assert "primax check extra" in said
+
+
+OPERATORS = """
+    from primax.core.effects import Effect
+    from primax.core.hookspec import hookimpl
+    from shared import Loud
+
+    table = Loud.table
+
+    @hookimpl
+    def primax_register(registry):
+        registry.operators({flag}ptp=lambda x: "{name}")
+        registry.effect(Loud, {flag}ordered={ordered})
+        registry.aval(Loud, lambda x: "{name}"{more})
+        registry.enter("setting", table, "depth", "{name}"{more})
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "winner"),
+    [("beta,gamma", "gamma"), ("gamma,beta", "beta"), ("gamma", "gamma"), ("", "alpha")],
+)
+def test_operators_effects_and_types_are_replaced_with_consent_alone(site: Site, order: str, winner: str) -> None:
+    site.write("shared", "from primax.core.effects import Effect\nclass Loud(Effect):\n    table = {}\n")
+    for name in ("alpha", "beta", "gamma"):
+        override = name != "alpha"
+        flag, more = ("override=True, ", ", override=True") if override else ("", "")
+        site.plugin(name, OPERATORS.format(name=name, flag=flag, more=more, ordered=override))
+    run = site.run(
+        """
+        host.activate()
+        from primax.core import avals, operand
+        import shared
+        class Value(operand.Operand):
+            pass
+        print(Value().ptp(), avals.aval_handlers[shared.Loud](0), shared.Loud.table)
+        """,
+        REPORT,
+        PRIMAX_ALLOW_OVERRIDES=order,
+    )
+    assert run.lines[0] == f"{winner} {winner} {{'depth': '{winner}'}}"
+    for refused in {"beta", "gamma"} - set(order.split(",")):
+        (line,) = [line for line in run.lines if line.startswith(f"{refused}|refused")]
+        assert f"plugin '{refused}' may not replace the operator 'ptp', " in line
+        assert f"allow_overrides('{refused}')" in line
 
 
 def test_importing_primax_reads_no_metadata_and_imports_no_plugin(site: Site) -> None:

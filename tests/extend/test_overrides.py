@@ -1,0 +1,108 @@
+"""Installed plugins that replace what others have given: when they are loaded, who lets them, what commands show."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from distributions import Site
+
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
+SOURCE = """
+from primax.extend import hookimpl
+from primax.extend.core.primitives import sin_p
+
+
+@hookimpl
+def primax_register(registry):
+    registry.define(sin_p, override=True, jvp=_sin_jvp)
+    registry.operators(override=True, invert=lambda x: "NAME")
+
+
+def _sin_jvp(primals, tangents, **params):
+    return sin_p.bind(*primals, **params), FACTOR * tangents[0]
+"""
+
+PROGRAM = """
+import sys
+import primax as px, primax.numpy as pnp
+
+def loaded():
+    return [name for name in ("beta", "gamma") if name in sys.modules]
+
+print(px.jit(pnp.sin)(0.0), px.vmap(pnp.sin)(pnp.zeros(1)), px.grad(pnp.cos)(0.0), loaded())
+print(px.jit(px.grad(pnp.sin))(0.0), ~pnp.asarray(True), loaded())
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """Two plugins that replace the derivative of sin, and an operator."""
+    site = Site(tmp_path)
+    for name, factor in (("beta", "100"), ("gamma", "1000")):
+        site.install(name, entry_points=f"[primax]\n{name} = {name}\n")
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "__init__.py").write_text(SOURCE.replace("NAME", name).replace("FACTOR", factor))
+        said = {"primitives": {}, "extends": ["sin jvp"], "others": ["operator invert"]}
+        (folder / "primax.json").write_text(json.dumps(said))
+    return site
+
+
+def _run(site: Site, *arguments: str, order: str = "") -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(site.folder), "PRIMAX_ALLOW_OVERRIDES": order, "COLUMNS": "400"}
+    env.pop("PRIMAX_PLUGINS", None)
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=env, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("order", "result"),
+    [
+        ("", "1.0 False ['beta', 'gamma']"),
+        ("beta", "100.0 beta ['beta', 'gamma']"),
+        ("beta,gamma", "1000.0 gamma ['beta', 'gamma']"),
+        ("gamma,beta", "100.0 beta ['beta', 'gamma']"),
+    ],
+)
+def test_what_replaces_a_derivative_is_loaded_when_that_is_asked_for(site: Site, order: str, result: str) -> None:
+    done = _run(site, "-c", PROGRAM, order=order)
+    assert done.stdout.splitlines() == ["0.0 [0.] -0.0 []", result]
+    assert done.stderr.count("PluginWarning") == 2 - len([name for name in order.split(",") if name])
+
+
+def test_why_and_plugins_show_consent_and_order(site: Site) -> None:
+    why = _run(site, "-m", "primax", "why", "sin", "jvp", order="gamma,beta").stdout
+    assert "jvp of sin: overridden" in why
+    assert "in place of   the one given by trigonometry" in why
+    assert "consent       the user lets it, and of 'gamma', 'beta' the last wins" in why
+    assert "Plugin 'gamma' has such a rule too, jvp, to no effect: plugin 'beta' wins, since the user lets it" in why
+    shown = _run(site, "-m", "primax", "plugins", "gamma", order="gamma,beta").stdout
+    assert "loaded        by programs that import gamma or ask for the jvp rule of sin, the operator invert" in shown
+    assert "outranked: the one overridden by beta" in shown
+    data = json.loads(_run(site, "-m", "primax", "plugins", "gamma", "--json", order="gamma,beta").stdout)
+    assert data[0]["outranked"] == [
+        {"what": "rule", "name": "sin", "kind": "jvp", "by": "beta"},
+        {"what": "operator", "name": "invert", "kind": "", "by": "beta"},
+    ]
+    shown = _run(site, "-m", "primax", "plugins", "beta", order="gamma,beta").stdout
+    assert "in place of the one given by trigonometry" in shown
+    assert "in place of the one given by numpy" in shown
+    refused = _run(site, "-m", "primax", "plugins", "beta")
+    assert refused.returncode == 1
+    assert "beta: refused" in refused.stdout
+    assert "the user gives it by primax.plugins.allow_overrides('beta') or PRIMAX_ALLOW_OVERRIDES=" in refused.stdout
+
+
+def test_check_compares_the_file_with_what_is_entered(site: Site) -> None:
+    right = _run(site, "-m", "primax", "check", "beta", "-k", "metadata", order="beta")
+    assert right.returncode == 0, right.stdout
+    (site.folder / "beta" / "primax.json").write_text(json.dumps({"primitives": {}, "extends": [], "others": []}))
+    wrong = _run(site, "-m", "primax", "check", "beta", "-k", "metadata", order="beta")
+    assert wrong.returncode == 1
+    want = '{"primitives": {}, "extends": ["sin jvp"], "others": ["operator invert"]}'
+    assert f"primax.json must be {want}" in wrong.stdout
