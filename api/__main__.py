@@ -1,4 +1,4 @@
-"""`python -m primax` and the program `primax`: see plugins and rules, check them, start a package."""
+"""`python -m primax` and the program `primax`: see plugins and rules, check them, start a package, port from JAX."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import sys
 from primax import __version__
 from primax.extend import commands
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS = {
+    "as-jax": ("run a program for JAX as it is, on primax", "primax.porting.commands.as_jax"),
+}
 
 
 def main() -> int:
     """Run the command line of this process and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # plugins may have reasons that the terminal cannot spell
-    return commands.main(version=__version__)
+    return commands.main(version=__version__, further=COMMANDS)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 
 from primax.core.errors import PluginError
 from primax.core.hookspec import API_VERSION
@@ -28,7 +29,7 @@ _COMMANDS = {
 _EPILOG = """exit codes:
   0  all is well
   1  the answer is no: a plugin is not active, a rule is missing, a check failed,
-     a function cannot be traced
+     a function cannot be traced, a name of JAX has no counterpart
   2  the question makes no sense: an unknown command, plugin, primitive, rule or function"""
 
 
@@ -39,12 +40,18 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=columns() - 2)
 
 
-def main(arguments: Sequence[str] | None = None, *, version: str = "unknown") -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    *,
+    version: str = "unknown",
+    further: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+) -> int:
     """Run a command.
 
     Args:
       arguments: the command line after the program's name; that of the process if None.
       version: the version of primax.
+      further: commands beside those of this package: the purpose of each, and its module.
 
     Returns:
       The exit code.
@@ -54,9 +61,10 @@ def main(arguments: Sequence[str] | None = None, *, version: str = "unknown") ->
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     wanted = given[0] if given else ""
-    parser = _parser(wanted, version)
-    if wanted and not wanted.startswith("-") and wanted not in _COMMANDS:
-        parser.error(f"there is no command {wanted!r}{nearest(wanted, _COMMANDS)}")
+    commands = {name: (purpose, f"{__package__}.{name}") for name, purpose in _COMMANDS.items()} | dict(further)
+    parser = _parser(wanted, version, commands)
+    if wanted and not wanted.startswith("-") and wanted not in commands:
+        parser.error(f"there is no command {wanted!r}{nearest(wanted, commands)}")
     parsed = parser.parse_args(given)
     if parsed.command is None:
         parser.print_help(sys.stderr)
@@ -74,21 +82,22 @@ def main(arguments: Sequence[str] | None = None, *, version: str = "unknown") ->
     return code
 
 
-def _parser(wanted: str, version: str) -> argparse.ArgumentParser:
+def _parser(wanted: str, version: str, known: Mapping[str, tuple[str, str]]) -> argparse.ArgumentParser:
     """The command line, with the arguments of the wanted command."""
     parser = argparse.ArgumentParser(
         prog="primax",
-        description="See which plugins and rules there are, check them, draw programs, and start your own package.",
+        description="See which plugins and rules there are, check them, draw programs, start your own package, "
+        "and bring programs over from JAX.",
         epilog=_EPILOG,
         formatter_class=_Help,
     )
     api = ".".join(map(str, API_VERSION))
     parser.add_argument("--version", action="version", version=f"primax {version} (plugin API {api})")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name, purpose in _COMMANDS.items():
+    for name, (purpose, path) in known.items():
         command = commands.add_parser(name, help=purpose, formatter_class=_Help)
         if name == wanted:
-            module = import_module(f"primax.extend.commands.{name}")
+            module = import_module(path)
             command.description = module.__doc__
             module.configure(command)
             command.set_defaults(run=module.run, version=version)

@@ -15,7 +15,8 @@ import jax
 
 import primax as px
 
-INNER = {"core", "extend", "interpreters", "plugins", "__main__"}  # what authors of plugins use, and a command
+# What authors of plugins use, commands, and what stands in for jax.
+INNER = {"as_jax", "core", "extend", "interpreters", "plugins", "porting", "__main__"}
 # Types of what functions return, for isinstance and annotations; users do not make them by a call.
 NOT_CALLED = frozenset(
     "Array numpy.ndarray stages.Compiled stages.Lowered stages.Traced stages.ArgInfo stages.CompilerOptions "

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-_INNER = ("primax.core", "primax.interpreters", "primax.plugins", "primax.__main__")
+_INNER = (
+    "primax.core",
+    "primax.interpreters",
+    "primax.plugins",
+    "primax.porting",
+    "primax.as_jax",
+    "primax.__main__",
+)
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 # What is not called, and why.

@@ -24,7 +24,7 @@ import primax.numpy as pnp
 Make = Callable[[Any], Any]
 
 # Rooms behind the public ones, whose objects are none that users of JAX know.
-_INNER = ("core", "extend", "interpreters", "plugins")
+_INNER = ("as_jax", "core", "extend", "interpreters", "plugins", "porting")
 WAYS: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda x: pickle.loads(pickle.dumps(x)),
     "copy": copy.copy,

@@ -44,6 +44,8 @@ def test_every_public_module_says_what_it_offers_and_has_it(room: str) -> None:
         if names is None:
             wrong.append(f"{relative(path)} has no __all__")
             continue
+        if relative(path) == "api/as_jax.py":
+            continue  # importing it changes what `import jax` means in this process
         module = importlib.import_module(module_name(relative(path)))
         names = module.__all__  # of a package, what its modules offer, too
         if len(names) != len(set(names)):

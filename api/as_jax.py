@@ -1,0 +1,13 @@
+"""Importing this module, before jax, lets `import jax` mean primax in this process.
+
+A name of JAX that primax does not have raises where it is used, and says what it is. From the command line, programs
+stay as they are: `primax as-jax script.py`, `primax as-jax -m pytest`.
+"""
+
+from __future__ import annotations
+
+from primax.porting.process import install
+
+__all__ = ["install"]
+
+install()

@@ -1,0 +1,122 @@
+"""Names of JAX that primax does not have: errors that say so, placeholders that raise when used, and their count."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from primax.porting.table import table
+
+__all__ = ["AbsentModuleError", "AbsentNameError", "REPORT", "Use", "merged_report", "placeholder", "record", "uses"]
+
+REPORT = "PRIMAX_AS_JAX_REPORT"  # the variable that names the file to which uses are added
+_OWN = (os.path.dirname(os.path.abspath(__file__)), "<frozen importlib")
+
+
+class AbsentNameError(AttributeError):
+    """A name of JAX was used that primax does not have."""
+
+
+class AbsentModuleError(ModuleNotFoundError):
+    """A module of JAX was imported that primax does not have."""
+
+
+@dataclass(slots=True)
+class Use:
+    """How often an absent name was asked for, and where it was first, as file:line."""
+
+    count: int
+    place: str
+    written: int = 0
+
+
+_uses: dict[str, Use] = {}
+_lock = threading.Lock()
+
+
+def uses() -> dict[str, Use]:
+    """The absent names that this process has asked for."""
+    with _lock:
+        return dict(_uses)
+
+
+def record(name: str) -> str:
+    """Count a use of an absent name; the message of its error."""
+    with _lock:
+        use = _uses.get(name)
+        if use is None:
+            use = _uses[name] = Use(0, _place())
+        use.count += 1
+        if use.count & (use.count - 1) == 0:  # a power of two, so that what is often asked for is seldom written
+            _flush(name, use)
+    return f"{name} is not in primax: {table().explain(name)}"
+
+
+def _place() -> str:
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    return "?" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class _Inert(type):
+    """The type of placeholders: classes that annotations, unions and `isinstance` take, and nothing else."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise AbsentNameError(record(cls._jax_name))
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        raise AbsentNameError(record(cls._jax_name))
+
+    def __getitem__(cls, item: Any) -> Any:
+        return cls
+
+    def __repr__(cls) -> str:
+        return f"<{cls._jax_name}, which primax does not have>"
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return False
+
+
+def placeholder(name: str) -> Any:
+    """What stands for an inert name: no value is an instance of it, and it raises when it is called."""
+    last = name.rpartition(".")[2]
+    return _Inert(last, (), {"_jax_name": name, "__module__": name.rpartition(".")[0]})
+
+
+def _flush(name: str, use: Use) -> None:
+    path = os.environ.get(REPORT)
+    if path and use.count > use.written:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(_line(use.count - use.written, name, use.place))
+        use.written = use.count
+
+
+def _flush_all() -> None:
+    for name, use in uses().items():
+        _flush(name, use)
+
+
+atexit.register(_flush_all)
+
+
+def merged_report(path: str | os.PathLike[str]) -> str:
+    """What this process and those that it has started have written to the file of a report, a line for each name."""
+    _flush_all()
+    counts: dict[str, list[Any]] = {}
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        count, name, place, _ = line.split("\t")
+        counts.setdefault(name, [0, place])[0] += int(count)
+    rows = sorted(counts.items(), key=lambda row: (-row[1][0], row[0]))
+    return "".join(_line(count, name, place) for name, (count, place) in rows)
+
+
+def _line(count: int, name: str, place: str) -> str:
+    return f"{count}\t{name}\t{place}\t{table().explain(name)}\n"

@@ -1,0 +1,57 @@
+"""Run by Python as it starts, where `primax as-jax` has started the process that starts it.
+
+Nothing but the standard library is imported until somebody asks for jax: most programs never do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from importlib.abc import MetaPathFinder
+from typing import Any
+
+__all__ = ["install"]
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+class _OnDemand(MetaPathFinder):
+    """Imports `primax.as_jax` when jax is first asked for, which then finds it."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname.partition(".")[0] == "jax" and self._install():
+            return importlib.util.find_spec(fullname)
+        return None
+
+    def find_distributions(self, context: Any = None) -> Any:
+        if getattr(context, "name", None) == "jax" and self._install():
+            return sys.meta_path[0].find_distributions(context)  # that of primax, now
+        return []
+
+    def _install(self) -> bool:
+        """Whether primax is there, and now stands in for JAX: a program may start a Python that does not have it."""
+        if self not in sys.meta_path or importlib.util.find_spec("primax") is None:
+            return False
+        sys.meta_path.remove(self)
+        importlib.import_module("primax.as_jax")
+        return True
+
+
+def _run_next() -> None:
+    """Run the sitecustomize that this one hides."""
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", [p for p in sys.path if p != _FOLDER])
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def install() -> None:
+    """Let `import jax` mean primax in this process, once somebody asks for it."""
+    sys.meta_path.insert(0, _OnDemand())
+
+
+if os.environ.get("PRIMAX_AS_JAX") == "1" and __name__ == "sitecustomize":
+    install()
+    _run_next()

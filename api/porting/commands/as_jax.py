@@ -1,0 +1,125 @@
+"""Run a program for JAX as it is: `import jax` means primax in it, and in the processes that it starts.
+
+primax as-jax script.py [ARGUMENT ...]
+primax as-jax -m pytest [ARGUMENT ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from primax.extend.commands.common import UsageError
+from primax.porting import children
+from primax.porting.absent import REPORT, merged_report
+from primax.porting.process import install
+
+__all__ = ["configure", "run"]
+
+_USAGE = "primax as-jax [--report FILE] (script.py | -m MODULE | -c CODE) [ARGUMENT ...]"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.usage = _USAGE
+    parser.add_argument(
+        "--report", metavar="FILE", help="write the absent names that were asked for, with counts; - is standard error"
+    )
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="a module to run, such as pytest")
+    parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="a program to run, as text")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help="a script to run, and its arguments")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run a program. The exit code is its own, and 1 if it raises an error."""
+    kind, words = _program(arguments)
+    install()
+    os.environ["PRIMAX_AS_JAX"] = "1"
+    folder = str(Path(children.__file__).parent)
+    later = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = folder if not later else f"{folder}{os.pathsep}{later}"
+    if arguments.report is None:
+        return _run(kind, words)
+    file, kept = _report_file(arguments.report)
+    os.environ[REPORT] = str(file)
+    try:
+        return _run(kind, words)
+    finally:
+        text = merged_report(file)
+        if kept:
+            file.write_text(text, encoding="utf-8")
+        else:
+            sys.stderr.write(text)
+            file.unlink()
+
+
+def _program(arguments: argparse.Namespace) -> tuple[str, list[str]]:
+    """What to run: `-m`, `-c` or a script, and the words that follow.
+
+    Raises:
+      UsageError: there is nothing to run.
+    """
+    for kind, words in (("-m", arguments.module), ("-c", arguments.code), ("", arguments.program)):
+        if words:
+            # What stands after `--` is the program's too, and argparse leaves it over.
+            return kind, words if kind == "" else [*words, *arguments.program]
+    raise UsageError(f"there must be a program to run: {_USAGE}")
+
+
+def _report_file(name: str) -> tuple[Path, bool]:
+    """An empty file for the report, and whether it stays.
+
+    Raises:
+      UsageError: it cannot be written.
+    """
+    if name == "-":
+        handle, path = tempfile.mkstemp(prefix="primax-as-jax-")
+        os.close(handle)
+        return Path(path), False
+    file = Path(name).absolute()
+    try:
+        file.write_text("", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--report must be a file that can be written, got {name!r}: {error.strerror}") from error
+    return file, True
+
+
+def _run(kind: str, words: list[str]) -> int:
+    """Run a program as Python would, with its own `sys.argv` and `sys.path`."""
+    name, *rest = words
+    sys.argv = [kind or name, *rest]
+    if not sys.flags.safe_path:
+        sys.path[0] = str(Path(name).resolve().parent) if kind == "" else ""
+    try:
+        if kind == "-m":
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        elif kind == "-c":
+            exec(compile(name, "<string>", "exec"), vars(_main_module()))
+        else:
+            if not Path(name).exists():
+                raise UsageError(f"the script must be a file, got {name!r}, which is not there")
+            runpy.run_path(name, run_name="__main__")
+    except Exception as error:
+        if isinstance(error, UsageError):
+            raise
+        error.__traceback__ = _without_own(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 1
+    return 0
+
+
+def _main_module() -> ModuleType:
+    module = sys.modules["__main__"] = ModuleType("__main__")
+    return module
+
+
+def _without_own(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback from the first line of the program on."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith((__file__, "<frozen runpy")):
+        traceback = traceback.tb_next
+    return traceback

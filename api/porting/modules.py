@@ -1,0 +1,187 @@
+"""Modules called `jax...` whose names are those of primax, made when they are imported."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from types import CodeType, ModuleType
+from typing import Any
+
+import primax
+from primax.porting.absent import AbsentModuleError, AbsentNameError, placeholder, record
+from primax.porting.table import table
+
+__all__ = ["JaxFinder", "JaxModule"]
+
+_RELEASE = table().release
+
+
+def _version_names(module: str) -> dict[str, Any]:
+    """The names by which JAX says its release, where a module has them."""
+    info = tuple(map(int, _RELEASE.split(".")))
+    names = {"__version__": _RELEASE, "__version_info__": info}
+    if module == "jax":
+        return names
+    if module == "jax.version":
+        return {**names, "_version": _RELEASE, "_minimum_jaxlib_version": _RELEASE}
+    return {}
+
+
+def _find(path: str) -> Any:
+    """What stands at a dotted path.
+
+    Raises:
+      LookupError: there is nothing.
+    """
+    module, _, name = path.rpartition(".")
+    if not module:
+        return importlib.import_module(path)
+    parent = _find(module)
+    try:
+        return getattr(parent, name)
+    except (AttributeError, ImportError):  # modules of primax raise either for what they do not have
+        submodule = _submodule(path)
+    if submodule is None:
+        raise LookupError(path)
+    return submodule
+
+
+def _submodule(path: str) -> ModuleType | None:
+    """The module at a path that its package does not have as an attribute yet; None if there is none."""
+    try:
+        found = importlib.util.find_spec(path) is not None
+    except (ModuleNotFoundError, ValueError):  # what lies above is no package
+        return None
+    return importlib.import_module(path) if found else None
+
+
+def candidates(name: str) -> Iterator[str]:
+    """The paths at which a name of JAX may be found, the best first."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        row = table().modules.get(".".join(parts[:end]))
+        if row is not None and row.as_jax is not None:
+            yield ".".join([row.as_jax, *parts[end:]])
+            break
+    path = table().counterpart(name)
+    if path is not None:
+        yield path
+
+
+def resolve(name: str) -> Any:
+    """What stands for a name of JAX.
+
+    Raises:
+      LookupError: nothing does.
+    """
+    for path in candidates(name):
+        try:
+            return _find(path)
+        except LookupError:
+            continue
+    raise LookupError(name)
+
+
+def is_module(name: str) -> bool:
+    """Whether a name of JAX is to be had as a module."""
+    if name == "jax" or name == "jax.version":
+        return True
+    row = table().modules.get(name)
+    if row is not None and (row.to or row.as_jax or row.names or row.inert):
+        return True
+    if any(other.startswith(f"{name}.") and table().modules[other].why is None for other in table().modules):
+        return True
+    public = bool(table().names_of(name))
+    try:
+        found = resolve(name)
+    except LookupError:
+        return public and table().reason(name) is None
+    return public or isinstance(found, ModuleType)
+
+
+def _is_there(name: str) -> bool:
+    try:
+        resolve(name)
+    except LookupError:
+        return is_module(name)
+    return True
+
+
+class JaxModule(ModuleType):
+    """A module of JAX: each name is looked up in the table when it is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return [each for each in table().names_of(self.__name__) if _is_there(f"{self.__name__}.{each}")]
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        path = f"{self.__name__}.{name}"
+        if is_module(path):
+            return importlib.import_module(path)
+        try:
+            value = self._value(path)
+        except LookupError:
+            if table().is_inert(path):
+                value = placeholder(path)
+            elif _is_import(sys._getframe(1).f_code):
+                raise ImportError(record(path), name=self.__name__) from None
+            else:
+                raise AbsentNameError(record(path), name=name, obj=self) from None
+        vars(self)[name] = value
+        return value
+
+    def _value(self, path: str) -> Any:
+        if path.rpartition(".")[2].startswith("_") and not table().is_listed(path):
+            raise LookupError(path)
+        return resolve(path)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *self.__all__})
+
+    def __repr__(self) -> str:
+        return f"<module {self.__name__!r} of primax {primax.__version__}>"
+
+
+def _is_import(code: CodeType) -> bool:
+    """Whether code is what runs for `from module import name`, where an absent name is an ImportError with a reason."""
+    return code.co_name == "_handle_fromlist" and code.co_filename.startswith("<frozen importlib")
+
+
+class _Release(Distribution):
+    """The metadata of the release of JAX that primax follows."""
+
+    def read_text(self, filename: str) -> str | None:
+        if filename != "METADATA":
+            return None
+        return f"Metadata-Version: 2.1\nName: jax\nVersion: {_RELEASE}\nSummary: primax, as jax\n"
+
+    def locate_file(self, path: Any) -> Any:
+        raise FileNotFoundError(f"{path}: jax is not installed, primax stands in for it")
+
+
+class JaxFinder(MetaPathFinder, Loader):
+    """Finds the modules called `jax...`, and the metadata of `jax`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] != "jax":
+            return None
+        if not is_module(fullname):
+            raise AbsentModuleError(record(fullname), name=fullname)
+        return ModuleSpec(fullname, self, origin=primax.__file__, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return JaxModule(spec.name, f"{spec.name}, which primax stands in for.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module).update(__file__=primax.__file__, **_version_names(module.__name__))
+
+    def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterable[Distribution]:
+        name = None if context is None else context.name
+        return [_Release()] if name is None or name.lower() == "jax" else []

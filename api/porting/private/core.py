@@ -1,0 +1,53 @@
+"""What packages use of `jax._src.core`, beside the names of `primax.extend.core`."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from primax.core.extended import physical_aval
+from primax.extend.core import current_trace, eval_trace
+from primax.extend.core.primitives import call_p, closed_call_p
+
+__all__ = [
+    "call_p",
+    "closed_call_p",
+    "cur_qdd",
+    "full_lower",
+    "partial",
+    "physical_aval",
+    "safe_map",
+    "safe_zip",
+    "trace_state_clean",
+]
+
+partial = functools.partial
+
+
+def trace_state_clean() -> bool:
+    """Whether operations are evaluated now, under no transformation."""
+    return current_trace() is eval_trace
+
+
+def full_lower(x: Any) -> Any:
+    """The value itself: tracers are as simple as they get."""
+    return x
+
+
+def cur_qdd(x: Any) -> Any:
+    """The state of a value that is changed in place.
+
+    Raises:
+      TypeError: there are no such values.
+    """
+    raise TypeError(f"cur_qdd: x must be a value that is changed in place, got {type(x).__name__}")
+
+
+def safe_map(f: Any, *args: Any) -> list[Any]:
+    """As `map`, of arguments of one length."""
+    return [f(*each) for each in zip(*args, strict=True)]
+
+
+def safe_zip(*args: Any) -> list[tuple[Any, ...]]:
+    """As `zip`, of arguments of one length."""
+    return list(zip(*args, strict=True))

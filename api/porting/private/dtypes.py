@@ -1,0 +1,14 @@
+"""What packages use of `jax._src.dtypes`, beside the names of `primax.dtypes`."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from primax.core.dtypes import dtype, supports_inf, to_complex_dtype, to_inexact_dtype
+from primax.core.extended import has_extended_dtype
+
+__all__ = ["DType", "dtype", "has_extended_dtype", "supports_inf", "to_complex_dtype", "to_inexact_dtype"]
+
+DType: TypeAlias = np.dtype[Any]

@@ -1,0 +1,47 @@
+"""What packages use of `jax._src.public_test_util`, beside the names of `primax.test_util`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from primax import dtypes
+from primax.tree_util import tree_leaves, tree_structure
+
+__all__ = ["check_close"]
+
+# What results of a dtype are compared within, unless it is said.
+_TOLERANCES = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6, "float64": 1e-15}
+
+
+def _tolerance(given: float | Mapping[Any, float] | None, a: Any, b: Any) -> float:
+    names = [np.dtype(dtypes.canonicalize_dtype(x.dtype)).name for x in (a, b)]
+    if isinstance(given, Mapping):
+        named = {np.dtype(dtype).name: value for dtype, value in given.items()}
+        return max(named.get(name, _TOLERANCES.get(name, 0.0)) for name in names)
+    return max(_TOLERANCES.get(name, 0.0) for name in names) if given is None else given
+
+
+def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
+    """Compare two pytrees of numbers, leaf by leaf.
+
+    Args:
+      xs: the first.
+      ys: the second, of the same structure.
+      atol: how far leaves may be off; a number, or one for each dtype.
+      rtol: likewise, relative to the second.
+      err_msg: what an error begins with.
+
+    Raises:
+      AssertionError: structures, shapes or numbers differ.
+    """
+    assert tree_structure(xs) == tree_structure(ys), f"{err_msg}{tree_structure(xs)} is not {tree_structure(ys)}"
+    for x, y in zip(tree_leaves(xs), tree_leaves(ys), strict=True):
+        a, b = np.asarray(x), np.asarray(y)
+        assert a.shape == b.shape, f"{err_msg}{a.shape} is not {b.shape}"
+        wide = np.complex128 if a.dtype.kind == "c" or b.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(
+            a.astype(wide), b.astype(wide), atol=_tolerance(atol, a, b), rtol=_tolerance(rtol, a, b), err_msg=err_msg
+        )

@@ -1,0 +1,27 @@
+"""`import jax` that means primax, in this process and in those that it starts."""
+
+from __future__ import annotations
+
+import sys
+
+from primax.porting.modules import JaxFinder, JaxModule
+
+__all__ = ["install"]
+
+
+def install() -> None:
+    """Let `import jax` mean primax from now on. A second call changes nothing.
+
+    Raises:
+      ImportError: the real jax is imported already.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "jax" and not isinstance(module, JaxModule):
+            where = getattr(module, "__file__", None) or "a module without a file"
+            raise ImportError(
+                f"primax.as_jax: it must be imported before jax, got a process that has imported {name} from {where}; "
+                "import primax.as_jax first, or run the program by `primax as-jax`",
+                name="primax.as_jax",
+            )
+    if not any(isinstance(finder, JaxFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, JaxFinder())

@@ -1,0 +1,156 @@
+"""The table of correspondences: which name of primax stands for a name of JAX, or why none does."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["Module", "Table", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One module of JAX in the table.
+
+    Attributes:
+      name: what JAX calls it.
+      to: the module of primax whose names are its names; None if the rule of a module above holds, or none does.
+      as_jax: a module of primax that is looked at first where primax stands in for JAX.
+      why: why primax has no such module.
+      names: names whose counterpart has another path, and that path.
+      notes: what to know of names that have a counterpart.
+      absent: names without a counterpart, and what to do.
+      inert: names without a counterpart that may be imported all the same: they raise where they are used.
+    """
+
+    name: str
+    to: str | None = None
+    as_jax: str | None = None
+    why: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
+    inert: frozenset[str] = frozenset()
+
+
+def _module(row: dict[str, Any]) -> Module:
+    absent = {name: why for names, why in row.get("absent", {}).items() for name in names.split()}
+    return Module(
+        row["name"],
+        row.get("to"),
+        row.get("as_jax"),
+        row.get("why"),
+        row.get("names", {}),
+        row.get("notes", {}),
+        absent,
+        frozenset(row.get("inert", "").split()),
+    )
+
+
+@dataclass(frozen=True)
+class Table:
+    """What names of JAX are in primax. Names are dotted paths, such as `jax.numpy.sin`.
+
+    Attributes:
+      release: the release of JAX whose behaviour primax follows.
+      modules: the modules of JAX that have rows, by name.
+    """
+
+    release: str
+    modules: Mapping[str, Module]
+
+    def counterpart(self, name: str) -> str | None:
+        """The path in primax that stands for a name of JAX by the rows; None if they say that there is none.
+
+        That there is such a name in primax is not looked up.
+        """
+        module, _, last = name.rpartition(".")
+        row = self.modules.get(module)
+        if row is not None and last in row.names:
+            return row.names[last]
+        if self.reason(name) is not None:
+            return None
+        for row, rest in self._above(name):
+            if row.to is not None:
+                return f"{row.to}.{rest}" if rest else row.to
+        return None
+
+    def reason(self, name: str) -> str | None:
+        """Why a name of JAX, or the module that it lies in, has no counterpart; None if the rows do not say so."""
+        for row, rest in self._above(name):
+            first = rest.partition(".")[0]
+            if first in row.names:
+                return None
+            if first in row.absent:
+                return row.absent[first]
+            if row.why is not None:
+                return row.why
+            if row.to is not None:
+                return None
+        return None
+
+    def explain(self, name: str) -> str:
+        """Why a name of JAX has no counterpart, whatever is known of it."""
+        reason = self.reason(name)
+        if reason is not None:
+            return reason
+        if self.is_public(name):
+            return f"JAX {self.release} has it, primax does not"
+        if "._" in name:
+            return "it is private in JAX, and the table of names does not have it"
+        return f"JAX {self.release} does not have it either"
+
+    def note(self, name: str) -> str | None:
+        """What to know of a name that has a counterpart."""
+        module, _, last = name.rpartition(".")
+        row = self.modules.get(module)
+        return None if row is None else row.notes.get(last)
+
+    def is_inert(self, name: str) -> bool:
+        """Whether a name without a counterpart may be imported, and raises where it is used."""
+        module, _, last = name.rpartition(".")
+        row = self.modules.get(module)
+        return row is not None and (last in row.inert or "*" in row.inert)
+
+    def is_listed(self, name: str) -> bool:
+        """Whether a name of a module has a row of its own, or is one of a module with private names."""
+        module, _, last = name.rpartition(".")
+        row = self.modules.get(module)
+        return row is not None and (last in row.names or row.as_jax is not None)
+
+    def names_of(self, module: str) -> tuple[str, ...]:
+        """The public names of a module of JAX; none if it is no such module."""
+        return public_names().get(module, ())
+
+    def is_public(self, name: str) -> bool:
+        """Whether JAX has a public name, or module, of this path."""
+        module, _, last = name.rpartition(".")
+        return name in public_names() or last in public_names().get(module, ())
+
+    def _above(self, name: str) -> Iterator[tuple[Module, str]]:
+        """The rows of a module and of those that it lies in, the longest first, each with the rest of the name."""
+        parts = name.split(".")
+        for end in range(len(parts), 0, -1):
+            row = self.modules.get(".".join(parts[:end]))
+            if row is not None:
+                yield row, ".".join(parts[end:])
+
+
+@cache
+def table() -> Table:
+    """The table that primax comes with."""
+    data = tomllib.loads((files("primax.porting") / "table.toml").read_text(encoding="utf-8"))
+    modules = [_module(row) for row in data["module"]]
+    return Table(data["release"], {module.name: module for module in modules})
+
+
+@cache
+def public_names() -> dict[str, tuple[str, ...]]:
+    """The public names of the modules of JAX, as they were found in that release."""
+    data = json.loads((files("primax.porting") / "names.json").read_text(encoding="utf-8"))
+    return {module: tuple(names.split()) for module, names in data.items()}
