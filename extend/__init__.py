@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from primax.extend.definition import Definitions, define_primitive
     from primax.extend.interpreter import Interpreter, replay
     from primax.extend.records import plugins
+    from primax.extend.transfer import to_jax
 
 __all__ = [
     "API_VERSION",
@@ -25,6 +26,7 @@ __all__ = [
     "plugins",
     "random",
     "replay",
+    "to_jax",
 ]
 
 _LATER = {
@@ -34,6 +36,7 @@ _LATER = {
     "define_primitive": "definition",
     "plugins": "records",
     "replay": "interpreter",
+    "to_jax": "transfer",
 }
 
 

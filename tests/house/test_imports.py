@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ ALLOWED_OUTSIDE = {
 MOVING = ("plugins/nn/", "plugins/scipy/", "plugins/random/", "plugins/ode.py", "plugins/ragged.py")
 JAXLIB_MODULE = "core/_jaxlib.py"
 PYTEST_MODULE = "extend/testing/pytest_plugin.py"
+TRANSFER_MODULE = "extend/transfer.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,16 @@ def test_no_module_is_part_of_an_import_cycle() -> None:
 
 def test_nothing_imports_jax() -> None:
     assert [str(found) for found in all_imports() if found.module.split(".")[0] == "jax"] == []
+
+
+def test_only_what_carries_primitives_to_jax_imports_it_and_only_when_called() -> None:
+    by_name = re.compile(r"""import_module\(\s*f?["']jax[."']""")
+    assert [relative(path) for path in python_files() if by_name.search(path.read_text())] == [TRANSFER_MODULE]
+    program = (
+        "import sys, primax.extend; primax.extend.to_jax; print([m for m in sys.modules if m.split('.')[0] == 'jax'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
 
 
 def test_each_room_imports_only_what_it_may_from_outside() -> None:

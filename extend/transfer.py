@@ -1,0 +1,333 @@
+"""Primitives and functions of primax in the real jax: an author writes once and serves both."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from primax.core import _jaxlib, tree
+from primax.core.arguments import name_of
+from primax.core.avals import ShapedArray
+from primax.core.cache import Cache
+from primax.core.config import enable_x64
+from primax.core.exact import is_hashable, params_key
+from primax.core.extended import has_extended_dtype
+from primax.core.jaxpr import ClosedJaxpr, jaxprs_in_params
+from primax.core.primitive import Primitive
+from primax.core.rules import load_plugins, lowering_rules
+from primax.core.trace import thread
+from primax.extend.replay_in_jax import Replay, varying
+from primax.interpreters.batching import AxisData, batch_jaxpr
+from primax.interpreters.jvp import jvp_jaxpr
+from primax.interpreters.linearize import transpose_jaxpr
+from primax.interpreters.lowering import LoweringRuleContext, ModuleContext, lower_eqn
+from primax.interpreters.signature import check_outputs
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["to_jax"]
+
+
+def to_jax(what: Any) -> Any:
+    """A primitive or a function of primax for use in the real jax, where that is installed.
+
+    The one function of primax that imports jax. jax's transformations apply the rules of primax: each rule is traced by
+    primax, and the primitives that it binds are those of primax again, turned into primitives of jax. Values are jax's.
+
+    Args:
+      what: a primitive, or a function of pytrees of arrays that is written with primax. The function is traced by
+        primax, once for each signature; it must not depend on the values of its arguments.
+
+    Returns:
+      For a primitive a `jax.extend.core.Primitive` of the same name and parameters, always the same one. Its `bind`
+      takes and returns arrays of jax. For a function one of jax arrays.
+
+    Raises:
+      TypeError: it is neither.
+      ImportError: jax is not installed, or `import jax` means primax in this process.
+
+    Calling what is returned raises NotImplementedError where a primitive has effects, arrays of extended dtypes such as
+    keys, or holds a program in a parameter. Programs of `jit`, `checkpoint`, `cond`, `while`, `scan`, `reduce` and
+    custom derivatives within functions and rules are translated.
+
+        import jax
+        from primax.extend import to_jax
+        from primax_kepler import kepler, kepler_p
+
+        solve = to_jax(kepler)
+        jax.jit(jax.vmap(jax.grad(solve)))(Ms, es)
+        to_jax(kepler_p).bind(Ms, es)
+    """
+    if isinstance(what, Primitive):
+        return _bridge().primitive(what)
+    if callable(what):
+        return _bridge().function(what)
+    raise TypeError(f"to_jax: what must be a primitive or a function of primax, got {what!r}")
+
+
+@functools.cache
+def _bridge() -> Bridge:
+    try:
+        jax = import_module("jax")
+        modules = {name: import_module(f"jax.interpreters.{name}") for name in ("ad", "batching", "mlir")}
+        core = import_module("jax.extend.core")
+    except ImportError as error:
+        raise ImportError(
+            f"to_jax: jax must be installed, got {error}; it is the one function of primax that needs jax"
+        ) from error
+    if issubclass(core.Primitive, Primitive):
+        raise ImportError(
+            "to_jax: jax must be the real one, but `import jax` means primax in this process; "
+            "primitives of primax are used there as they are"
+        )
+    return Bridge(SimpleNamespace(jax=jax, core=core, **modules))
+
+
+class Bridge:
+    """The primitives of jax that stand for those of primax.
+
+    Args:
+      modules: those of jax: `jax`, `core`, `ad`, `batching`, `mlir`.
+    """
+
+    def __init__(self, modules: Any) -> None:
+        self.modules = modules
+        self.replay = Replay(modules.jax, self.primitive, self.aval)
+        self.programs = Cache(8192)  # of one equation each
+
+    def primitive(self, primitive: Primitive) -> Any:
+        """The primitive of jax that stands for one of primax."""
+        found = vars(primitive).get("_in_jax")
+        if found is None:
+            load_plugins()
+            found = _InJax(self, primitive).stands_for
+            vars(primitive)["_in_jax"] = found
+        return found
+
+    def function(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of jax arrays that computes one of primax."""
+        programs = Cache(1024)
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            leaves, in_tree = tree.flatten((args, kwargs))
+            avals = [self.aval(x) for x in leaves]
+            with self.options():
+                closed, out_tree = programs.get_or_make(
+                    (in_tree, tuple(avals), thread.config), lambda: _staged(fun, in_tree, avals)
+                )
+                return tree.unflatten(out_tree, self.replay(closed, leaves))
+
+        functools.update_wrapper(run, fun)
+        return run
+
+    def options(self) -> Any:
+        """A block in which primax has the word size that jax has."""
+        dtypes = self.modules.jax.dtypes
+        return enable_x64(bool(dtypes.canonicalize_dtype("float64") == "float64"))
+
+    def aval(self, x: Any) -> ShapedArray:
+        """The type in primax of a value of jax."""
+        return self.aval_of(self.modules.jax.typeof(x))
+
+    def aval_of(self, aval: Any) -> ShapedArray:
+        """The type in primax of a type of jax."""
+        jax = self.modules.jax
+        if not hasattr(aval, "dtype") or jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended):
+            raise NotImplementedError(f"to_jax: values must be arrays of numbers, got {aval}; pass the data of keys")
+        return ShapedArray(tuple(aval.shape), aval.dtype, bool(aval.weak_type))
+
+    def aval_in_jax(self, primitive: Primitive, aval: Any, like: Any) -> Any:
+        """The type in jax of a type of primax, that of a value which varies along the axes along which `like` does."""
+        if not isinstance(aval, ShapedArray) or has_extended_dtype(aval):
+            raise NotImplementedError(
+                f"to_jax: results of {primitive} must be arrays of numbers, got {aval.str_short()}"
+            )
+        if varying(like):
+            return like.update(shape=aval.shape, dtype=aval.dtype, weak_type=aval.weak_type)
+        return self.modules.jax.core.ShapedArray(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+    def program(self, primitive: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> ClosedJaxpr:
+        """The program of one application of a primitive."""
+
+        def run(*args: Any) -> Sequence[Any]:
+            out = primitive.bind(*args, **params)
+            return list(out) if primitive.multiple_results else [out]
+
+        def make() -> ClosedJaxpr:
+            return trace_to_jaxpr(run, avals, primitive.name)
+
+        key = (primitive, tuple(avals), params_key(params), thread.config)
+        return self.programs.get_or_make(key, make) if is_hashable(key) else make()
+
+
+def _staged(fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> tuple[ClosedJaxpr, Any]:
+    out_trees: list[Any] = []
+    name = name_of(fun, "a function")
+
+    def run(*leaves: Any) -> Any:
+        args, kwargs = tree.unflatten(in_tree, leaves)
+        outs, out_tree = tree.flatten(fun(*args, **kwargs))
+        out_trees.append(out_tree)
+        check_outputs(outs, out_tree, name)
+        return outs
+
+    return trace_to_jaxpr(run, avals, name, "to_jax"), out_trees[0]
+
+
+class _InJax:
+    """A primitive of primax with its rules as jax calls them."""
+
+    def __init__(self, bridge: Bridge, primitive: Primitive) -> None:
+        self.bridge = bridge
+        self.given = primitive
+        modules = bridge.modules
+        self.stands_for = new = modules.core.Primitive(primitive.name)
+        new.multiple_results = primitive.multiple_results
+        new.def_impl(self.impl)
+        new.def_abstract_eval(self.abstract_eval)
+        modules.ad.primitive_jvps[new] = self.jvp
+        modules.ad.primitive_transposes[new] = self.transpose
+        modules.batching.primitive_batchers[new] = self.batch
+        modules.mlir.register_lowering(new, self.lowering)
+        platforms = [key for key in lowering_rules if isinstance(key, tuple) and key[0] is primitive]
+        self.compiles = bool(platforms) or primitive in lowering_rules
+        for key in platforms:
+            # a function for each, since jax takes platforms of one rule for one
+            modules.mlir.register_lowering(new, functools.partial(self.lowering), platform=key[1])
+        self._apply = modules.jax.jit(_named(self._bind, primitive.name), static_argnums=0)
+
+    def _bind(self, params: tuple[tuple[str, Any], ...], *args: Any) -> Any:
+        return self.stands_for.bind(*args, **dict(params))
+
+    def _results(self, outs: Sequence[Any]) -> Any:
+        return list(outs) if self.given.multiple_results else outs[0]
+
+    def impl(self, *args: Any, **params: Any) -> Any:
+        """Compile it with jax; evaluate it with primax where it cannot be compiled."""
+        if not self.compiles:
+            with self.bridge.options():
+                out = self.given.bind(*map(np.asarray, args), **params)
+            outs = out if self.given.multiple_results else [out]
+            return self._results([self.bridge.modules.jax.numpy.asarray(np.asarray(x)) for x in outs])
+        static = tuple(sorted(params.items()))
+        if is_hashable(static):
+            return self._apply(static, *args)
+        return self.bridge.modules.jax.jit(functools.partial(self._bind, static))(*args)
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> Any:
+        """The types of its results in jax.
+
+        Raises:
+          NotImplementedError: it has effects, or a parameter holds a program.
+        """
+        if any(jaxprs_in_params(params)) and not self.bridge.replay.keeps_programs(self.given):
+            held = ", ".join(name for name, value in params.items() if any(jaxprs_in_params({name: value})))
+            raise NotImplementedError(
+                f"to_jax: parameters of {self.given} must hold no programs, got one in {held}; "
+                "jax's transformations would not enter it"
+            )
+        with self.bridge.options():
+            outs, effects = self.given.abstract_eval(tuple(map(self.bridge.aval_of, avals)), params)
+        if effects:
+            text = ", ".join(sorted(map(str, effects)))
+            raise NotImplementedError(f"to_jax: {self.given} must have no effects, got {text}")
+        like = max(avals, key=lambda aval: len(varying(aval)), default=None)
+        return self._results([self.bridge.aval_in_jax(self.given, aval, like) for aval in outs])
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        """Results and tangents, by the program that primax's differentiation makes of one application."""
+        bridge = self.bridge
+        jax, zero = bridge.modules.jax, bridge.modules.ad.Zero
+        nonzero = [type(t) is not zero and jax.typeof(t).dtype != jax.dtypes.float0 for t in tangents]
+        with bridge.options():
+            closed = bridge.program(self.given, list(map(bridge.aval, primals)), params)
+            program, has_tangent = jvp_jaxpr(closed, nonzero)
+            given = [t for t, nz in zip(tangents, nonzero, strict=True) if nz]
+            found = bridge.replay(program, [*primals, *given])
+        outs, rest = found[: len(has_tangent)], iter(found[len(has_tangent) :])
+        out_tangents = [
+            next(rest) if has else zero(jax.typeof(out).to_tangent_aval())
+            for has, out in zip(has_tangent, outs, strict=True)
+        ]
+        return self._results(outs), self._results(out_tangents)
+
+    def batch(self, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        """Results and where they are batched, by the program that primax's `vmap` makes of one application."""
+        bridge = self.bridge
+        for dim in dims:
+            if dim is not None and not isinstance(dim, int):
+                raise NotImplementedError(f"to_jax: {self.given}: batch dims must be integers or None, got {dim!r}")
+        (size,) = {x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None}
+        with bridge.options():
+            avals = [
+                aval if dim is None else aval.mapped(size, dim)
+                for aval, dim in zip(map(bridge.aval, args), dims, strict=True)
+            ]
+            program, dims_out = batch_jaxpr(bridge.program(self.given, avals, params), AxisData(None, size), dims)
+            outs = bridge.replay(program, args)
+        return self._results(outs), self._results(dims_out)
+
+    def transpose(self, cotangents: Any, *args: Any, **params: Any) -> list[Any]:
+        """Cotangents of the undefined arguments, by the transposed program of one application."""
+        bridge = self.bridge
+        ad = bridge.modules.ad
+        cts = list(cotangents) if self.given.multiple_results else [cotangents]
+        linear = [ad.is_undefined_primal(x) for x in args]
+        nonzero = [type(ct) is not ad.Zero for ct in cts]
+        with bridge.options():
+            avals = [
+                bridge.aval_of(x.aval) if is_linear else bridge.aval(x)
+                for x, is_linear in zip(args, linear, strict=True)
+            ]
+            program, has = transpose_jaxpr(bridge.program(self.given, avals, params), linear, nonzero)
+            known = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
+            found = iter(bridge.replay(program, [*known, *(ct for ct, nz in zip(cts, nonzero, strict=True) if nz)]))
+        given = iter([next(found) if there else None for there in has])
+        return [next(given) if is_linear else None for is_linear in linear]
+
+    def lowering(self, ctx: Any, *values: Any, **params: Any) -> list[Any]:
+        """The StableHLO that primax's rule builds, in the module that jax builds."""
+        bridge = self.bridge
+        with bridge.options():
+            avals_in = list(map(bridge.aval_of, ctx.avals_in))
+            module = _module_of(ctx, bridge.program(self.given, avals_in, params))
+            inner = LoweringRuleContext(module, self.given, avals_in, list(map(bridge.aval_of, ctx.avals_out)))
+            return lower_eqn(inner, values, params)
+
+
+def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        return function(*args)
+
+    call.__name__ = name
+    return call
+
+
+class _ContextOfJax:
+    """The MLIR context that jax builds in, as rules of primax ask for it."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.types: dict[Any, Any] = {}
+        self.locations = _jaxlib.mlir_ext.TracebackToLocationCache(code_to_filename=_file_of, frame_limit=10)
+        self.unknown = _jaxlib.ir.Location.unknown()
+
+
+def _file_of(code: Any) -> str:
+    return str(code.co_filename)
+
+
+def _module_of(ctx: Any, closed: ClosedJaxpr) -> ModuleContext:
+    """The module that jax is building, as rules of primax ask for it."""
+    theirs = ctx.module_context
+    platform = (ctx.platforms or theirs.platforms)[0]
+    module: Any = ModuleContext(_ContextOfJax(theirs.context), theirs.module, platform, closed.jaxpr)  # type: ignore[arg-type]
+    module.symbols = theirs.symbol_table
+    module.host_callbacks = theirs.host_callbacks
+    module.keepalives = theirs.keepalives
+    module.checked = True
+    return module  # type: ignore[no-any-return]

@@ -1,0 +1,223 @@
+"""Primitives and functions of primax in the real jax, with jax and primax itself as judges."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from checkout import ROOT
+
+import primax as px
+import primax.numpy as pnp
+from primax import lax
+from primax.extend import core, define_primitive, derive, to_jax
+from primax.extend.core.primitives import cond_p
+from primax.extend.interpreters import mlir
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+M = np.linspace(-3, 3, 7, dtype=np.float32)
+E = np.linspace(0.1, 0.9, 7, dtype=np.float32)
+X = np.array([0.5, 1.2, 0.7], np.float32)
+KEPLER = str(ROOT / "examples" / "primax-kepler" / "src")
+
+
+@pytest.fixture(scope="module")
+def package():
+    """The package of the examples, active as long as the tests of this module run."""
+    sys.path.insert(0, KEPLER)
+    try:
+        module = importlib.import_module("primax_kepler")
+        px.plugins.register(module.equation, name="kepler in a test")
+        yield module
+        px.plugins.unregister("kepler in a test")
+    finally:
+        sys.path.remove(KEPLER)
+        for name in [name for name in sys.modules if name.startswith("primax_kepler")]:
+            del sys.modules[name]
+
+
+def same(ours, theirs, rtol=1e-5, atol=1e-6):
+    """Results of jax agree with those of primax in structure, values and dtypes."""
+    ours, theirs = px.tree.leaves(ours), jax.tree.leaves(theirs)
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(b, a, rtol=rtol, atol=atol)
+        assert a.dtype == b.dtype
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_the_kepler_package_runs_under_transformations_of_jax(package, x64):
+    kepler = package.kepler
+    solve = to_jax(kepler)
+    dtype = np.float64 if x64 else np.float32
+    Ms, es = M.astype(dtype), E.astype(dtype)
+    with px.enable_x64(x64), jax.enable_x64(x64):
+        same(kepler(Ms, es), solve(Ms, es))
+        same(kepler(1.0, 0.5), jax.jit(solve)(1.0, 0.5))
+        same(px.grad(kepler, (0, 1))(1.0, 0.5), jax.grad(solve, (0, 1))(1.0, 0.5))
+        same(px.vmap(px.grad(kepler))(Ms, es), jax.jit(jax.vmap(jax.grad(solve)))(Ms, es))
+        same(px.vmap(kepler, (None, 0))(0.3, es), jax.vmap(solve, (None, 0))(0.3, es))
+        same(px.hessian(kepler, (0, 1))(1.0, 0.5), jax.hessian(solve, (0, 1))(1.0, 0.5))
+        same(px.jacfwd(kepler)(Ms, es), jax.jacfwd(solve)(Ms, es))
+        total = to_jax(lambda m, e: pnp.sum(kepler(m, e)))
+        same(px.grad(lambda m: pnp.sum(kepler(m, es)))(Ms), jax.grad(jax.checkpoint(total))(Ms, es))
+        same(px.jvp(kepler, (Ms, es), (es, Ms)), jax.jvp(solve, (Ms, es), (es, Ms)))
+
+
+def test_orbits_are_functions_of_pytrees_in_jax(package):
+    orbit = package.Orbit(17.93, 0.967, 2.83, 1.03, 1.95, 0.2)
+    position = to_jax(package.orbit_position)
+    assert position.__name__ == "orbit_position"
+    same(package.orbit_position(100.0, orbit), position(100.0, orbit), rtol=1e-4)
+    velocity = jax.jit(jax.jacfwd(position, argnums=1))(100.0, orbit)
+    assert type(velocity) is package.Orbit
+    same(px.jacfwd(package.orbit_position, argnums=1)(100.0, orbit), velocity, rtol=1e-3, atol=1e-3)
+
+
+def test_a_primitive_keeps_its_name_its_parameters_and_its_identity(package):
+    theirs = to_jax(package.kepler_p)
+    assert isinstance(theirs, jax.extend.core.Primitive)
+    assert theirs.name == "kepler"
+    assert to_jax(package.kepler_p) is theirs
+    jaxpr = jax.make_jaxpr(theirs.bind)(M, E)
+    assert [eqn.primitive for eqn in jaxpr.eqns] == [theirs]
+    assert jaxpr.out_avals[0].shape == (7,)
+    rounded = to_jax(core.primitives.round_p)
+    (eqn,) = jax.make_jaxpr(lambda x: rounded.bind(x, rounding_method=lax.RoundingMethod.TO_NEAREST_EVEN))(X).eqns
+    assert eqn.params == {"rounding_method": lax.RoundingMethod.TO_NEAREST_EVEN}
+
+
+def test_gradients_hold_primitives_of_primax_equation_by_equation(package):
+    jaxpr = jax.make_jaxpr(jax.grad(to_jax(package.kepler)))(1.0, 0.5)
+    names = [eqn.primitive.name for eqn in jaxpr.eqns]
+    assert names.count("kepler") == 1
+    assert {"sin", "div"} <= set(names)
+
+
+def test_results_without_tangents_have_none_in_jax():
+    split = define_primitive(
+        "split_sign",
+        multiple_results=True,
+        impl=lambda x: [pnp.abs(x), (x > 0).astype("int32")],
+        abstract_eval=derive.from_impl,
+        jvp=derive.from_impl,
+        batch=derive.from_impl,
+        lowering=derive.from_impl,
+    )
+    theirs = to_jax(split)
+    values, tangents = jax.jvp(theirs.bind, (X,), (X,))
+    same(split.bind(X), values)
+    assert tangents[1].dtype == jax.dtypes.float0
+    same(np.sign(X), jax.grad(lambda x: theirs.bind(x)[0].sum())(X))
+    same(split.bind(X), jax.vmap(theirs.bind)(X))
+
+
+def test_a_linear_primitive_is_transposed_by_jax():
+    triple = define_primitive(
+        "triple_it", impl=lambda x: 3 * x, abstract_eval=derive.from_impl, linear=(0,), lowering=derive.from_impl
+    )
+    (ct,) = jax.linear_transpose(to_jax(triple).bind, X)(X)
+    same(3 * X, ct)
+
+
+custom_jvp = px.custom_jvp(lambda x: x * 2)
+custom_jvp.defjvp(lambda primals, tangents: (custom_jvp(primals[0]), tangents[0] * 3 * primals[0]))
+custom_vjp = px.custom_vjp(lambda x, n: x * 2 * n)
+custom_vjp.defvjp(lambda x, n: (x * 2 * n, (x, n)), lambda kept, ct: (ct * 5 * kept[0], None))
+
+FUNCTIONS = {
+    "cond": lambda x: lax.cond(x.sum() > 0, pnp.sin, lambda y: -y, x),
+    "scan": lambda x: lax.scan(lambda c, y: (c * pnp.sin(y), c), 1.0, x),
+    "fori_loop": lambda x: lax.fori_loop(0, 3, lambda i, c: c * x, x),
+    "custom_jvp": custom_jvp,
+    "custom_vjp": lambda x: custom_vjp(x, 3),
+    "checkpoint": px.checkpoint(lambda x: pnp.sin(pnp.cos(x))),
+    "reduce": lambda x: lax.reduce(x, np.float32(1), lambda a, b: a * b, (0,)),
+    "inverse": lambda x: pnp.linalg.inv(pnp.outer(x, x) + pnp.eye(3)),
+    "pytree": lambda x: {"a": px.nn.softmax(x), "b": (pnp.asarray(x).at[1].add(x[0] ** 2),)},
+}
+
+
+def total(numpy, tree, f):
+    return lambda x: sum(numpy.sum(numpy.sin(leaf)) for leaf in tree.leaves(f(x)))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_with_programs_are_translated(name):
+    ours = FUNCTIONS[name]
+    theirs = to_jax(ours)
+    ours_total, theirs_total = total(pnp, px.tree, ours), total(jnp, jax.tree, theirs)
+    rows = np.stack([X, X / 2])
+    same(px.vmap(px.grad(ours_total))(rows), jax.jit(jax.vmap(jax.grad(theirs_total)))(rows))
+    if name.startswith("custom"):
+        second = jax.jit(jax.jacrev(jax.grad(theirs_total)))(X)
+        same(px.jacrev(px.grad(ours_total))(X), second, rtol=1e-4, atol=1e-5)
+
+
+def test_loops_of_unknown_length_and_callbacks_are_translated():
+    doubled = to_jax(lambda x: lax.while_loop(lambda y: pnp.all(y < 3), lambda y: y * 2, x))
+    same(X * 4, jax.jit(doubled)(X))
+    shape = px.ShapeDtypeStruct((3,), "float32")
+    sine = to_jax(lambda x: px.pure_callback(lambda y: np.sin(y), shape, x))
+    same(np.sin(X), jax.jit(sine)(X))
+
+
+def test_lowerings_of_platforms_are_chosen_by_jax():
+    two = define_primitive(
+        "one_or_other",
+        abstract_eval=lambda x: x,
+        lowering={"cuda": lambda ctx, x: [mlir.hlo.negate(x)], None: lambda ctx, x: [mlir.hlo.add(x, x)]},
+    )
+    theirs = to_jax(two)
+    same(2 * X, jax.jit(theirs.bind)(X))
+    text = jax.jit(theirs.bind).trace(X).lower(lowering_platforms=("cuda",)).as_text()
+    assert "stablehlo.negate" in text
+    assert "stablehlo.add" not in text
+
+
+def test_a_primitive_without_lowering_is_evaluated_by_primax():
+    host = define_primitive("on_the_host", impl=lambda x: np.asarray(x) + 1, abstract_eval=lambda x: x)
+    same(X + 1, to_jax(host).bind(X))
+    with pytest.raises(NotImplementedError, match="no lowering rule for primitive 'on_the_host'"):
+        jax.jit(to_jax(host).bind)(X)
+
+
+def test_values_in_shard_map_of_jax_vary_as_their_operands():
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("i",))
+    spec = jax.sharding.PartitionSpec("i")
+    scaled = to_jax(lambda x, y: pnp.sin(x) * y)
+    spread = jax.shard_map(scaled, mesh=mesh, in_specs=(spec, jax.sharding.PartitionSpec()), out_specs=spec)
+    same(np.cos(X) * 2, jax.jit(jax.grad(lambda x: spread(x, 2.0).sum()))(X))
+
+
+def test_refusals_name_what_jax_cannot_have():
+    with pytest.raises(TypeError, match="to_jax: what must be a primitive or a function of primax, got 3"):
+        to_jax(3)
+    with pytest.raises(NotImplementedError, match="to_jax: debug_callback must have no effects, got Debug"):
+        jax.jit(to_jax(lambda x: px.debug.print("{}", x)))(X)
+    with pytest.raises(NotImplementedError, match=r"to_jax: values must be arrays of numbers, got key<fry>\[\]"):
+        to_jax(lambda k: k)(jax.random.key(0))
+    with pytest.raises(NotImplementedError, match="results of random_seed must be arrays of numbers"):
+        to_jax(lambda seed: px.random.key(seed))(3)
+    branch = px.make_jaxpr(pnp.sin)(X)
+    with pytest.raises(
+        NotImplementedError, match="to_jax: parameters of cond must hold no programs, got one in branches"
+    ):
+        to_jax(cond_p).bind(0, X, branches=(branch, branch))
+
+
+def test_without_jax_the_error_says_what_needs_it():
+    program = (
+        "import sys; sys.modules['jax'] = None\n"
+        "import primax as px\n"
+        "from primax.extend import to_jax\n"
+        "try:\n    to_jax(px.numpy.sin)\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "to_jax: jax must be installed" in done.stdout, done.stderr
