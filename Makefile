@@ -47,7 +47,7 @@ test-suite: $(VENV)/.dev without-demo
 
 test-x64: $(VENV)/.dev without-demo
 	PRIMAX_ENABLE_X64=1 $(BIN)/python -m pytest -n $(JOBS) -m "not slow" \
-	  tests/core tests/interpreters tests/plugins tests/api/numpy --ignore tests/plugins/test_conformance.py
+	  tests/core tests/interpreters tests/plugins tests/api/lax tests/api/nn tests/api/numpy tests/api/random tests/api/scipy --ignore tests/plugins/test_conformance.py
 
 test-slow: $(VENV)/.dev without-demo
 	XLA_FLAGS= $(BIN)/python -m pytest -n $(JOBS) -m slow

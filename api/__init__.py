@@ -71,6 +71,7 @@ from primax.plugins.devices import block_until_ready, copy_to_host_async, device
 
 if TYPE_CHECKING:
     from primax.core.scopes import named_call, named_scope
+    from primax.environment import live_arrays, print_environment_info
     from primax.extend.drawing import visualize
     from primax.interpreters.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh, use_abstract_mesh
     from primax.interpreters.shardings import NamedSharding
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
     from primax.plugins.calls.jit import Inline
     from primax.plugins.calls.passes import fwd_and_bwd
     from primax.plugins.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
-    from primax.plugins.environment import live_arrays, print_environment_info
     from primax.plugins.remat import checkpoint, remat
     from primax.plugins.sharding import (
         make_array_from_callback,
@@ -223,7 +223,7 @@ _FUNCTIONS = {
         "core.scopes": ("named_call", "named_scope"),
         "plugins.calls.jit": ("Inline",),
         "plugins.calls.passes": ("fwd_and_bwd",),
-        "plugins.environment": ("live_arrays", "print_environment_info"),
+        "environment": ("live_arrays", "print_environment_info"),
         "plugins.callbacks": ("io_callback", "pure_callback"),
         "plugins.custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
         "plugins.remat": ("checkpoint", "remat"),

@@ -3,88 +3,22 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from primax.nn import initializers
-from primax.plugins.nn.activations import (
-    celu,
-    elu,
-    gelu,
-    glu,
-    hard_sigmoid,
-    hard_silu,
-    hard_swish,
-    hard_tanh,
-    identity,
-    leaky_relu,
-    log1mexp,
-    log_sigmoid,
-    mish,
-    relu,
-    relu6,
-    selu,
-    sigmoid,
-    silu,
-    soft_sign,
-    softplus,
-    sparse_plus,
-    sparse_sigmoid,
-    squareplus,
-    swish,
-    tanh,
-)
-from primax.plugins.nn.attention import dot_product_attention
-from primax.plugins.nn.layers import one_hot, standardize
-from primax.plugins.nn.softmax import log_softmax, logmeanexp, logsumexp, softmax
-from primax.plugins.windows import (
-    avg_pool,
-    max_pool,
-    min_pool,
-    pool,
-)
+from primax.nn import activations, attention, exponentials, initializers, layers, pooling
+from primax.nn.activations import *
+from primax.nn.attention import *
+from primax.nn.exponentials import *
+from primax.nn.layers import *
+from primax.nn.pooling import *
 
-__all__ = [
-    "avg_pool",
-    "celu",
-    "dot_product_attention",
-    "elu",
-    "gelu",
-    "get_scaled_dot_general_config",
-    "glu",
-    "hard_sigmoid",
-    "hard_silu",
-    "hard_swish",
-    "hard_tanh",
-    "identity",
-    "initializers",
-    "leaky_relu",
-    "log1mexp",
-    "log_sigmoid",
-    "log_softmax",
-    "logmeanexp",
-    "logsumexp",
-    "max_pool",
-    "min_pool",
-    "mish",
-    "one_hot",
-    "pool",
-    "relu",
-    "relu6",
-    "scaled_dot_general",
-    "scaled_matmul",
-    "selu",
-    "sigmoid",
-    "silu",
-    "soft_sign",
-    "softmax",
-    "softplus",
-    "sparse_plus",
-    "sparse_sigmoid",
-    "squareplus",
-    "standardize",
-    "swish",
-    "tanh",
-]
+if TYPE_CHECKING:
+    from primax.nn.scaling import get_scaled_dot_general_config, scaled_dot_general, scaled_matmul
+
+__all__ = ["get_scaled_dot_general_config", "initializers", "scaled_dot_general", "scaled_matmul"]
+
+for _module in (activations, attention, exponentials, layers, pooling):
+    __all__ += _module.__all__
 
 # Functions whose module is imported when they are first used.
 _FUNCTIONS = frozenset(("get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"))
@@ -99,4 +33,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FUNCTIONS})
+    return sorted(__all__)

@@ -1,29 +1,31 @@
-"""Initial values of parameters, under jax.nn.initializers' names."""
+"""Initial values of parameters: functions that make a function of a key, a shape and a dtype."""
 
 from __future__ import annotations
 
-from primax.plugins.nn.initializers import (
-    Initializer,
-    constant,
-    delta_orthogonal,
-    glorot_normal,
-    glorot_uniform,
-    he_normal,
-    he_uniform,
-    kaiming_normal,
-    kaiming_uniform,
-    lecun_normal,
-    lecun_uniform,
-    normal,
-    ones,
-    orthogonal,
-    truncated_normal,
-    uniform,
-    variance_scaling,
-    xavier_normal,
-    xavier_uniform,
-    zeros,
-)
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import among
+from primax.extend.core import dtypes, get_aval
+from primax.numpy import creation
+from primax.numpy.creation import read_dtype, read_shape
+from primax.numpy.promotion import cast
+from primax.numpy.shaping import moveaxis, reshaped
+from primax.numpy.triangles import last_diagonal
+from primax.numpy.ufuncs import absolute
+from primax.plugins import exponential
+from primax.plugins.arithmetic import complex_p
+from primax.plugins.linalg.orthogonal import qr
+from primax.plugins.random.functions import split
+from primax.plugins.structural import pad
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis
+from primax.plugins.trigonometry import cos, sin
+from primax.random.gaussian import normal as _normal
+from primax.random.gaussian import truncated_normal as _truncated_normal
+from primax.random.interval import uniform as _uniform
 
 __all__ = [
     "Initializer",
@@ -47,3 +49,293 @@ __all__ = [
     "xavier_uniform",
     "zeros",
 ]
+
+Initializer = Callable[..., Any]
+Axes = int | Sequence[int]
+
+# The standard deviations of normal numbers that are cut off at two, and of complex ones.
+_STDDEV = 0.87962566103423978
+_COMPLEX_STDDEV = 0.95311164380491208
+_MODES = ("fan_in", "fan_out", "fan_avg", "fan_geo_avg")
+_DISTRIBUTIONS = ("truncated_normal", "normal", "uniform")
+
+
+def _initializer(function: str, dtype: Any, make: Callable[[Any, tuple[int, ...], Any], Any]) -> Initializer:
+    """A function of a key, a shape and a dtype, which is `dtype` if none is given."""
+    standard = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: None = None) -> Any:
+        wanted = standard if dtype is None else dtype
+        wanted = dtypes.default_float_dtype() if wanted is None else read_dtype(wanted, function)
+        return make(key, read_shape(shape, function), wanted)
+
+    init.__name__ = init.__qualname__ = function
+    return init
+
+
+def _require_inexact(function: str, dtype: Any) -> None:
+    if not dtypes.is_inexact(dtype):
+        raise ValueError(f"{function}: dtype must be floating or complex, got {dtype}")
+
+
+def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: None = None) -> Any:
+    """Zeros.
+
+    Args:
+      key: not used.
+      shape: the shape.
+      dtype: the dtype, the default floating one if None.
+      out_sharding: None.
+    """
+    return creation.zeros(shape, dtype)
+
+
+def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: None = None) -> Any:
+    """Ones.
+
+    Args:
+      key: not used.
+      shape: the shape.
+      dtype: the dtype, the default floating one if None.
+      out_sharding: None.
+    """
+    return creation.ones(shape, dtype)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer that gives one value everywhere.
+
+    Args:
+      value: a number, or an array that broadcasts to the shapes that are asked for.
+      dtype: the dtype where none is asked for, the default floating one if None.
+    """
+
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        return creation.full(shape, value, dtype)
+
+    return _initializer("constant", dtype, make)
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer that draws numbers evenly from 0 to `scale`.
+
+    Args:
+      scale: the upper bound.
+      dtype: the dtype where none is asked for, the default floating one if None.
+
+    >>> import primax as px
+    >>> px.nn.initializers.uniform(0.1)(px.random.key(0), (3,)).shape
+    (3,)
+    """
+
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        return _uniform(key, shape, dtype) * dtype.type(scale)
+
+    return _initializer("uniform", dtype, make)
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer that draws normal numbers of mean 0.
+
+    Args:
+      stddev: their standard deviation.
+      dtype: the dtype where none is asked for, the default floating one if None.
+    """
+
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        _require_inexact("normal", dtype)
+        return _normal(key, shape, dtype) * dtype.type(stddev)
+
+    return _initializer("normal", dtype, make)
+
+
+def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
+    """An initializer that draws normal numbers within bounds, and scales them.
+
+    Args:
+      stddev: the factor.
+      dtype: the dtype where none is asked for, the default floating one if None.
+      lower, upper: the bounds before scaling.
+    """
+
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        return _truncated_normal(key, lower, upper, shape, dtype) * dtype.type(stddev)
+
+    return _initializer("truncated_normal", dtype, make)
+
+
+def _fans(shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
+    """How many inputs each output of a layer has, and how many outputs each input has."""
+    function = "variance_scaling"
+    if len(shape) < 2:
+        raise ValueError(f"{function}: shape must have 2 axes or more, for inputs and outputs, got {shape}")
+
+    def size(axes: Axes, name: str) -> int:
+        listed = (axes,) if isinstance(axes, int) else tuple(axes)
+        return math.prod(shape[i] for i in canonical_axes(listed, len(shape), function, name))
+
+    inputs, outputs = size(in_axis, "in_axis"), size(out_axis, "out_axis")
+    field = math.prod(shape) / inputs / outputs / size(batch_axis, "batch_axis") if math.prod(shape) else 0.0
+    return inputs * field, outputs * field
+
+
+def variance_scaling(
+    scale: Any,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: Any = None,
+) -> Initializer:
+    """An initializer whose numbers have mean 0 and the variance `scale` / fan, so that layers keep the size of signals.
+
+    Args:
+      scale: a positive number.
+      mode: what the fan is: "fan_in", the number of inputs of each output; "fan_out", the number of outputs of each
+        input; "fan_avg", the mean of both; "fan_geo_avg", their geometric mean.
+      distribution: "truncated_normal", "normal" or "uniform".
+      in_axis, out_axis: the axes of inputs and of outputs; the others are those of the receptive field.
+      batch_axis: axes that do not count.
+      dtype: the dtype where none is asked for, the default floating one if None.
+
+    Raises:
+      ValueError: there is no such mode or distribution; when called, there are fewer than two axes.
+    """
+    if not among(mode, _MODES):
+        raise ValueError(f"variance_scaling: mode must be one of {', '.join(_MODES)}, got {mode!r}")
+    if not among(distribution, _DISTRIBUTIONS):
+        raise ValueError(
+            f"variance_scaling: distribution must be one of {', '.join(_DISTRIBUTIONS)}, got {distribution!r}"
+        )
+
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        _require_inexact("variance_scaling", dtype)
+        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
+        means = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}
+        fan = means.get(mode, math.sqrt(fan_in * fan_out))
+        variance = creation.asarray(scale / fan if fan else 0.0, dtype)
+        if distribution == "normal":
+            return _normal(key, shape, dtype) * exponential.sqrt(variance)
+        if distribution == "uniform":
+            if dtypes.is_complex(dtype):
+                return _in_disk(key, shape, dtype) * exponential.sqrt(2 * variance)
+            return _uniform(key, shape, dtype, -1) * exponential.sqrt(3 * variance)
+        if dtypes.is_complex(dtype):
+            return _normal_in_disk(key, 2.0, shape, dtype) * (exponential.sqrt(variance) / _COMPLEX_STDDEV)
+        return _truncated_normal(key, -2, 2, shape, dtype) * (exponential.sqrt(variance) / dtype.type(_STDDEV))
+
+    return _initializer("variance_scaling", dtype, make)
+
+
+def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Complex numbers evenly from the unit disk."""
+    radius, angle = _two_uniforms(key, shape, dtype)
+    return _polar(exponential.sqrt(radius), angle)
+
+
+def _normal_in_disk(key: Any, upper: float, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Complex normal numbers of absolute values up to a bound."""
+    radius, angle = _two_uniforms(key, shape, dtype)
+    share = radius * get_aval(radius).dtype.type(1 - math.exp(-(upper**2)))
+    return _polar(exponential.sqrt(-exponential.log(1 - share)), angle)
+
+
+def _two_uniforms(key: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:
+    real = np.dtype(np.float32 if dtype == np.complex64 else np.float64)
+    for_radius, for_angle = split(key)
+    return _uniform(for_radius, shape, real), _uniform(for_angle, shape, real) * (2 * math.pi)
+
+
+def _polar(radius: Any, angle: Any) -> Any:
+    return complex_p.bind(radius * cos(angle), radius * sin(angle))
+
+
+def _scaled(name: str, scale: float, mode: str, distribution: str, source: str) -> Callable[..., Initializer]:
+    def make(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    fan = "fan_in" if mode == "fan_in" else "the mean of fan_in and fan_out"
+    drawn = "even" if distribution == "uniform" else "normal, within two standard deviations"
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"""An initializer of mean 0 and variance {scale:g} / {fan}, {drawn}: {source}.
+
+    Args:
+      in_axis, out_axis: the axes of inputs and of outputs.
+      batch_axis: axes that do not count.
+      dtype: the dtype where none is asked for, the default floating one if None.
+    """
+    return make
+
+
+_GLOROT = "Glorot and Bengio (2010)"
+_LECUN = "LeCun, Bottou, Orr and Müller (1998)"
+_HE = "He, Zhang, Ren and Sun (2015), for activations like relu"
+
+glorot_normal = xavier_normal = _scaled("glorot_normal", 1.0, "fan_avg", "truncated_normal", _GLOROT)
+glorot_uniform = xavier_uniform = _scaled("glorot_uniform", 1.0, "fan_avg", "uniform", _GLOROT)
+lecun_normal = _scaled("lecun_normal", 1.0, "fan_in", "truncated_normal", _LECUN)
+lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform", _LECUN)
+he_normal = kaiming_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_normal", _HE)
+he_uniform = kaiming_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", _HE)
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer that draws orthogonal matrices evenly; rows or columns, of which there are fewer, are orthonormal.
+
+    Args:
+      scale: what the matrix is multiplied by.
+      column_axis: the axis that counts columns; all others together count rows.
+      dtype: the dtype where none is asked for, the default floating one if None.
+
+    Raises:
+      ValueError: when called, there are fewer than two axes.
+    """
+
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal: shape must have 2 axes or more, got {shape}")
+        _require_inexact("orthogonal", dtype)
+        axis = canonical_axis(column_axis, len(shape), "orthogonal", "column_axis")
+        columns, others = shape[axis], shape[:axis] + shape[axis + 1 :]
+        rows = math.prod(others)
+        q, r = qr(_normal(key, (max(rows, columns), min(rows, columns)), dtype), full_matrices=False)
+        diagonal = last_diagonal(r, 0)
+        # Without the signs of r, whose diagonal LAPACK leaves as it comes, some matrices would be likelier than others.
+        q = q * (diagonal / cast(absolute(diagonal), dtype))
+        if rows < columns:
+            q = q.T
+        return dtype.type(scale) * moveaxis(q.reshape((*others, columns)), -1, axis)
+
+    return _initializer("orthogonal", dtype, make)
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer for kernels of convolutions: an orthogonal matrix amid the window, and zeros around it.
+
+    Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
+
+    Args:
+      scale: what the matrix is multiplied by.
+      column_axis: the axis of the matrix that counts columns.
+      dtype: the dtype where none is asked for, the default floating one if None.
+
+    Raises:
+      ValueError: when called, there are not one to three axes of the window and two more, or there are more inputs, the
+        axis before the last, than outputs, the last one.
+    """
+    draw = orthogonal(scale, column_axis)
+
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        if not 3 <= len(shape) <= 5:
+            raise ValueError(f"delta_orthogonal: shape must have 3, 4 or 5 axes, got {shape}")
+        if shape[-1] < shape[-2]:
+            raise ValueError(
+                f"delta_orthogonal: inputs must not be more than outputs, got {shape[-2]} and {shape[-1]} in {shape}"
+            )
+        window = shape[:-2]
+        matrix = reshaped(draw(key, shape[-2:], dtype), (1,) * len(window) + shape[-2:])
+        around = [((size - 1) // 2, size // 2, 0) for size in window]
+        return pad(matrix, dtype.type(0), [*around, (0, 0, 0), (0, 0, 0)])
+
+    return _initializer("delta_orthogonal", dtype, make)

@@ -250,7 +250,7 @@ def broadcast_to_shape(x: Any, shape: tuple[int, ...], own: tuple[int, ...] | No
 
 
 _ANY_RANK = frozenset(("where", "choose"))  # they broadcast as part of what they are asked for
-_ANY_RANK_MODULES = ("primax.plugins.random.",)  # so do their functions
+_ANY_RANK_MODULES = ("primax.random.",)  # so do their functions
 
 
 def _called() -> tuple[str, int]:

@@ -1,7 +1,211 @@
-"""Cosine transforms under scipy.fft's names."""
+"""Cosine transforms along axes of arrays, under the names of scipy.fft."""
 
 from __future__ import annotations
 
-from primax.plugins.scipy.fft import dct, dctn, idct, idctn
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from primax.extend.api_util import among, read_size
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray
+from primax.numpy.joining import concatenate
+from primax.numpy.promotion import aval_of, promote
+from primax.numpy.rearranging import flip
+from primax.numpy.shaping import moveaxis
+from primax.numpy.ufuncs import multiply
+from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p
+from primax.plugins.calls import jit
+from primax.plugins.fft import FftType, fft_p
+from primax.plugins.structural import broadcast_in_dim_p, iota_p, pad_p, slice_p, zero_of
+from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
+from primax.plugins.trigonometry import cos_p, sin_p
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
+
+# By which power of twice the number of points the transform of type 2 is divided, and that of type 3 multiplied.
+_POWERS = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
+
+
+def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The discrete cosine transform along an axis.
+
+    Args:
+      x: an array of numbers; the parts of complex ones are transformed one by one.
+      type: 2 or 3; these are each other's inverses, but for a factor.
+      n: the length along the axis; `x` is cut, or filled up with zeros.
+      axis: the axis.
+      norm: "backward", "ortho" or "forward": whether the inverse is divided by twice the number of points, both
+        transforms by its root, which makes them orthogonal, or only the one that is not an inverse.
+
+    Raises:
+      NotImplementedError: `type` is another one.
+      ValueError: the axis is out of range; n is below 1; `norm` is not one.
+
+    >>> import primax as px
+    >>> px.scipy.fft.dct(px.numpy.array([1., 1.]))
+    Array([4., 0.], dtype=float32)
+    """
+    return _along_one("dct", x, type, n, axis, norm, False)
+
+
+def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The inverse of `dct`, which takes the same arguments."""
+    return _along_one("idct", x, type, n, axis, norm, True)
+
+
+def dctn(
+    x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Any:
+    """The discrete cosine transform along several axes.
+
+    Args:
+      x: an array of numbers; the parts of complex ones are transformed one by one.
+      type: 2 or 3, see `dct`.
+      s: the lengths along the axes, or one; `x` is cut, or filled up with zeros.
+      axes: the axes, or one; None for as many of the last as there are lengths, or all.
+      norm: see `dct`.
+
+    Raises:
+      NotImplementedError: `type` is another one.
+      ValueError: an axis is out of range or repeated; there are other numbers of lengths and of axes, or a length
+        is below 1; `norm` is not one.
+    """
+    return _along_many("dctn", x, type, s, axes, norm, False)
+
+
+def idctn(
+    x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Any:
+    """The inverse of `dctn`, which takes the same arguments."""
+    return _along_many("idctn", x, type, s, axes, norm, True)
+
+
+def _along_one(function: str, x: Any, kind: int, n: Any, axis: Any, norm: Any, inverse: bool) -> Any:
+    aval = aval_of(function, x, "x")
+    axis = canonical_axis(axis, len(aval.shape), function)
+    return _transformed(
+        function, x, kind, [aval.shape[axis] if n is None else read_size(function, "n", n)], [axis], norm, inverse
+    )
+
+
+def _along_many(function: str, x: Any, kind: int, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:
+    shape = aval_of(function, x, "x").shape
+    sizes = None if s is None else tuple([read_size(function, "s", n) for n in listed(s)])
+    if axes is None:
+        axes = range(0 if sizes is None else len(shape) - len(sizes), len(shape))
+    axes = canonical_axes(listed(axes), len(shape), function)
+    if sizes is None:
+        sizes = tuple([shape[axis] for axis in axes])
+    if len(sizes) != len(axes):
+        raise ValueError(f"{function}: s and axes must be of one length, got {sizes} and {axes}")
+    return _transformed(function, x, kind, sizes, axes, norm, inverse)
+
+
+def _transformed(
+    function: str, x: Any, kind: int, sizes: Sequence[int], axes: Sequence[int], norm: Any, inverse: bool
+) -> Any:
+    if not among(kind, (2, 3)):
+        raise NotImplementedError(f"{function}: type must be 2 or 3, got {kind!r}")
+    if not among(norm, _POWERS):
+        raise ValueError(f'{function}: norm must be "backward", "ortho" or "forward", got {norm!r}')
+    for axis, size in zip(axes, sizes, strict=True):
+        if size < 1:
+            raise ValueError(f"{function}: the number of points must be positive, got {size} along axis {axis}")
+    (x,) = map(asarray, promote(function, x, to=_dtype))
+    power = 1 - _POWERS[norm] if kind == 3 else _POWERS[norm]
+    for axis, size in zip(axes, sizes, strict=True):
+        x = _compiled(x, size, axis, (kind == 2) is inverse, power)
+    return x
+
+
+def _dtype(dtype: Any) -> Any:
+    """The dtype to compute in, for which there are Fourier transforms."""
+    wide = dtypes.to_complex_dtype(dtype)
+    return wide if dtypes.is_complex(dtype) else dtypes.to_floating_dtype(wide)
+
+
+def _cosine_transform(x: Any, n: int, axis: int, from_cosines: bool, power: float) -> Any:
+    """The transform of type 2, or from such cosines back.
+
+    J. Makhoul, A fast cosine transform in one and two dimensions, IEEE Trans. ASSP 28 (1980): the elements at even
+    places, then those at odd ones backwards, have a Fourier transform that tells that by cosines.
+    """
+    if dtypes.is_complex(get_aval(x).dtype):
+        parts = real_p.bind(x), imag_p.bind(x)
+        return complex_p.bind(*[_cosine_transform(part, n, axis, from_cosines, power) for part in parts])
+    x = _resized(moveaxis(x, axis, -1), n)
+    scale = (2.0 * n) ** (power if from_cosines else -power)
+    transform = _from_cosines if from_cosines else _to_cosines
+    return moveaxis(transform(x, n, scale, power == 0.5), -1, axis)
+
+
+_compiled = jit(_cosine_transform, static_argnums=(1, 2, 3, 4))
+
+
+def _resized(x: Any, n: int) -> Any:
+    *outer, size = get_aval(x).shape
+    if size > n:
+        return _part(x, 0, n)
+    config = (*[(0, 0, 0)] * len(outer), (0, n - size, 0))
+    return pad_p.bind(x, zero_of(get_aval(x).dtype), padding_config=config) if size < n else x
+
+
+def _part(x: Any, start: int, stop: int, step: int = 1) -> Any:
+    """A slice along the last axis."""
+    *outer, _ = get_aval(x).shape
+    rank = len(outer)
+    return slice_p.bind(
+        x, start_indices=(*[0] * rank, start), limit_indices=(*outer, stop), strides=(*[1] * rank, step)
+    )
+
+
+def _to_cosines(x: Any, n: int, scale: float, orthogonal: bool) -> Any:
+    shape, half = get_aval(x).shape, n // 2 + 1
+    order = x if n == 1 else concatenate([_part(x, 0, n, 2), flip(_part(x, 1, n, 2), -1)], -1)
+    points = fft_p.bind(order, fft_type=FftType.RFFT, fft_lengths=(n,))
+    cosine, sine = _turns(get_aval(x).dtype, (*shape[:-1], half), n)
+    re, im = real_p.bind(points), imag_p.bind(points)
+    first = add_p.bind(mul_p.bind(re, cosine), mul_p.bind(im, sine))
+    # The other half is the imaginary part of the same product, backwards.
+    rest = add_p.bind(mul_p.bind(re, sine), mul_p.bind(im, -cosine))
+    out = concatenate([first, flip(_part(rest, 1, n - half + 1), -1)], -1) if n > 1 else first
+    return multiply(_weighted(out, math.sqrt(0.5)) if orthogonal else out, 2 * scale)
+
+
+def _from_cosines(y: Any, n: int, scale: float, orthogonal: bool) -> Any:
+    shape, half = get_aval(y).shape, n // 2 + 1
+    if orthogonal:
+        y = _weighted(y, math.sqrt(2))
+    dtype = get_aval(y).dtype
+    cosine, sine = _turns(dtype, (*shape[:-1], half), n)
+    first = _part(y, 0, half)
+    outer = [(0, 0, 0)] * (len(shape) - 1)
+    # y[n - k] for k = 0, 1, ..., where y[n] is 0.
+    last = pad_p.bind(flip(_part(y, n - half + 1, n), -1), zero_of(dtype), padding_config=(*outer, (1, 0, 0)))
+    points = complex_p.bind(
+        add_p.bind(mul_p.bind(first, cosine), mul_p.bind(last, sine)),
+        add_p.bind(mul_p.bind(first, sine), mul_p.bind(last, -cosine)),
+    )
+    order = fft_p.bind(points, fft_type=FftType.IRFFT, fft_lengths=(n,))
+    evens, odds = _part(order, 0, (n + 1) // 2), flip(_part(order, (n + 1) // 2, n), -1)
+    out = pad_p.bind(evens, zero_of(dtype), padding_config=(*outer, (0, 1 - n % 2, 1)))
+    if n > 1:
+        out = add_p.bind(out, pad_p.bind(odds, zero_of(dtype), padding_config=(*outer, (1, n % 2, 1))))
+    return multiply(out, scale / 2)
+
+
+def _turns(dtype: Any, shape: tuple[int, ...], n: int) -> tuple[Any, Any]:
+    """cos(pi k / 2n) and sin(pi k / 2n), for k along the last axis."""
+    steps = iota_p.bind(dtype=dtype, shape=shape, dimension=len(shape) - 1)
+    angles = mul_p.bind(steps, dtype.type(math.pi / (2 * n)))
+    return cos_p.bind(angles), sin_p.bind(angles)
+
+
+def _weighted(x: Any, weight: float) -> Any:
+    """An array whose first element along the last axis is multiplied."""
+    aval = get_aval(x)
+    *outer, size = aval.shape
+    ones = broadcast_in_dim_p.bind(aval.dtype.type(1), shape=(*outer, size - 1), broadcast_dimensions=())
+    config = (*[(0, 0, 0)] * len(outer), (1, 0, 0))
+    return mul_p.bind(x, pad_p.bind(ones, aval.dtype.type(weight), padding_config=config))

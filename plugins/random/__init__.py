@@ -1,4 +1,4 @@
-"""Random numbers: keys, bits, and what is drawn from them.
+"""Random keys and bits, and the numbers that distributions are made of. Distributions are library: `primax.random`.
 
 - `threefry`: the generator threefry2x32.
 - `rbg`: the generators rbg and unsafe_rbg, and XLA's own that they draw from.
@@ -6,19 +6,8 @@
   `random_split` are what programs draw and derive from a key.
 - `arguments`: `check_key` makes a key of what a user passes.
 - `functions`: what users call to make, split and read keys, and to draw bits.
-
-- `parameters`: how distributions read shapes, dtypes and parameters; `sampler` compiles what draws.
-- `uniform`, `integers`, `inversion`, `normal`, `gamma`, `gamma_family`, `counts`, `choices`, `vectors`: distributions.
-  `px.random` names them; those that no primitive needs are imported with it.
-
-A public function checks its arguments and calls a sampler, a program that is compiled for each shape and dtype:
-
-    @sampler
-    def _rayleigh(key, scale, shape, dtype): ...
-
-    def rayleigh(key, scale, shape=None, dtype=None):
-        key, dtype = check_key(key, "rayleigh"), float_dtype("rayleigh", dtype)
-        return _rayleigh(key, scale, common_shape("rayleigh", shape, scale=scale), dtype)
+- `numbers`: what the primitive of gamma variables, and distributions, are made of; `sampler` compiles what draws.
+- `gamma`: gamma variables, which have derivatives of their own.
 """
 
 from __future__ import annotations

@@ -16,19 +16,15 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import find_prng_impl
-from primax.numpy.promotion import broadcast_to_shape
-from primax.numpy.selection import where
 from primax.plugins.arithmetic import div_p, mul_p
 from primax.plugins.comparison import eq_p
 from primax.plugins.control_flow import while_loop
 from primax.plugins.exponential import exp_p, log_p, pow_p, sqrt_p
-from primax.plugins.random.inversion import exponential_numbers
 from primax.plugins.random.keys import random_split, random_wrap_p
-from primax.plugins.random.normal import normal_numbers
-from primax.plugins.random.uniform import unit
+from primax.plugins.random.numbers import exponential_numbers, normal_numbers, unit
 from primax.plugins.reductions import reduce_or_p
 from primax.plugins.special import random_gamma_grad_p
-from primax.plugins.structural import reshape_p, select_n_p
+from primax.plugins.structural import broadcast_in_dim_p, reshape_p, select_n_p
 
 __all__ = ["RULES", "random_gamma_p"]
 
@@ -47,7 +43,7 @@ def _random_gamma(keys: Any, alpha: Any, *, log_space: bool) -> Any:
 def _draw(keys: Any, alpha: Any, log_space: bool) -> Any:
     dtype = alpha.dtype
     boosted = alpha < 1.0
-    d = where(boosted, alpha + 1.0, alpha) - 1 / 3
+    d = select_n_p.bind(boosted, alpha, alpha + 1.0) - 1 / 3
     c = dtype.type(1 / 3) / sqrt_p.bind(d)
     keys, boosts = _parts(keys, 2)
 
@@ -64,14 +60,14 @@ def _draw(keys: Any, alpha: Any, log_space: bool) -> Any:
         proposed = (following, x * x, v * v * v, unit(for_u, (), dtype))
         return tuple(select_n_p.bind(again, old, new) for old, new in zip(state, proposed, strict=True))
 
-    start = (keys, *(broadcast_to_shape(dtype.type(x), alpha.shape) for x in (0, 1, 2)))
+    start = (keys, *(_repeated(dtype.type(x), alpha.shape) for x in (0, 1, 2)))
     _, _, cube, _ = while_loop(lambda state: _any(rejected(state)), propose, start)
     if log_space:
         log_u = -exponential_numbers(boosts, (), dtype)
-        boost = where(boosted & (log_u != 0.0), log_u * (1.0 / alpha), dtype.type(0))
+        boost = select_n_p.bind(boosted & (log_u != 0.0), _repeated(dtype.type(0), alpha.shape), log_u * (1.0 / alpha))
         return log_p.bind(d) + log_p.bind(cube) + boost
     u = 1.0 - unit(boosts, (), dtype)
-    return d * cube * where(boosted, pow_p.bind(u, 1.0 / alpha), dtype.type(1))
+    return d * cube * select_n_p.bind(boosted, _repeated(dtype.type(1), alpha.shape), pow_p.bind(u, 1.0 / alpha))
 
 
 def _positive(keys: Any, c: Any) -> tuple[Any, Any]:
@@ -84,9 +80,13 @@ def _positive(keys: Any, c: Any) -> tuple[Any, Any]:
         proposed = (following, x, 1.0 + x * c)
         return tuple(select_n_p.bind(again, old, new) for old, new in zip(state, proposed, strict=True))
 
-    start = (keys, *(broadcast_to_shape(c.dtype.type(x), c.shape) for x in (0, -1)))
+    start = (keys, *(_repeated(c.dtype.type(x), c.shape) for x in (0, -1)))
     _, x, v = while_loop(lambda state: _any(state[2] <= 0.0), propose, start)
     return x, v
+
+
+def _repeated(number: Any, shape: tuple[int, ...]) -> Any:
+    return broadcast_in_dim_p.bind(number, shape=shape, broadcast_dimensions=()) if shape else number
 
 
 def _any(truths: Any) -> Any:
@@ -120,7 +120,7 @@ def _jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
         return out, mul_p.bind(t, random_gamma_grad_p.bind(alpha, out))
     number = exp_p.bind(out)
     zero, least = number.dtype.type(0), dtypes.finfo(number.dtype).tiny
-    number = select_n_p.bind(eq_p.bind(number, zero), number, broadcast_to_shape(least, number.shape))
+    number = select_n_p.bind(eq_p.bind(number, zero), number, _repeated(least, number.shape))
     return out, mul_p.bind(t, div_p.bind(random_gamma_grad_p.bind(alpha, number), number))
 
 

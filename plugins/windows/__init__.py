@@ -1,4 +1,4 @@
-"""Windows that slide over arrays: their reductions, pooling, and what selects elements of them."""
+"""Windows that slide over arrays: their reductions, and what selects elements of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from primax.extend import hookimpl
 from primax.plugins.windows import reductions, selection
 from primax.plugins.windows.geometry import reduce_window_shape_tuple
-from primax.plugins.windows.pooling import avg_pool, max_pool, min_pool, pool
 from primax.plugins.windows.reductions import (
     reduce_window,
     reduce_window_max_p,
@@ -22,10 +21,6 @@ from primax.plugins.windows.selection import (
 )
 
 __all__ = [
-    "avg_pool",
-    "max_pool",
-    "min_pool",
-    "pool",
     "reduce_window",
     "reduce_window_max_p",
     "reduce_window_min_p",

@@ -19,8 +19,6 @@ ALLOWED_OUTSIDE = {
     "plugins": {"numpy", "ml_dtypes"},
     "api": {"numpy"},
 }
-# Rooms of the library that are about to move to api/.
-MOVING = ("plugins/nn/", "plugins/scipy/", "plugins/random/", "plugins/ode.py", "plugins/ragged.py")
 JAXLIB_MODULE = "core/_jaxlib.py"
 PYTEST_MODULE = "extend/testing/pytest_plugin.py"
 TRANSFER_MODULE = "extend/transfer.py"
@@ -99,7 +97,6 @@ def _upward(imports: tuple[Import, ...] | list[Import]) -> list[str]:
         str(found)
         for found in imports
         if found.module.split(".")[0] == "primax"
-        and not found.file.startswith(MOVING)
         and ROOMS.index(_room(found.dotted)) > ROOMS.index(found.file.split("/")[0])
     ]
 
@@ -202,7 +199,6 @@ def test_plugins_import_only_the_extension_surface_and_each_other() -> None:
         str(found)
         for found in all_imports()
         if found.file.startswith("plugins/")
-        and not found.file.startswith(MOVING)
         and found.module.split(".")[0] == "primax"
         and _room(found.dotted) not in ("extend", "plugins")
     ] == []

@@ -2,106 +2,47 @@
 
 from __future__ import annotations
 
-from primax.plugins.scipy.special import (
-    bernoulli,
-    beta,
-    betainc,
-    betaln,
-    boxcox,
-    boxcox1p,
-    comb,
-    digamma,
-    entr,
-    erf,
-    erfc,
-    erfinv,
-    expit,
-    factorial,
-    gamma,
-    gammainc,
-    gammaincc,
-    gammaln,
-    gammasgn,
-    i0,
-    i0e,
-    i1,
-    i1e,
-    kl_div,
-    log_ndtr,
-    log_softmax,
-    logit,
-    logsumexp,
-    multigammaln,
-    ndtr,
-    ndtri,
-    poch,
-    polygamma,
-    rel_entr,
-    softmax,
-    xlog1py,
-    xlogy,
-    zeta,
+from primax.scipy.special import (
+    bessel,
+    betas,
+    complex_gamma,
+    entropies,
+    errors,
+    faddeeva,
+    gammas,
+    harmonics,
+    hypergeometric,
+    integrals,
+    owens,
+    zetas,
 )
-from primax.scipy.special.complex_gamma import loggamma
-from primax.scipy.special.faddeeva import dawsn, erfcinv, erfcx, wofz
-from primax.scipy.special.harmonics import bessel_jn, sph_harm_y
-from primax.scipy.special.hypergeometric import hyp1f1, hyp2f1
-from primax.scipy.special.integrals import exp1, expi, expn, fresnel, sici, spence
-from primax.scipy.special.owens import owens_t
+from primax.scipy.special.bessel import *
+from primax.scipy.special.betas import *
+from primax.scipy.special.complex_gamma import *
+from primax.scipy.special.entropies import *
+from primax.scipy.special.errors import *
+from primax.scipy.special.faddeeva import *
+from primax.scipy.special.gammas import *
+from primax.scipy.special.harmonics import *
+from primax.scipy.special.hypergeometric import *
+from primax.scipy.special.integrals import *
+from primax.scipy.special.owens import *
+from primax.scipy.special.zetas import *
 
-__all__ = [
-    "bernoulli",
-    "bessel_jn",
-    "beta",
-    "betainc",
-    "betaln",
-    "boxcox",
-    "boxcox1p",
-    "comb",
-    "dawsn",
-    "digamma",
-    "entr",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfinv",
-    "exp1",
-    "expi",
-    "expit",
-    "expn",
-    "factorial",
-    "fresnel",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammaln",
-    "gammasgn",
-    "hyp1f1",
-    "hyp2f1",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "kl_div",
-    "log_ndtr",
-    "log_softmax",
-    "loggamma",
-    "logit",
-    "logsumexp",
-    "multigammaln",
-    "ndtr",
-    "ndtri",
-    "owens_t",
-    "poch",
-    "polygamma",
-    "rel_entr",
-    "sici",
-    "softmax",
-    "spence",
-    "sph_harm_y",
-    "wofz",
-    "xlog1py",
-    "xlogy",
-    "zeta",
-]
+__all__: list[str] = []
+
+for _module in (
+    bessel,
+    betas,
+    complex_gamma,
+    entropies,
+    errors,
+    faddeeva,
+    gammas,
+    harmonics,
+    hypergeometric,
+    integrals,
+    owens,
+    zetas,
+):
+    __all__ += _module.__all__

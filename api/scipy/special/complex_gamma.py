@@ -10,9 +10,9 @@ import numpy as np
 from primax import lax
 from primax import numpy as pnp
 from primax.extend.core import dtypes, get_aval
-from primax.plugins.scipy.special.operands import inexact
 from primax.plugins.special import lgamma_p
 from primax.scipy.special.evaluation import compiled, polynomial
+from primax.scipy.special.operands import inexact
 
 __all__ = ["loggamma"]
 

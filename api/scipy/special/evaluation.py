@@ -12,7 +12,7 @@ from primax import jit
 from primax.extend import core
 from primax.extend.core import dtypes, get_aval, tree
 from primax.numpy.promotion import broadcast, cast, strong
-from primax.plugins.scipy.special.operands import real
+from primax.scipy.special.operands import real
 
 __all__ = ["chebyshev", "compiled", "evaluated", "polynomial"]
 

@@ -13,9 +13,9 @@ from primax import numpy as pnp
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.promotion import cast, strong
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.scipy.special.errors import ndtri
-from primax.plugins.scipy.special.operands import inexact
+from primax.scipy.special.errors import ndtri
 from primax.scipy.special.evaluation import chebyshev, compiled, evaluated
+from primax.scipy.special.operands import inexact
 from primax.scipy.special.tables import DAWSN, DAWSN_TAIL, ERFCX
 
 __all__ = ["dawsn", "erfcinv", "erfcx", "wofz"]

@@ -14,7 +14,7 @@ from primax.extend.api_util import integer
 from primax.extend.core import Tracer, dtypes, get_aval
 from primax.numpy.promotion import broadcast, host_values, strong
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.scipy.special.operands import real
+from primax.scipy.special.operands import real
 
 __all__ = ["bessel_jn", "sph_harm_y"]
 

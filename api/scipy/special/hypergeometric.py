@@ -9,10 +9,10 @@ import numpy as np
 from primax import jvp, lax
 from primax import numpy as pnp
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.scipy.special.gamma import gammasgn
-from primax.plugins.scipy.special.operands import epsilon, tangent_of
 from primax.plugins.special import lgamma_p
 from primax.scipy.special.evaluation import compiled, evaluated
+from primax.scipy.special.gammas import gammasgn
+from primax.scipy.special.operands import epsilon, tangent_of
 
 __all__ = ["hyp1f1", "hyp2f1"]
 

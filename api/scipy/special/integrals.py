@@ -12,9 +12,9 @@ from primax import numpy as pnp
 from primax.extend.core import get_aval
 from primax.numpy.promotion import cast
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.scipy.special.operands import real as real_operands
 from primax.plugins.special import digamma_p, lgamma_p
 from primax.scipy.special.evaluation import chebyshev, compiled, evaluated, polynomial
+from primax.scipy.special.operands import real as real_operands
 from primax.scipy.special.tables import (
     EXP1_TAIL,
     EXPI_6,

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.scipy.special.errors import erf, erfc
+from primax.scipy.special.errors import erf, erfc
 from primax.scipy.special.evaluation import compiled, evaluated
 
 __all__ = ["owens_t"]

@@ -11,11 +11,11 @@ import numpy as np
 from primax import numpy as pnp
 from primax.numpy.promotion import promote
 from primax.numpy.ufuncs import to_inexact
-from primax.plugins.scipy.special.bessel import i0e
-from primax.plugins.scipy.special.entropies import xlogy
-from primax.plugins.scipy.special.errors import log_ndtr, ndtr
-from primax.plugins.scipy.special.gamma import gammaln
-from primax.plugins.scipy.stats.families import Continuous
+from primax.scipy.special.bessel import i0e
+from primax.scipy.special.entropies import xlogy
+from primax.scipy.special.errors import log_ndtr, ndtr
+from primax.scipy.special.gammas import gammaln
+from primax.scipy.stats.families import Continuous
 
 __all__ = ["multinomial", "truncnorm", "vonmises", "wrapcauchy"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from primax import lax, random, tree_util
 from primax import numpy as pnp
 from primax.extend.core import dtypes
+from primax.nn.exponentials import logsumexp
 from primax.numpy.promotion import promote
-from primax.plugins.nn.softmax import logsumexp
-from primax.plugins.scipy.special.errors import ndtr
+from primax.scipy.special.errors import ndtr
 
 __all__ = ["gaussian_kde"]
 

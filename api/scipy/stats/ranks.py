@@ -13,7 +13,7 @@ from primax.extend.core import dtypes, get_aval
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
 
-__all__ = ["ModeResult", "mode", "rankdata", "sem"]
+__all__ = ["mode", "rankdata", "sem"]
 
 _METHODS = ("average", "min", "max", "dense", "ordinal")
 

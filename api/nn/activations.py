@@ -1,0 +1,347 @@
+"""Functions that networks apply element by element.
+
+Those made of several operations are one call each in programs, and one compiled program outside of them.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+from primax.extend.core import dtypes, get_aval
+from primax.nn.arguments import inexact, inexact_number, number, weakly_inexact
+from primax.numpy.creation import asarray
+from primax.numpy.formulas import logaddexp
+from primax.numpy.promotion import aval_of, promote, strong
+from primax.numpy.rounding import clip
+from primax.numpy.selection import choose, where
+from primax.numpy.ufuncs import tanh, to_inexact
+from primax.plugins import exponential, special
+from primax.plugins.arithmetic import max_p, min_p, square_p
+from primax.plugins.calls import jit
+from primax.plugins.custom_derivatives import custom_jvp
+from primax.plugins.elementwise import like
+from primax.plugins.structural import stop_gradient
+from primax.plugins.structural.arguments import canonical_axis
+from primax.plugins.structural.slicing import slice_in_dim
+from primax.plugins.trigonometry import tanh_p
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log1mexp",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "swish",
+    "tanh",
+]
+
+# Klambauer et al., "Self-normalizing neural networks" (2017): with these, mean 0 and variance 1 stay as they are.
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def identity(x: Any) -> Any:
+    """x itself, as an array.
+
+    Args:
+      x: an array or a number.
+    """
+    return asarray(x)
+
+
+@jit
+def relu(x: Any) -> Any:
+    """max(x, 0), whose derivative at 0 is 0.
+
+    Args:
+      x: an array or a number, real.
+
+    >>> import primax as px
+    >>> px.nn.relu(px.numpy.array([-1.0, 0.0, 2.0]))
+    Array([0., 0., 2.], dtype=float32)
+    >>> px.vmap(px.grad(px.nn.relu))(px.numpy.array([-1.0, 0.0, 2.0]))
+    Array([0., 0., 1.], dtype=float32)
+    """
+    x = number("relu", x)
+    zero = like(x, 0)
+    return choose(x > zero, x, stop_gradient(max_p.bind(x, zero)))
+
+
+@jit
+def relu6(x: Any) -> Any:
+    """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    x = weakly_inexact("relu6", x)
+    low, high = like(x, 0), like(x, 6)
+    inside = (x > low) & (x < high)
+    return choose(inside, x, stop_gradient(min_p.bind(max_p.bind(x, low), high)))
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)).
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+    """
+    return exponential.logistic_p.bind(x, accuracy=None)
+
+
+@jit
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)), without overflow.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    return logaddexp(inexact_number("softplus", x), 0.0)
+
+
+@jit
+def sparse_plus(x: Any) -> Any:
+    """0 where x <= -1, x where x >= 1, and (x + 1)**2 / 4 between: a softplus that is exact far from zero.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    x = weakly_inexact("sparse_plus", x)
+    return where(x <= -1.0, 0.0, where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
+
+
+@jit
+def sparse_sigmoid(x: Any) -> Any:
+    """0 where x <= -1, 1 where x >= 1, and (x + 1) / 2 between: the derivative of `sparse_plus`.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    return 0.5 * clip(weakly_inexact("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
+
+
+@jit
+def soft_sign(x: Any) -> Any:
+    """x / (1 + |x|).
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    x = inexact_number("soft_sign", x)
+    return x / (abs(x) + 1.0)
+
+
+@jit
+def silu(x: Any) -> Any:
+    """x * sigmoid(x), also known as swish.
+
+    Args:
+      x: an array or a number, of a floating or complex dtype.
+    """
+    return number("silu", x) * sigmoid(x)
+
+
+@jit
+def mish(x: Any) -> Any:
+    """x * tanh(softplus(x)).
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    x = inexact_number("mish", x)
+    return x * tanh(softplus(x))
+
+
+@jit
+def log_sigmoid(x: Any) -> Any:
+    """log(sigmoid(x)), without overflow.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    return -softplus(-inexact_number("log_sigmoid", x))
+
+
+@jit
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """x where x >= 0, else negative_slope * x.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+      negative_slope: a number or an array that broadcasts with x.
+    """
+    x = weakly_inexact("leaky_relu", x)
+    aval_of("leaky_relu", negative_slope, "negative_slope")
+    return where(x >= 0.0, x, negative_slope * x)
+
+
+@jit
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6, a sigmoid made of lines.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    return relu6(weakly_inexact("hard_sigmoid", x) + 3.0) / 6.0
+
+
+@jit
+def hard_silu(x: Any) -> Any:
+    """x * hard_sigmoid(x).
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    x = weakly_inexact("hard_silu", x)
+    return x * hard_sigmoid(x)
+
+
+@jit
+def hard_tanh(x: Any) -> Any:
+    """-1 where x < -1, 1 where x > 1, and x between.
+
+    Args:
+      x: an array or a number, real.
+    """
+    x = number("hard_tanh", x)
+    high = like(x, 1)
+    if not dtypes.is_unsigned_integer(get_aval(x).dtype):
+        low = like(x, -1)
+        x = choose(x < low, low, x)
+    return choose(x > high, high, x)
+
+
+@jit
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x where x > 0, else alpha * (exp(x) - 1).
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+      alpha: a number or an array that broadcasts with x.
+    """
+    x = weakly_inexact("elu", x)
+    aval_of("elu", alpha, "alpha")
+    positive = x > 0.0
+    # Where x is great its exponential overflows, and the derivative would be zero times infinity.
+    harmless = choose(positive, like(x, 0), x)
+    return where(positive, x, alpha * exponential.expm1_p.bind(harmless, accuracy=None))
+
+
+@jit
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), whose derivative has no jump.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+      alpha: a number or an array that broadcasts with x.
+    """
+    x = weakly_inexact("celu", x)
+    aval_of("celu", alpha, "alpha")
+    zero = like(x, 0)
+    below = min_p.bind(x, zero) / alpha
+    return max_p.bind(x, zero) + alpha * exponential.expm1_p.bind(below, accuracy=None)
+
+
+@jit
+def selu(x: Any) -> Any:
+    """A scaled `elu` that keeps mean 0 and variance 1.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+    """
+    return _SELU_SCALE * elu(x, _SELU_ALPHA)
+
+
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x times the probability that a standard normal number is smaller than x.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+      approximate: whether that probability is approximated by (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x**3))) / 2.
+    """
+    return _gelu(x, approximate)
+
+
+@partial(jit, static_argnums=1)
+def _gelu(x: Any, approximate: bool) -> Any:
+    x = strong(inexact("gelu", x))
+    if approximate:
+        return x * (0.5 * (1.0 + tanh_p.bind(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3), accuracy=None)))
+    return 0.5 * x * special.erfc(-x * math.sqrt(0.5))
+
+
+@partial(jit, static_argnames=("axis",))
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half of an array along an axis, times the sigmoid of the second half.
+
+    Args:
+      x: an array of a floating or complex dtype.
+      axis: the axis.
+
+    Raises:
+      ValueError: `axis` is out of range, or of an odd length.
+    """
+    x = number("glu", x)
+    axis = canonical_axis(axis, x.ndim, "glu")
+    size = x.shape[axis]
+    if size % 2:
+        raise ValueError(
+            f"glu: x must be of even length along the axis, got {size} for axis {axis} of {get_aval(x).str_short()}"
+        )
+    return slice_in_dim(x, 0, size // 2, axis=axis) * sigmoid(slice_in_dim(x, size // 2, size, axis=axis))
+
+
+@jit
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """(x + sqrt(x**2 + b)) / 2, a softplus without exponentials.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+      b: a number or an array that broadcasts with x: how smooth the function is at zero.
+    """
+    x, b = promote("squareplus", asarray(x), b, to=to_inexact)
+    return (x + exponential.sqrt(square_p.bind(x) + b)) / 2
+
+
+@custom_jvp
+def _log1mexp(x: Any) -> Any:
+    # Where x is small, 1 - exp(-x) has lost its digits, but expm1 has not; else log1p keeps them.
+    exact = exponential.log(-exponential.expm1(-x))
+    return where(x < math.log(2), exact, exponential.log1p(-exponential.exp(-x)))
+
+
+_log1mexp.defjvps(lambda t, out, x: t / exponential.expm1(x))
+
+
+@jit
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)), exact for small and for great x.
+
+    Args:
+      x: an array or a number, real and positive; integers are converted to a floating dtype.
+    """
+    return _log1mexp(inexact("log1mexp", x))
+
+
+swish = silu
+hard_swish = hard_silu

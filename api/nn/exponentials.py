@@ -1,0 +1,170 @@
+"""Normalized exponentials, and logarithms of their sums and means."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import get_aval
+from primax.nn.arguments import inexact
+from primax.numpy import reductions
+from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, promote
+from primax.numpy.reductions import read_axes
+from primax.numpy.selection import choose, where
+from primax.numpy.ufuncs import real, to_inexact
+from primax.plugins.arithmetic import abs_p, sign_p
+from primax.plugins.calls import jit
+from primax.plugins.elementwise import like
+from primax.plugins.exponential import exp_p, log_p
+from primax.plugins.rounding import is_finite_p
+from primax.plugins.structural import stop_gradient
+
+__all__ = ["log_softmax", "logmeanexp", "logsumexp", "softmax"]
+
+_where = where
+
+
+def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+    """exp(x) / sum(exp(x)) along axes, without overflow.
+
+    Args:
+      x: an array; integers are converted to a floating dtype.
+      axis: an axis, a sequence of axes, or None for all.
+      where: a boolean array that broadcasts with x; elements where it is false do not count, and become 0.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
+
+    >>> import primax as px
+    >>> px.nn.softmax(px.numpy.array([0.0, 1000.0]))
+    Array([0., 1.], dtype=float32)
+    """
+    return _softmax(x, _axes("softmax", x, axis), where)
+
+
+@partial(jit, static_argnums=1)
+def _softmax(x: Any, axes: tuple[int, ...], where: Any) -> Any:
+    _, powers = _powers(x, axes, where)
+    out = powers / reductions.sum(powers, axes, where=where, keepdims=True)
+    return out if where is None else _where(where, out, 0)
+
+
+def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+    """The logarithm of `softmax`, x - log(sum(exp(x))), without overflow.
+
+    Args:
+      x: an array; integers are converted to a floating dtype.
+      axis: an axis, a sequence of axes, or None for all.
+      where: a boolean array that broadcasts with x; elements where it is false do not count, and become -inf.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
+    """
+    return _log_softmax(x, _axes("log_softmax", x, axis), where)
+
+
+@partial(jit, static_argnums=1)
+def _log_softmax(x: Any, axes: tuple[int, ...], where: Any) -> Any:
+    shifted, powers = _powers(x, axes, where)
+    out = shifted - log_p.bind(reductions.sum(powers, axes, where=where, keepdims=True), accuracy=None)
+    return out if where is None else _where(where, out, -np.inf)
+
+
+def _axes(function: str, x: Any, axis: Any) -> tuple[int, ...]:
+    return read_axes(axis, len(aval_of(function, x).shape), function)
+
+
+def _powers(x: Any, axes: tuple[int, ...], mask: Any) -> tuple[Any, Any]:
+    """x less its greatest element along axes, and the exponential of that."""
+    x = inexact("softmax", x)
+    greatest = reductions.max(x, axes, where=mask, initial=-np.inf, keepdims=True)
+    shifted = (x if mask is None else _where(mask, x, -np.inf)) - stop_gradient(greatest)
+    return shifted, exp_p.bind(shifted, accuracy=None)
+
+
+def logsumexp(
+    a: Any,
+    axis: Any = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Any:
+    """log(sum(b * exp(a))) over axes, without overflow.
+
+    Args:
+      a: an array or a number; integers are converted to a floating dtype.
+      axis: an axis, a sequence of axes, or None for all.
+      b: factors, 1 if None; they broadcast with a.
+      keepdims: whether the axes stay, with length 1.
+      return_sign: whether the sign of the sum is returned too; without it, a negative sum has the logarithm NaN.
+      where: a boolean array that broadcasts with a; elements where it is false do not count.
+
+    Returns:
+      An array; or two, the logarithm of the absolute value of the sum, and its sign.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
+
+    >>> import primax as px
+    >>> px.nn.logsumexp(px.numpy.array([1000.0, 1000.0]))
+    Array(1000.6932, dtype=float32)
+    """
+    if b is not None:
+        a, b = broadcast("logsumexp", promote("logsumexp", a, b, to=to_inexact), scalars=False)
+    return _logsumexp(a, _axes("logsumexp", a, axis), b, bool(keepdims), bool(return_sign), where)
+
+
+@partial(jit, static_argnums=(1, 3, 4))
+def _logsumexp(a: Any, axes: tuple[int, ...], b: Any, keepdims: bool, return_sign: bool, where: Any) -> Any:
+    total, scale = _scaled_sum(a, axes, b, keepdims, where)
+    if return_sign:
+        return log_p.bind(abs_p.bind(total), accuracy=None) + real(scale), sign_p.bind(total)
+    return log_p.bind(total, accuracy=None) + scale
+
+
+def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+    """log(mean(exp(x))) over axes, without overflow.
+
+    Args:
+      x: an array or a number; integers are converted to a floating dtype.
+      axis: an axis, a sequence of axes, or None for all.
+      where: a boolean array that broadcasts with x; elements where it is false do not count.
+      keepdims: whether the axes stay, with length 1.
+
+    Raises:
+      ValueError: an axis is out of range or repeated.
+    """
+    return _logmeanexp(x, _axes("logmeanexp", x, axis), where, bool(keepdims))
+
+
+@partial(jit, static_argnums=(1, 3))
+def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> Any:
+    total, scale = _scaled_sum(x, axes, None, keepdims, where)
+    out = log_p.bind(total, accuracy=None) + scale
+    shape = get_aval(x).shape
+    if where is None:
+        count = math.prod(shape[i] for i in axes)
+        return out - (math.log(count) if count else -math.inf)
+    counted = broadcast_to_shape(reductions.read_where("logmeanexp", where, shape), shape)
+    return out - log_p.bind(cast(reductions.sum(counted, axes, keepdims=keepdims), out.dtype), accuracy=None)
+
+
+def _scaled_sum(a: Any, axes: tuple[int, ...], b: Any, keepdims: bool, mask: Any) -> tuple[Any, Any]:
+    """A sum of exponentials, divided by the greatest of them; and the logarithm of that."""
+    a = inexact("logsumexp", a)
+    if b is not None:
+        a = _where(b != like(b, 0), a, -np.inf)
+    if mask is not None:
+        a = _where(mask, a, -np.inf)
+    greatest = reductions.max(real(a), axes, initial=-np.inf, keepdims=True)
+    greatest = stop_gradient(choose(is_finite_p.bind(greatest), greatest, like(greatest, 0)))
+    greatest = cast(greatest, a.dtype)
+    powers = exp_p.bind(a - greatest, accuracy=None)
+    if b is not None:
+        powers = powers * b
+    total = reductions.sum(powers, axes, where=mask, keepdims=keepdims)
+    return total, greatest if keepdims else greatest.reshape(total.shape)

@@ -1,0 +1,105 @@
+"""Layers without parameters."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import among, integer
+from primax.extend.core import dtypes, get_aval
+from primax.nn.arguments import inexact, number
+from primax.numpy import rounding, statistics
+from primax.numpy.creation import read_dtype
+from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
+from primax.numpy.reductions import read_axes
+from primax.numpy.shaping import expand_dims
+from primax.plugins.arithmetic import square_p
+from primax.plugins.calls import jit
+from primax.plugins.comparison import eq_p
+from primax.plugins.exponential import rsqrt
+from primax.plugins.structural import iota_p
+from primax.plugins.structural.arguments import canonical_axis
+
+__all__ = ["one_hot", "standardize"]
+
+_ALGORITHMS = ("fast", "stable")
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+    """Vectors that are 1 at a position and 0 elsewhere.
+
+    Args:
+      x: positions; for one that is not in range, the vector is 0 everywhere.
+      num_classes: the length of the vectors.
+      dtype: the dtype of the result, the default floating dtype if None.
+      axis: where the axis of the vectors is in the result.
+
+    Raises:
+      ValueError: `axis` is out of range, or `num_classes` negative.
+
+    >>> import primax as px
+    >>> px.nn.one_hot(px.numpy.array([0, 2, 3]), 3)
+    Array([[1., 0., 0.],
+           [0., 0., 1.],
+           [0., 0., 0.]], dtype=float32)
+    """
+    axis = canonical_axis(axis, len(aval_of("one_hot", x).shape) + 1, "one_hot")
+    dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, "one_hot")
+    count = integer("one_hot", "num_classes", num_classes)
+    if count < 0:
+        raise ValueError(f"one_hot: num_classes must not be negative, got {count}")
+    return _one_hot(x, count, dtype, axis)
+
+
+@partial(jit, static_argnums=(1, 2, 3))
+def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
+    x = expand_dims(number("one_hot", x), axis)
+    shape = (*x.shape[:axis], num_classes, *x.shape[axis + 1 :])
+    classes = cast(iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=axis), x.dtype)
+    return cast(eq_p.bind(broadcast_to_shape(x, shape), classes), dtype)
+
+
+@partial(jit, static_argnames=("axis", "algorithm"))
+def standardize(
+    x: Any,
+    axis: Any = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
+) -> Any:
+    """(x - mean) / sqrt(variance + epsilon), with mean 0 and variance 1 along axes.
+
+    Args:
+      x: an array; integers are converted to a floating dtype.
+      axis: an axis, a sequence of axes, or None for all.
+      mean: the mean, with the axes kept, if it is known already.
+      variance: the variance, with the axes kept, if it is known already.
+      epsilon: a small number, for arrays that hardly vary.
+      where: a boolean array that broadcasts with x; elements where it is false do not count for mean and variance.
+      algorithm: how to find the variance: "fast" as mean(x**2) - mean(x)**2, or "stable" as mean((x - mean)**2).
+
+    Raises:
+      ValueError: an axis is out of range or repeated, or there is no such algorithm.
+    """
+    if not among(algorithm, _ALGORITHMS):
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
+    x = inexact("standardize", x)
+    for name, value in (("mean", mean), ("variance", variance), ("epsilon", epsilon)):
+        if value is not None or name == "epsilon":
+            aval_of("standardize", value, name)
+    read_axes(axis, get_aval(x).ndim, "standardize")
+    if mean is None:
+        mean = statistics.mean(x, axis, keepdims=True, where=where)
+    if variance is None:
+        if algorithm == "stable":
+            variance = statistics.mean(square_p.bind(x - mean), axis, keepdims=True, where=where)
+        else:
+            squares = statistics.mean(square_p.bind(x), axis, keepdims=True, where=where)
+            # Rounding errors must not make it negative.
+            variance = rounding.clip(squares - square_p.bind(inexact("standardize", mean)), 0)
+    return (x - mean) * rsqrt(variance + epsilon)

@@ -1,0 +1,241 @@
+"""Orders and choices of given elements."""
+
+from __future__ import annotations
+
+from math import ceil, log, prod
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import aval_of, cast
+from primax.numpy.reductions import argmax
+from primax.numpy.scans import cumsum
+from primax.numpy.shaping import moveaxis
+from primax.numpy.sorting import searchsorted
+from primax.plugins.exponential import log_p
+from primax.plugins.random.arguments import check_key
+from primax.plugins.random.keys import random_bits, random_split
+from primax.plugins.random.numbers import sampler, unit
+from primax.plugins.sorting import sort_p, top_k_p
+from primax.plugins.structural import expand_dims, iota_p, reshape_p, slice_p
+from primax.plugins.structural.arguments import canonical_axis
+from primax.random.integers import integers_between
+from primax.random.inversion import gumbel_numbers, is_precise
+from primax.random.parameters import broadcast_to, parameter_shape
+
+__all__ = ["categorical", "choice", "permutation"]
+
+_GREATEST_BITS = 2**32 - 1
+
+
+@sampler
+def _shuffled(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """Elements along an axis in random order: sorted by random bits, as often as makes equal ones unlikely."""
+    size = prod(shape)
+    for _ in range(ceil(3 * log(max(1, size)) / log(_GREATEST_BITS))):
+        key, bits = random_split(key, (2,))
+        _, x = sort_p.bind(random_bits(bits, 32, shape), x, dimension=axis, is_stable=True, num_keys=1)
+    return x
+
+
+def _permuted(key: Any, count: int, dtype: Any) -> Any:
+    return _shuffled(key, iota_p.bind(dtype=dtype, shape=(count,), dimension=0), (count,), 0)
+
+
+def _at(x: Any, positions: Any, axis: int) -> Any:
+    return x[(*[slice(None)] * axis, positions)]
+
+
+@sampler
+def _permutation(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Any:
+    return _at(x, _permuted(key, shape[axis], np.dtype(np.int32)), axis)
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+    """Puts elements into random order.
+
+    Args:
+      key: a random key.
+      x: an array, or an integer n for the numbers 0, 1, ..., n - 1.
+      axis: the axis along which elements are moved.
+      independent: whether each line along the axis gets an order of its own.
+
+    Raises:
+      TypeError: `key` is no key, or `x` is neither an array nor an integer.
+      ValueError: `key` is several keys, or `axis` is out of range.
+
+    >>> import primax as px
+    >>> px.random.permutation(px.random.key(0), 5).tolist()
+    [0, 1, 4, 3, 2]
+    """
+    key, aval = check_key(key, "permutation"), aval_of("permutation", x, "x")
+    if not aval.shape:
+        canonical_axis(axis, 1, "permutation")
+        return _permuted(key, max(_count("permutation", x, "x"), 0), dtypes.default_int_dtype())
+    axis = canonical_axis(axis, len(aval.shape), "permutation")
+    draw = _shuffled if independent or len(aval.shape) == 1 else _permutation
+    return draw(key, x, aval.shape, axis)
+
+
+def _count(function: str, x: Any, name: str) -> int:
+    """A number of elements, which must be known.
+
+    Raises:
+      TypeError: it is not an integer.
+    """
+    if not dtypes.is_integer(get_aval(x).dtype):
+        raise TypeError(f"{function}: {name} must be an integer or an array with an axis, got {x!r}")
+    return x.__index__()  # type: ignore[no-any-return]
+
+
+@sampler
+def _positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Positions drawn with probabilities: where numbers from 0 to the total lie among the partial sums."""
+    sums = cumsum(p)
+    return cast(searchsorted(sums, sums[-1] * (1.0 - unit(key, shape, p.dtype))), dtype)
+
+
+@sampler
+def _different_positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Any:
+    """Different positions drawn with probabilities: those of the greatest of log(p) and Gumbel numbers."""
+    scores = gumbel_numbers(key, p.shape, p.dtype, precise) + log_p.bind(p)
+    _, found = top_k_p.bind(scores, k=prod(shape), axis=0)
+    return cast(reshape_p.bind(found, new_sizes=shape, dimensions=None), dtype)
+
+
+@sampler
+def _first_of_permutation(key: Any, shape: tuple[int, ...], dtype: Any, count: int) -> Any:
+    order = _permuted(key, count, dtype)
+    found = slice_p.bind(order, start_indices=(0,), limit_indices=(prod(shape),), strides=None)
+    return reshape_p.bind(found, new_sizes=shape, dimensions=None)
+
+
+def choice(
+    key: Any,
+    a: Any,
+    shape: Any = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: Any = None,
+) -> Any:
+    """Chooses among elements.
+
+    Args:
+      key: a random key.
+      a: an array, or an integer n for the numbers 0, 1, ..., n - 1.
+      shape: of what is chosen; it takes the place of the axis in the shape of `a`.
+      replace: whether an element may be chosen more than once.
+      p: the probabilities of the elements along the axis; equal ones if None.
+      axis: the axis along which to choose.
+      mode: for choices without replacement by `p`, as in `gumbel`.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, `a` neither an array nor an integer, or `p` not of real numbers.
+      ValueError: `key` is several keys, `axis` is out of range, there are fewer elements than are to be chosen, or `p`
+        has not one number for each.
+
+    >>> import primax as px
+    >>> px.random.choice(px.random.key(0), px.numpy.arange(10.0), (3,), replace=False).tolist()
+    [0.0, 1.0, 8.0]
+    """
+    key, shape, aval = check_key(key, "choice"), read_shape(shape, "choice"), aval_of("choice", a, "a")
+    axis = canonical_axis(axis, max(1, len(aval.shape)), "choice")
+    count = aval.shape[axis] if aval.shape else _count("choice", a, "a")
+    wanted = prod(shape)
+    if count < 1 and wanted:
+        raise ValueError(f"choice: a must have elements to choose {wanted} of, got {count}")
+    if not replace and wanted > count:
+        raise ValueError(f"choice: without replacement there are {count} to choose, got shape {shape} of {wanted}")
+    if p is not None and parameter_shape("choice", p, "p") != (count,):
+        raise ValueError(
+            f"choice: p must be of shape {(count,)}, one number per element, got {get_aval(p).str_short()}"
+        )
+    found = _chosen(key, shape, dtypes.default_int_dtype(), count, replace, p, is_precise("choice", mode))
+    return _taken(a, found, aval.shape, axis) if aval.shape else found
+
+
+@sampler
+def _taken(a: Any, positions: Any, shape: tuple[int, ...], axis: int) -> Any:
+    return _at(a, positions, axis)
+
+
+def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: bool, p: Any, precise: bool) -> Any:
+    """The positions of the elements that are chosen."""
+    if p is None:
+        if replace:
+            return integers_between(key, dtype.type(0), dtype.type(count), shape, dtype)
+        return _first_of_permutation(key, shape, dtype, count)
+    p = p if dtypes.is_floating(get_aval(p).dtype) else cast(p, dtypes.default_float_dtype())
+    if replace:
+        return _positions(key, p, shape, dtype)
+    return _different_positions(key, p, shape, dtype, precise)
+
+
+@sampler
+def _categorical(key: Any, logits: Any, shape: tuple[int, ...], axis: int, precise: bool) -> Any:
+    """The position of the greatest of logits and Gumbel numbers. `axis` counts from the end."""
+    prefix = shape[: len(shape) - (logits.ndim - 1)]
+    rest = list(shape[len(prefix) :])
+    rest.insert(axis + logits.ndim, logits.shape[axis])
+    scores = gumbel_numbers(key, (*prefix, *rest), logits.dtype, precise) + expand_dims(logits, range(len(prefix)))
+    return argmax(scores, axis)
+
+
+@sampler
+def _different_categories(key: Any, logits: Any, shape: tuple[int, ...], axis: int, precise: bool) -> Any:
+    scores = moveaxis(logits + gumbel_numbers(key, logits.shape, logits.dtype, precise), axis, -1)
+    count = prod(shape[: len(shape) - (logits.ndim - 1)])
+    _, found = top_k_p.bind(scores, k=count, axis=logits.ndim - 1)
+    return moveaxis(found, -1, 0).reshape(shape)
+
+
+def categorical(
+    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: Any = None
+) -> Any:
+    """Draws categories, whose probabilities are the softmax of logits.
+
+    Args:
+      key: a random key.
+      logits: logarithms of probabilities along an axis, up to a constant; a float array.
+      axis: the axis of categories.
+      shape: the shape of the result, that of `logits` without the axis, perhaps with further axes in front; without
+        further axes if None.
+      replace: whether what is drawn along the further axes may be equal.
+      mode: as in `gumbel`.
+
+    Returns:
+      Positions along the axis.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or `logits` not an array of a float dtype.
+      ValueError: `key` is several keys, `axis` is out of range, there are no categories, `shape` does not fit, there is
+        no such mode, or more categories are asked for without replacement than there are.
+
+    >>> import primax as px
+    >>> px.random.categorical(px.random.key(0), px.numpy.zeros((2, 5))).tolist()
+    [1, 3]
+    """
+    key, aval = check_key(key, "categorical"), aval_of("categorical", logits, "logits")
+    if not dtypes.is_floating(aval.dtype):
+        raise TypeError(f"categorical: logits must be of a float dtype, got {aval.str_short()}")
+    axis = canonical_axis(axis, len(aval.shape), "categorical")
+    count = aval.shape[axis]
+    if not count:
+        raise ValueError(f"categorical: logits must have categories along axis {axis}, got {aval.str_short()}")
+    batch = (*aval.shape[:axis], *aval.shape[axis + 1 :])
+    wanted = None if shape is None else read_shape(shape, "categorical")
+    shape = broadcast_to("categorical", wanted, {"logits without the axis of categories": batch})
+    precise = is_precise("categorical", mode)
+    if replace:
+        return _categorical(key, logits, shape, axis - len(aval.shape), precise)
+    drawn = prod(shape[: len(shape) - len(batch)])
+    if drawn > count:
+        raise ValueError(
+            f"categorical: without replacement there are as many to draw as categories, {count}, got shape {shape}"
+        )
+    if shape[len(shape) - len(batch) :] != batch:
+        raise ValueError(f"categorical: without replacement shape must end with {batch}, got {shape}")
+    return _different_categories(key, logits, shape, axis, precise)

@@ -1,0 +1,282 @@
+"""Counts of random events, drawn by rejection.
+
+W. Hormann, "The transformed rejection method for generating Poisson random variables", Insurance: Mathematics and
+Economics 12 (1993), algorithm PTRS, and "The generation of binomial random variates", Journal of Statistical
+Computation and Simulation 46 (1993), algorithm BTRS. Where few events are expected the times, or the trials, between
+them are added up.
+"""
+
+from __future__ import annotations
+
+from math import lgamma, log, pi
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import numpy_dtype
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.creation import asarray, read_shape
+from primax.numpy.predicates import isinf, isnan
+from primax.numpy.promotion import broadcast_to_shape, cast
+from primax.numpy.reductions import any as any_of
+from primax.numpy.selection import where
+from primax.numpy.shaping import moveaxis
+from primax.plugins.arithmetic import clamp_p
+from primax.plugins.control_flow import scan, while_loop
+from primax.plugins.cumulative import cumsum_p
+from primax.plugins.exponential import log1p_p, log_p, sqrt_p
+from primax.plugins.random.arguments import check_key
+from primax.plugins.random.keys import random_split
+from primax.plugins.random.numbers import sampler, unit
+from primax.plugins.rounding import ceil_p, floor_p
+from primax.plugins.special import lgamma_p
+from primax.random.approximate import check_method, poisson_numbers
+from primax.random.parameters import (
+    broadcast_to,
+    common_shape,
+    float_dtype,
+    integer_dtype,
+    parameter_shape,
+)
+
+__all__ = ["binomial", "multinomial", "poisson"]
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+def _full(value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return broadcast_to_shape(dtype.type(value), shape)
+
+
+@sampler
+def _poisson(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    mean = broadcast_to_shape(cast(mean, _FLOAT32), shape)
+    small, endless = isnan(mean) | (mean < 10.0), isinf(mean)
+    few = _by_waiting(key, where(small, mean, 0.0), shape, dtype)
+    many = _by_transformed_rejection(key, where(small | endless, 1e5, mean), shape, dtype)
+    counts = where(small, few, where(endless, dtype.type(dtypes.iinfo(dtype).max), many))
+    return where(mean == 0.0, dtype.type(0), counts)
+
+
+def _by_waiting(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """How many exponentially distributed times fit into `mean`."""
+
+    def step(state: Any) -> Any:
+        key, count, passed = state
+        key, now = random_split(key, (2,))
+        count = where(passed > -mean, count + 1, count)
+        return key, count, passed + log_p.bind(unit(now, shape, _FLOAT32))
+
+    start = (key, _full(0, shape, dtype), _full(0, shape, _FLOAT32))
+    return while_loop(lambda state: any_of(state[2] > -mean), step, start)[1] - 1
+
+
+def _by_transformed_rejection(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    log_mean = log_p.bind(mean)
+    b = 0.931 + 2.53 * sqrt_p.bind(mean)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    v_r = 0.9277 - 3.6224 / (b - 2.0)
+
+    def propose(key: Any) -> Any:
+        key, for_u, for_v = random_split(key, (3,))
+        u = unit(for_u, shape, _FLOAT32) - 0.5
+        v = unit(for_v, shape, _FLOAT32)
+        u_shifted = 0.5 - abs(u)
+        k = floor_p.bind((2.0 * a / u_shifted + b) * u + mean + 0.43)
+        s = log_p.bind(v * inverse_alpha / (a / (u_shifted * u_shifted) + b))
+        t = -mean + k * log_mean - lgamma_p.bind(k + 1.0)
+        inside = (u_shifted >= 0.07) & (v <= v_r)
+        outside = (k < 0.0) | ((u_shifted < 0.013) & (v > u_shifted))
+        return key, k, inside | (~outside & (s <= t))
+
+    return cast(_until_accepted(key, propose, shape, _FLOAT32), dtype)
+
+
+def _until_accepted(key: Any, propose: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers that a function proposes with keys, the last accepted ones, until each has been accepted once."""
+
+    def step(state: Any) -> Any:
+        key, numbers, done = state
+        key, proposed, accepted = propose(key)
+        return key, where(accepted, proposed, numbers), done | accepted
+
+    start = (key, _full(-1, shape, dtype), _full(False, shape, np.dtype(np.bool_)))
+    return while_loop(lambda state: any_of(~state[2]), step, start)[1]
+
+
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
+    """Draws from the Poisson distribution; -1 where its mean is negative or NaN.
+
+    Args:
+      key: a random key.
+      lam: its mean, a number or an array, computed with in float32.
+      shape: the shape of the result; that of `lam` if None.
+      dtype: its dtype, an integer dtype; the default one if None.
+      method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one, and
+        of no meaning where the mean is negative or NaN.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or `lam` is not a real array or number.
+      ValueError: `key` is several keys, `dtype` is not an integer dtype, `lam` does not broadcast to `shape`, or
+        `method` is another one.
+    """
+    key, dtype = check_key(key, "poisson"), integer_dtype("poisson", dtype)
+    draw = poisson_numbers if check_method("poisson", method) else _poisson
+    return draw(key, lam, common_shape("poisson", shape, lam=lam), dtype)
+
+
+@sampler
+def _binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """How many of n trials succeed, where each does with probability p."""
+    result, dtype = dtype, _working_dtype(n, p)
+    n, p = (broadcast_to_shape(cast(x, dtype), shape) for x in (n, p))
+    rare = p < 0.5
+    q = where(rare, p, 1.0 - p)
+    unknown, wrong = isnan(q), isnan(n) | (n < 0.0)
+    invalid = unknown | (q < 0.0)
+    q = where(invalid, 0.01, q)
+    few, endless = wrong | (n * q <= 10.0), isinf(n)
+    whole = floor_p.bind(n)
+    other = few | endless
+    counts = where(
+        few,
+        _by_trials(key, where(few, whole, 0.0), q, shape, dtype),
+        _by_binomial_rejection(key, where(other, 1e4, whole), where(other, 0.5, q), shape, dtype),
+    )
+    counts = where(invalid | wrong, np.nan, counts)
+    counts = where(endless & ~(invalid | wrong), np.inf, counts)
+    return cast(where(rare | wrong | unknown | endless, counts, whole - counts), result)
+
+
+def _working_dtype(n: Any, p: Any) -> Any:
+    """What is computed in: the common dtype of the parameters, unless it is too narrow to count in."""
+    dtype = dtypes.to_inexact_dtype(dtypes.result_type(n, p))
+    return dtype if dtype.itemsize > 1 else np.dtype(np.float32)
+
+
+def _by_trials(key: Any, n: Any, q: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """How many geometrically distributed numbers of trials fit into n."""
+    log_failure = log1p_p.bind(-q)
+
+    def step(state: Any) -> Any:
+        key, count, trials = state
+        now, key = random_split(key, (2,))
+        count = where(trials <= n, count + 1.0, count)
+        return key, count, trials + ceil_p.bind(log_p.bind(unit(now, shape, dtype)) / log_failure)
+
+    start = (key, _full(0, shape, dtype), _full(0, shape, dtype))
+    return while_loop(lambda state: any_of(state[2] <= n), step, start)[1] - 1.0
+
+
+def _by_binomial_rejection(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    deviation = sqrt_p.bind(n * p * (1.0 - p))
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    c = n * p + 0.5
+    v_r = 0.92 - 4.2 / b
+    r = p / (1.0 - p)
+    alpha = (2.83 + 5.1 / b) * deviation
+    m = floor_p.bind((n + 1.0) * p)
+
+    def propose(key: Any) -> Any:
+        key, for_u, for_v = random_split(key, (3,))
+        u = unit(for_u, shape, dtype)
+        v = unit(for_v, shape, dtype)
+        u = u - 0.5
+        u_shifted = 0.5 - abs(u)
+        k = floor_p.bind((2.0 * a / u_shifted + b) * u + c)
+        inside = (u_shifted >= 0.07) & (v <= v_r)
+        outside = (k < 0.0) | (k > n)
+        v = log_p.bind(v * alpha / (a / (u_shifted * u_shifted) + b))
+        bound = (
+            (m + 0.5) * log_p.bind((m + 1.0) / (r * (n - m + 1.0)))
+            + (n + 1.0) * log_p.bind((n - m + 1.0) / (n - k + 1.0))
+            + (k + 0.5) * log_p.bind(r * (n - k + 1.0) / (k + 1.0))
+            + _stirling_rest(m)
+            + _stirling_rest(n - m)
+            - _stirling_rest(k)
+            - _stirling_rest(n - k)
+        )
+        return key, k, inside | (~outside & (v <= bound))
+
+    return _until_accepted(key, propose, shape, dtype)
+
+
+_RESTS = tuple(lgamma(k + 1) - (k + 0.5) * log(k + 1) + (k + 1) - 0.5 * log(2 * pi) for k in range(10))
+
+
+def _stirling_rest(k: Any) -> Any:
+    """What Stirling's formula leaves out of log(k!).
+
+    From 10 on it is taken to be as at 9, as in jax; the difference is below 0.009 and decides on few draws.
+    """
+    dtype = get_aval(k).dtype
+    small = clamp_p.bind(dtype.type(0), k, dtype.type(9))
+    square = (small + 1.0) * (small + 1.0)
+    series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (small + 1.0)
+    table = asarray(np.array(_RESTS, dtype))
+    return where(k <= 9.0, table[cast(small, np.dtype(np.int32))], series)
+
+
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Draws from the binomial distribution; NaN where a parameter is not valid.
+
+    Args:
+      key: a random key.
+      n: the number of trials, a number or an array.
+      p: the probability that one succeeds.
+      shape: the shape of the result; that to which the parameters broadcast if None.
+      dtype: its dtype, a float dtype; the default one if None.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or a parameter is not a real array or number.
+      ValueError: `key` is several keys, `dtype` is not a float dtype, or the parameters do not broadcast to `shape`.
+    """
+    key, dtype = check_key(key, "binomial"), float_dtype("binomial", dtype)
+    return _binomial(key, n, p, common_shape("binomial", shape, n=n, p=p), dtype)
+
+
+@sampler
+def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, unroll: int | bool) -> Any:
+    """One category after the other: how many of the trials that are left fall into it, rather than into a later one."""
+    working = _working_dtype(n, p)
+    p = moveaxis(broadcast_to_shape(cast(p, working), shape), -1, 0)
+    left = cumsum_p.bind(p, axis=0, reverse=True)
+    shares = p / where(left == 0.0, 1.0, left)
+
+    def step(trials: Any, category: Any) -> Any:
+        share, key = category
+        count = _binomial(key, trials, clamp_p.bind(working.type(0), share, working.type(1)), shape[:-1], working)
+        return trials - count, count
+
+    n = broadcast_to_shape(cast(n, working), shape[:-1])
+    _, counts = scan(step, n, (shares, random_split(key, (shape[-1],))), unroll=unroll)
+    return cast(moveaxis(counts, 0, -1), dtype)
+
+
+def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Any:
+    """Draws how many of n trials have each of several outcomes.
+
+    Args:
+      key: a random key.
+      n: the number of trials, a number or an array.
+      p: the probabilities of the outcomes, along the last axis.
+      shape: the shape of the result without the axis of outcomes, which comes last; that to which `n` and `p`, without
+        its last axis, broadcast if None.
+      dtype: its dtype, a float or integer dtype; the default float dtype if None.
+      unroll: how many steps of the loop over outcomes to write out, as in `scan`.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or a parameter is not a real array or number.
+      ValueError: `key` is several keys, `dtype` is neither, or the parameters do not broadcast to `shape`.
+    """
+    key = check_key(key, "multinomial")
+    trials, outcomes = parameter_shape("multinomial", n, "n"), parameter_shape("multinomial", p, "p")
+    if not outcomes:
+        raise ValueError("multinomial: p must be of rank 1 or more, got a number")
+    wanted = None if shape is None else (*read_shape(shape, "multinomial"), outcomes[-1])
+    shape = broadcast_to("multinomial", wanted, {"n, an axis appended,": (*trials, 1), "p": outcomes})
+    is_counting = dtype is not None and dtypes.is_integer(numpy_dtype("multinomial", "dtype", dtype))
+    dtype = (integer_dtype if is_counting else float_dtype)("multinomial", dtype)
+    return _multinomial(key, n, p, shape, dtype, unroll)

@@ -1,0 +1,179 @@
+"""Integers from an interval, truths and signs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import among
+from primax.extend.core import config, dtypes, get_aval
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
+from primax.numpy.selection import where
+from primax.plugins.arithmetic import clamp_p, div_p, rem_p
+from primax.plugins.comparison import gt_p
+from primax.plugins.random.arguments import check_key
+from primax.plugins.random.keys import random_bits, random_split
+from primax.plugins.random.numbers import sampler, unit
+from primax.random.parameters import broadcast_to, common_shape, integer_dtype, parameter_shape
+
+__all__ = ["bernoulli", "rademacher", "randint"]
+
+_INT32 = np.dtype(np.int32)
+
+
+@sampler
+def integers_between(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Integers of 32 or 64 bits: two draws, as the digits of a number twice as wide, modulo the length."""
+    lowest, highest = dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max
+    unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
+    beyond = _exceeds(maxval, highest)
+    low, high = (_saturated(x, lowest, highest, dtype) for x in (minval, maxval))
+    some = high > low
+    length = where(some, cast(high - low, unsigned), unsigned.type(1))
+    # Where the upper end is one more than the dtype can hold it counts as inclusive; 2**bits wraps to 0, as rem allows.
+    length = where(beyond & some, length + unsigned.type(1), length)
+    length = broadcast_to_shape(length, (*(1,) * (len(shape) - len(length.shape)), *length.shape))
+    base = rem_p.bind(unsigned.type(2 ** (dtype.itemsize * 4)), length)
+    base = rem_p.bind(base * base, length)
+    upper, lower = (remainder(random_bits(part, dtype.itemsize * 8, shape), length) for part in random_split(key, (2,)))
+    return low + cast(remainder(upper * base + lower, length), dtype)
+
+
+def remainder(x: Any, length: Any) -> Any:
+    """Unsigned integers modulo a length, x itself where the length is 0.
+
+    Of 32 bits they are divided as floats of 64, of which no quotient is rounded up to the next integer. CPUs divide no
+    vectors of integers, and XLA would have them mix the bits one by one as well, in the same loop.
+    """
+    length = broadcast_to_shape(length, get_aval(x).shape)
+    if get_aval(x).dtype != np.uint32:
+        return rem_p.bind(x, length)
+    with config.enable_x64(True):
+        quotient = cast(div_p.bind(*(cast(each, np.dtype(np.float64)) for each in (x, length))), np.dtype(np.uint32))
+    return where(length == np.uint32(0), x, x - quotient * length)
+
+
+def _bounds(dtype: Any, lowest: int, highest: int) -> tuple[Any, Any]:
+    """The numbers of a dtype that are nearest to two others."""
+    info = dtypes.iinfo(dtype)
+    return dtype.type(max(lowest, int(info.min))), dtype.type(min(highest, int(info.max)))
+
+
+def _exceeds(x: Any, highest: int) -> Any:
+    dtype = get_aval(x).dtype
+    return gt_p.bind(x, _bounds(dtype, 0, highest)[1])
+
+
+def _saturated(x: Any, lowest: int, highest: int, dtype: Any) -> Any:
+    """A number in a dtype, brought within two bounds first."""
+    low, high = _bounds(get_aval(x).dtype, lowest, highest)
+    return cast(clamp_p.bind(low, x, high), dtype)
+
+
+@sampler
+def _small_integers(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Integers of a dtype too narrow for what is computed on the way."""
+    lowest, highest = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
+    low, high = (_saturated(x, lowest, end, _INT32) for x, end in ((minval, highest), (maxval, highest + 1)))
+    return cast(integers_between(key, low, high, shape, _INT32), dtype)
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+    """Draws integers uniformly from `minval` up to, and not including, `maxval`.
+
+    Ends that the dtype cannot hold are brought into its range; one more than its greatest number is as good an upper
+    end as any. Where `maxval` is not above `minval`, the result is `minval`.
+
+    Args:
+      key: a random key.
+      shape: the shape of the result.
+      minval: the least number; broadcast to `shape`.
+      maxval: the upper end; broadcast to `shape`.
+      dtype: the dtype of the result, an integer dtype; the default one if None.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, `dtype` not an integer dtype, or an end is not a real number.
+      ValueError: `key` is several keys, or an end does not broadcast to `shape`.
+
+    >>> import primax as px
+    >>> px.random.randint(px.random.key(0), (3,), 0, 100).tolist()
+    [89, 0, 12]
+    """
+    key, shape = check_key(key, "randint"), read_shape(shape, "randint")
+    dtype = integer_dtype("randint", dtype, TypeError)
+    ends = {name: parameter_shape("randint", x, name) for name, x in (("minval", minval), ("maxval", maxval))}
+    broadcast_to("randint", shape, ends)
+    minval, maxval = (_as_integer(x) for x in (minval, maxval))
+    draw = integers_between if dtypes.itemsize_bits(dtype) >= 32 else _small_integers
+    return draw(key, minval, maxval, shape, dtype)
+
+
+def _as_integer(x: Any) -> Any:
+    return x if dtypes.is_integer(get_aval(x).dtype) else cast(x, dtypes.default_int_dtype())
+
+
+@sampler
+def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Any:
+    """True with probability p, up to the precision of a dtype, or of twice its bits."""
+    p = cast(p, dtype)
+    if not precise:
+        return unit(key, shape, dtype) < broadcast_to_shape(p, shape)
+    upper, lower = unit(key, (2, *shape), dtype)
+    return lower * 2.0 ** -dtypes.finfo(dtype).nmant < broadcast_to_shape(p, shape) - upper
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Any:
+    """Draws truths.
+
+    Args:
+      key: a random key.
+      p: the probability of True, a float or an array of a float dtype.
+      shape: the shape of the result; that of `p` if None.
+      mode: "low", or "high" to draw twice as many bits, so that small probabilities are precise.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or `p` not of a float dtype.
+      ValueError: `key` is several keys, `p` does not broadcast to `shape`, or there is no such mode.
+
+    >>> import primax as px
+    >>> px.random.bernoulli(px.random.key(0), 0.25, (4,)).tolist()
+    [False, False, False, False]
+    """
+    key = check_key(key, "bernoulli")
+    aval = aval_of("bernoulli", p, "p")
+    if not dtypes.is_floating(aval.dtype):
+        raise TypeError(f"bernoulli: p must be of a float dtype, got {aval.str_short()}")
+    if not among(mode, ("high", "low")):
+        raise ValueError(f"bernoulli: mode must be 'high' or 'low', got {mode!r}")
+    return truths(key, p, common_shape("bernoulli", shape, p=p), aval.dtype, mode == "high")
+
+
+@sampler
+def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """1 and -1."""
+    positive = unit(key, shape, dtypes.default_float_dtype()) < 0.5
+    return cast(where(positive, np.int8(1), np.int8(-1)), dtype)
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Draws 1 and -1 with equal probability.
+
+    Args:
+      key: a random key.
+      shape: the shape of the result.
+      dtype: its dtype, of signed numbers; the default integer dtype if None.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or `dtype` not one of numbers.
+      ValueError: `key` is several keys.
+    """
+    key, shape = check_key(key, "rademacher"), read_shape(shape, "rademacher")
+    if dtype is None:
+        dtype = dtypes.default_int_dtype()
+    else:
+        dtype = dtypes.check_user_dtype(dtype, "dtype", "rademacher", stacklevel=3)
+        if not dtypes.is_numeric(dtype) or dtypes.is_unsigned_integer(dtype):
+            raise TypeError(f"rademacher: dtype must be one of signed numbers, got {dtype}")
+    return signs(key, shape, dtype)

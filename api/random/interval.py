@@ -1,0 +1,51 @@
+"""Numbers drawn uniformly from an interval, which all other distributions begin with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import broadcast, cast
+from primax.plugins.arithmetic import max_p
+from primax.plugins.random.arguments import check_key
+from primax.plugins.random.numbers import sampler, unit
+from primax.random.parameters import broadcast_to, float_dtype, parameter_shape
+
+__all__ = ["uniform"]
+
+
+def between(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers from `low` up to `high`, numbers or arrays of that dtype; rounding does not take them below `low`."""
+    numbers = unit(key, shape, dtype) * (high - low) + low
+    return max_p.bind(*broadcast("uniform", [low, numbers]))
+
+
+@sampler
+def _uniform(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return between(key, cast(minval, dtype), cast(maxval, dtype), shape, dtype)
+
+
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
+    """Draws numbers uniformly from `minval` up to `maxval`.
+
+    Args:
+      key: a random key.
+      shape: the shape of the result.
+      dtype: its dtype, a float dtype; the default one if None.
+      minval: the least number, which may be drawn; broadcast to `shape`.
+      maxval: the upper end, which is not drawn but for rounding; broadcast to `shape`.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or an end is not a real array or number.
+      ValueError: `key` is several keys, `dtype` is not a float dtype, or an end does not broadcast to `shape`.
+
+    >>> import primax as px
+    >>> px.random.uniform(px.random.key(0), (2,), minval=-1.0)
+    Array([0.895334  , 0.95715976], dtype=float32)
+    """
+    key, shape, dtype = check_key(key, "uniform"), read_shape(shape, "uniform"), float_dtype("uniform", dtype)
+    if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
+        return unit(key, shape, dtype)
+    ends = {name: parameter_shape("uniform", x, name) for name, x in (("minval", minval), ("maxval", maxval))}
+    broadcast_to("uniform", shape, ends)
+    return _uniform(key, minval, maxval, shape, dtype)

@@ -1,0 +1,248 @@
+"""Distributions drawn by inverting their distribution functions."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import among
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.promotion import broadcast, cast
+from primax.numpy.selection import where
+from primax.plugins.arithmetic import abs_p, neg_p, sign_p
+from primax.plugins.exponential import exp_p, log1p_p, log_p, pow_p, sqrt_p
+from primax.plugins.random.arguments import check_key
+from primax.plugins.random.numbers import exponential_numbers, sampler, unit
+from primax.plugins.rounding import floor_p
+from primax.plugins.trigonometry import tan_p
+from primax.random.interval import between
+from primax.random.parameters import common_shape, drawn, float_dtype, integer_dtype
+
+__all__ = [
+    "cauchy",
+    "exponential",
+    "geometric",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "weibull_min",
+]
+
+
+def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Draws from the exponential distribution of mean 1.
+
+    Args:
+      key: a random key.
+      shape: the shape of the result.
+      dtype: its dtype, a float dtype; the default one if None.
+
+    Raises:
+      TypeError: `key` is no key, or `shape` no shape.
+      ValueError: `key` is several keys, or `dtype` is not a float dtype.
+    """
+    return exponential_numbers(*drawn("exponential", key, shape, dtype))
+
+
+@sampler
+def _laplace(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    one = dtype.type(1)
+    u = between(key, np.nextafter(-one, one), one, shape, dtype)
+    return sign_p.bind(u) * log1p_p.bind(neg_p.bind(abs_p.bind(u)))
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Draws from the Laplace distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
+    return _laplace(*drawn("laplace", key, shape, dtype))
+
+
+@sampler
+def _logistic(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    u = between(key, dtypes.finfo(dtype).tiny, dtype.type(1), shape, dtype)
+    return log_p.bind(u) - log1p_p.bind(neg_p.bind(u))
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Draws from the logistic distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
+    return _logistic(*drawn("logistic", key, shape, dtype))
+
+
+@sampler
+def _cauchy(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    u = between(key, dtypes.finfo(dtype).eps, dtype.type(1), shape, dtype)
+    return tan_p.bind((u - 0.5) * pi)
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Draws from the Cauchy distribution around 0 of scale 1. The arguments are those of `exponential`."""
+    return _cauchy(*drawn("cauchy", key, shape, dtype))
+
+
+@sampler
+def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Any:
+    """-log(-log(u)), from u with the bits of one draw or of two."""
+    info = dtypes.finfo(dtype)
+    if not precise:
+        u = between(key, info.tiny, dtype.type(1), shape, dtype)
+        return neg_p.bind(log_p.bind(neg_p.bind(log_p.bind(u))))
+    # 1 - u instead of u, whose bits are where they count for the large numbers.
+    upper, lower = unit(key, (2, *shape), dtype)
+    u = where(upper >= 0.5, upper, upper + lower * 2.0**-info.nmant + max(info.tiny, info.eps**2 / 2))
+    return neg_p.bind(log_p.bind(neg_p.bind(log1p_p.bind(neg_p.bind(u)))))
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None) -> Any:
+    """Draws from the Gumbel distribution around 0 of scale 1.
+
+    Args:
+      key: a random key.
+      shape: the shape of the result.
+      dtype: its dtype, a float dtype; the default one if None.
+      mode: "low", which is the default, or "high" to draw twice as many bits, so that large numbers are precise.
+
+    Raises:
+      TypeError: `key` is no key, or `shape` no shape.
+      ValueError: `key` is several keys, `dtype` is not a float dtype, or there is no such mode.
+    """
+    key, shape, dtype = drawn("gumbel", key, shape, dtype)
+    return gumbel_numbers(key, shape, dtype, is_precise("gumbel", mode))
+
+
+def is_precise(function: str, mode: Any) -> bool:
+    """Whether twice as many bits are to be drawn.
+
+    Raises:
+      ValueError: there is no such mode.
+    """
+    if not among(mode, (None, "high", "low")):
+        raise ValueError(f"{function}: mode must be 'high', 'low' or None, got {mode!r}")
+    return mode == "high"
+
+
+@sampler
+def _rayleigh(key: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return sqrt_p.bind(log_p.bind(unit(key, shape, dtype)) * -2.0) * cast(scale, dtype)
+
+
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Draws from the Rayleigh distribution.
+
+    Args:
+      key: a random key.
+      scale: its mode, a positive number or an array of them.
+      shape: the shape of the result; that of `scale` if None.
+      dtype: its dtype, a float dtype; the default one if None.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or `scale` is not a real array or number.
+      ValueError: `key` is several keys, `dtype` is not a float dtype, or `scale` does not broadcast to `shape`.
+    """
+    key, dtype = check_key(key, "rayleigh"), float_dtype("rayleigh", dtype)
+    return _rayleigh(key, scale, common_shape("rayleigh", shape, scale=scale), dtype)
+
+
+@sampler
+def _pareto(key: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return exp_p.bind(exponential_numbers(key, shape, dtype) / cast(b, dtype))
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Draws from the Pareto distribution on the numbers from 1.
+
+    Args:
+      key: a random key.
+      b: its exponent, a positive number or an array of them.
+      shape: the shape of the result; that of `b` if None.
+      dtype: its dtype, a float dtype; the default one if None.
+
+    Raises:
+      TypeError, ValueError: as for `rayleigh`.
+    """
+    key, dtype = check_key(key, "pareto"), float_dtype("pareto", dtype)
+    return _pareto(key, b, common_shape("pareto", shape, b=b), dtype)
+
+
+@sampler
+def _weibull_min(key: Any, scale: Any, concentration: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    power = cast(1.0 / cast(concentration, dtype), dtype)
+    numbers = exponential_numbers(key, shape, dtype)
+    return pow_p.bind(*broadcast("weibull_min", [numbers, power])) * cast(scale, dtype)
+
+
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Draws from the Weibull distribution.
+
+    Args:
+      key: a random key.
+      scale: a positive number or an array of them.
+      concentration: the exponent, a positive number or an array of them.
+      shape: the shape of the result; if it is empty, that to which the parameters broadcast.
+      dtype: its dtype, a float dtype; the default one if None.
+
+    Raises:
+      TypeError, ValueError: as for `rayleigh`.
+    """
+    key, dtype = check_key(key, "weibull_min"), float_dtype("weibull_min", dtype)
+    shape = common_shape("weibull_min", shape or None, scale=scale, concentration=concentration)
+    return _weibull_min(key, scale, concentration, shape, dtype)
+
+
+@sampler
+def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    left, mode, right = (cast(x, dtype) for x in (left, mode, right))
+    u = unit(key, shape, dtype)
+    rising = left + sqrt_p.bind(u * (right - left) * (mode - left))
+    falling = right - sqrt_p.bind((1.0 - u) * (right - left) * (right - mode))
+    return where(u < (mode - left) / (right - left), rising, falling)
+
+
+def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Draws from the triangular distribution.
+
+    Args:
+      key: a random key.
+      left: where the density begins.
+      mode: where it is greatest.
+      right: where it ends.
+      shape: the shape of the result; that to which the parameters broadcast if None.
+      dtype: its dtype, a float dtype; the default one if None.
+
+    Raises:
+      TypeError, ValueError: as for `rayleigh`.
+    """
+    key, dtype = check_key(key, "triangular"), float_dtype("triangular", dtype)
+    return _triangular(
+        key, left, mode, right, common_shape("triangular", shape, left=left, mode=mode, right=right), dtype
+    )
+
+
+@sampler
+def _geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    working = get_aval(p).dtype
+    if not dtypes.is_floating(working):
+        working = dtypes.default_float_dtype()
+    u = unit(key, shape, working)
+    log_u = log_p.bind(where(u == 0.0, working.type(1), u))
+    return cast(floor_p.bind(log_u / log1p_p.bind(neg_p.bind(cast(p, working)))) + 1.0, dtype)
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Draws how many trials it takes until one succeeds.
+
+    Args:
+      key: a random key.
+      p: the probability that a trial succeeds.
+      shape: the shape of the result; that of `p` if None.
+      dtype: its dtype, an integer dtype; the default one if None.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or `p` is not a real array or number.
+      ValueError: `key` is several keys, `dtype` is not an integer dtype, or `p` does not broadcast to `shape`.
+    """
+    key, dtype = check_key(key, "geometric"), integer_dtype("geometric", dtype)
+    return _geometric(key, p, common_shape("geometric", shape, p=p), dtype)

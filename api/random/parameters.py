@@ -1,0 +1,109 @@
+"""How distributions read their shape, dtype and parameters, and how their programs are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.extend.core import dtypes
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import aval_of
+from primax.plugins.random.arguments import check_key
+from primax.plugins.structural import broadcast_shapes
+
+__all__ = [
+    "broadcast_to",
+    "common_shape",
+    "drawn",
+    "float_dtype",
+    "inexact_dtype",
+    "integer_dtype",
+    "parameter_shape",
+]
+
+
+def drawn(function: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], Any]:
+    """The key, shape and dtype that a distribution of real numbers without parameters was asked for."""
+    dtype = _dtype_of_kind(function, dtype, dtypes.is_floating, "a float dtype")
+    return check_key(key, function), read_shape(shape, function), dtype
+
+
+def float_dtype(function: str, dtype: Any) -> Any:
+    """A real floating dtype, by default that of Python's floats.
+
+    Raises:
+      TypeError: `dtype` is no dtype.
+      ValueError: it is of another kind.
+    """
+    return _dtype_of_kind(function, dtype, dtypes.is_floating, "a float dtype")
+
+
+def inexact_dtype(function: str, dtype: Any) -> Any:
+    """Like `float_dtype`, for a dtype that may also be complex."""
+    return _dtype_of_kind(function, dtype, dtypes.is_inexact, "a float or complex dtype")
+
+
+def _dtype_of_kind(function: str, dtype: Any, accepts: Callable[[Any], bool], kind: str) -> Any:
+    if dtype is None:
+        return dtypes.default_float_dtype()
+    found = dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=5)
+    if not accepts(found):
+        raise ValueError(f"{function}: dtype must be {kind}, got {found}")
+    return found
+
+
+def integer_dtype(function: str, dtype: Any, error: type[Exception] = ValueError) -> Any:
+    """An integer dtype, by default that of Python's ints.
+
+    Raises:
+      TypeError: `dtype` is no dtype.
+      error: it is of another kind.
+    """
+    if dtype is None:
+        return dtypes.default_int_dtype()
+    found = dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=4)
+    if not dtypes.is_integer(found):
+        raise error(f"{function}: dtype must be an integer dtype, got {found}")
+    return found
+
+
+def parameter_shape(function: str, value: Any, name: str) -> tuple[int, ...]:
+    """The shape of a real parameter.
+
+    Raises:
+      TypeError: it is not an array or a number, or it is complex.
+    """
+    aval = aval_of(function, value, name)
+    if dtypes.is_complex(aval.dtype):
+        raise TypeError(f"{function}: {name} must be real, got {aval.str_short()}")
+    return aval.shape
+
+
+def common_shape(function: str, shape: Any, **parameters: Any) -> tuple[int, ...]:
+    """The shape to draw: the one asked for, or else that to which the parameters broadcast.
+
+    Raises:
+      TypeError: `shape` is no shape, or a parameter is not a real array or number.
+      ValueError: the parameters do not broadcast, or not to `shape`.
+    """
+    wanted = None if shape is None else read_shape(shape, function)
+    return broadcast_to(function, wanted, {name: parameter_shape(function, x, name) for name, x in parameters.items()})
+
+
+def broadcast_to(function: str, shape: tuple[int, ...] | None, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """`shape`, to which others must broadcast; without it, that to which they do.
+
+    Raises:
+      ValueError: they do not.
+    """
+    if not any(shapes.values()):
+        return () if shape is None else shape
+    try:
+        found = broadcast_shapes(*shapes.values(), *(() if shape is None else (shape,)))
+    except ValueError:
+        found = None
+    if found is None or (shape is not None and found != shape):
+        listed = ", ".join(f"{name} of shape {given}" for name, given in shapes.items())
+        to = "" if shape is None else f" to shape {shape}"
+        raise ValueError(f"{function}: parameters must broadcast{to}, got {listed}")
+    return found

@@ -1,0 +1,118 @@
+"""Random vectors and matrices: correlated normal numbers, and orthogonal matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import among
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.contractions import einsum
+from primax.numpy.creation import read_shape
+from primax.numpy.promotion import cast
+from primax.numpy.shaping import matrix_transpose
+from primax.numpy.triangles import last_diagonal
+from primax.plugins.arithmetic import sign_p
+from primax.plugins.exponential import sqrt_p
+from primax.plugins.linalg import cholesky, eigh, qr, svd
+from primax.plugins.random.arguments import check_key
+from primax.plugins.random.numbers import normal_numbers, sampler
+from primax.random.parameters import (
+    broadcast_to,
+    float_dtype,
+    inexact_dtype,
+    parameter_shape,
+)
+
+__all__ = ["multivariate_normal", "orthogonal"]
+
+_METHODS = ("cholesky", "eigh", "svd")
+
+
+def _root(cov: Any, method: str) -> Any:
+    """A matrix whose product with its transpose is `cov`."""
+    if method == "cholesky":
+        return cholesky(cov)
+    if method == "eigh":
+        vectors, values = eigh(cov)
+    else:
+        vectors, values, _ = svd(cov)
+    return vectors * sqrt_p.bind(values)[..., None, :]
+
+
+@sampler
+def _multivariate_normal(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+    wide = np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype  # for LAPACK
+    root = _root(cast(cov, wide), method)
+    numbers = normal_numbers(key, (*shape, root.shape[-1]), dtype)
+    return cast(mean + einsum("...ij,...j->...i", root, cast(numbers, wide)), dtype)
+
+
+def multivariate_normal(
+    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
+) -> Any:
+    """Draws normally distributed vectors of given mean and covariance.
+
+    Args:
+      key: a random key.
+      mean: vectors along the last axis.
+      cov: symmetric matrices along the last two axes: positive definite, or semi-definite for "eigh" and "svd".
+      shape: the shape of the result without its last axis; that to which the parameters, without axes of vectors and
+        matrices, broadcast if None.
+      dtype: its dtype, a float dtype; the common one of the parameters if None.
+      method: how the root of `cov` is found: "cholesky", which is fastest, "eigh", or "svd".
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or a parameter is not a real array.
+      ValueError: `key` is several keys, `dtype` is not a float dtype, `cov` is not square or of another size than
+        `mean`, the parameters do not broadcast to `shape`, or there is no such method.
+    """
+    key = check_key(key, "multivariate_normal")
+    if not among(method, _METHODS):
+        raise ValueError(f"multivariate_normal: method must be one of {_METHODS}, got {method!r}")
+    vectors = parameter_shape("multivariate_normal", mean, "mean")
+    matrices = parameter_shape("multivariate_normal", cov, "cov")
+    if not vectors:
+        raise ValueError("multivariate_normal: mean must be of rank 1 or more, got a number")
+    size = vectors[-1]
+    if matrices[-2:] != (size, size):
+        raise ValueError(
+            f"multivariate_normal: cov must end with axes of the size of mean, {size}, got {get_aval(cov).str_short()}"
+        )
+    if dtype is None:
+        dtype = dtypes.to_inexact_dtype(dtypes.result_type(mean, cov))
+    dtype = float_dtype("multivariate_normal", dtype)
+    wanted = None if shape is None else read_shape(shape, "multivariate_normal")
+    batches = {"mean without the last axis": vectors[:-1], "cov without the last two axes": matrices[:-2]}
+    shape = broadcast_to("multivariate_normal", wanted, batches)
+    return _multivariate_normal(key, mean, cov, shape, dtype, method)
+
+
+@sampler
+def _orthogonal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """F. Mezzadri, "How to generate random matrices from the classical compact groups", Notices AMS 54 (2007)."""
+    *batch, n, m = shape
+    q, r = qr(normal_numbers(key, (*batch, max(n, m), min(n, m)), dtype), full_matrices=False)
+    q = q * sign_p.bind(last_diagonal(r, 0))[..., None, :]
+    return matrix_transpose(q) if n < m else q
+
+
+def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Any:
+    """Draws orthogonal matrices uniformly (in the sense of Haar); unitary ones if `dtype` is complex.
+
+    Args:
+      key: a random key.
+      n: the number of rows.
+      shape: the shape of the result without its last two axes.
+      dtype: its dtype, a float or complex dtype; the default float dtype if None.
+      m: the number of columns, `n` if None. Where it is smaller the columns are orthonormal, where it is greater the
+        rows.
+
+    Raises:
+      TypeError: `key` is no key, `shape` no shape, or `n` or `m` no number of rows or columns.
+      ValueError: `key` is several keys, or `dtype` is of another kind.
+    """
+    key, dtype = check_key(key, "orthogonal"), inexact_dtype("orthogonal", dtype)
+    sizes = read_shape((n, n if m is None else m), "orthogonal")
+    return _orthogonal(key, (*read_shape(shape, "orthogonal"), *sizes), dtype)

@@ -1,0 +1,307 @@
+"""Factorizations of matrices under SciPy's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import among
+from primax.extend.core import get_aval
+from primax.numpy import linalg as numpy_linalg
+from primax.numpy.creation import asarray
+from primax.numpy.linalg.operands import inexact, matrices, square
+from primax.numpy.padding import pad
+from primax.numpy.shaping import reshaped
+from primax.numpy.triangles import diag
+from primax.plugins.linalg.general import hessenberg_p, schur_p
+from primax.plugins.linalg.householder import householder_product_p
+from primax.plugins.linalg.matrices import adjoint, as_complex, conj, triu
+from primax.plugins.linalg.orthogonal import qr_p
+from primax.plugins.linalg.symmetric import eigh_p
+from primax.plugins.structural.arguments import integers
+from primax.scipy.linalg.equations import solve_triangular
+
+__all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "polar", "qr", "qr_multiply", "schur", "svd"]
+
+
+def eigh(
+    a: Any,
+    b: Any = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
+    """The eigenvalues and eigenvectors of Hermitian matrices: a v = w v, or a v = w b v.
+
+    Args:
+      a: matrices of shape (..., n, n).
+      b: None, or a positive definite matrix of the same shape.
+      lower: which triangle is read; the mean of `a` and its adjoint is taken first.
+      eigvals_only: whether to return eigenvalues only.
+      overwrite_a, overwrite_b, turbo, check_finite: without effect.
+      eigvals: None.
+      type: 1.
+
+    Returns:
+      Eigenvalues of shape (..., n), ascending, and eigenvectors as columns, with v^H b v = 1.
+
+    Raises:
+      NotImplementedError: `eigvals` is not None or `type` is not 1.
+      ValueError: the matrices are not square.
+    """
+    if eigvals is not None:
+        raise NotImplementedError(f"eigh: eigvals must be None, got {eigvals!r}")
+    if not among(type, (1,)):
+        raise NotImplementedError(f"eigh: type must be 1, got {type!r}")
+    if b is None:
+        w, v = numpy_linalg.eigh(a, UPLO="L" if lower else "U")
+        return w if eigvals_only else (w, v)
+    a, b = inexact("eigh", square("eigh", a), square("eigh", b, "b"))
+    l = numpy_linalg.cholesky(b)
+    w, v = numpy_linalg.eigh(_between(l, a))
+    return w if eigvals_only else (w, _solve(l, v, True))
+
+
+def eigh_tridiagonal(
+    d: Any,
+    e: Any,
+    *,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: tuple[float, float] | None = None,
+    tol: float | None = None,
+    key: Any = None,
+) -> Any:
+    """The eigenvalues and eigenvectors of a real symmetric or Hermitian tridiagonal matrix.
+
+    Args:
+      d: its diagonal, real, of shape (n,).
+      e: the diagonal above it, of shape (n - 1,).
+      eigvals_only: whether to return eigenvalues only.
+      select: "a" for all eigenvalues, "i" for a range of them.
+      select_range: the first and the last eigenvalue wanted, counted from 0, if `select` is "i".
+      tol, key: without effect: eigenvalues are as precise as those of `eigh`.
+
+    Returns:
+      Eigenvalues, ascending, and eigenvectors as columns.
+
+    Raises:
+      NotImplementedError: `select` is "v".
+      ValueError: `d` and `e` do not fit, or `select` or its range is none of these.
+    """
+    d, e = inexact("eigh_tridiagonal", d, e)
+    sizes = get_aval(d).shape, get_aval(e).shape
+    if any(len(shape) != 1 for shape in sizes) or sizes[0][0] != sizes[1][0] + 1:
+        raise ValueError(
+            f"eigh_tridiagonal: d must be a vector with one element more than e, got shapes {sizes[0]} and {sizes[1]}"
+        )
+    if among(select, ("v",)):
+        raise NotImplementedError("eigh_tridiagonal: select must be 'a' or 'i', got 'v'")
+    if not among(select, ("a", "i")) or (select == "i") != (select_range is not None):
+        raise ValueError(
+            f"eigh_tridiagonal: select must be 'a', or 'i' with a select_range, got {select!r} and {select_range}"
+        )
+    subset = None
+    if select_range is not None:
+        subset = integers(select_range, "eigh_tridiagonal", "select_range")
+        if len(subset) != 2:
+            raise ValueError(f"eigh_tridiagonal: select_range must be a pair, got {select_range!r}")
+        subset = (subset[0], subset[1] + 1)
+    v, w = eigh_p.bind(
+        diag(d) + diag(conj(e), -1), lower=True, sort_eigenvalues=True, subset_by_index=subset, algorithm=None
+    )
+    return w if eigvals_only else (w, v)
+
+
+def _solve(l: Any, x: Any, transposed: bool) -> Any:
+    return solve_triangular(l, x, trans=2 if transposed else 0, lower=True)
+
+
+def _between(l: Any, a: Any) -> Any:
+    """inv(L) A inv(L)^H."""
+    return adjoint(_solve(l, adjoint(_solve(l, a, False)), False))
+
+
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple[Any, ...]:
+    """The QR decompositions of matrices: a = Q R with orthonormal columns of Q and an upper triangular R.
+
+    Args:
+      a: matrices of shape (..., m, n).
+      overwrite_a, lwork, check_finite: without effect.
+      mode: "full" for Q of shape (..., m, m) and R of shape (..., m, n); "economic" for (..., m, k) and (..., k, n)
+        with k = min(m, n); "r" for R of shape (..., m, n) alone.
+      pivoting: whether to permute the columns of `a` first, so that absolute values on the diagonal of R descend.
+
+    Returns:
+      A tuple of Q, R and, if `pivoting`, the permutation; without Q if `mode` is "r".
+
+    Raises:
+      ValueError: the rank of `a` is below 2, or there is no such mode.
+    """
+    if not among(mode, ("full", "economic", "r")):
+        raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', got {mode!r}")
+    a = matrices("qr", a)
+    outs = qr_p.bind(a, pivoting=bool(pivoting), full_matrices=mode != "economic", use_magma=None)
+    return tuple(outs[1:] if mode == "r" else outs)
+
+
+def qr_multiply(
+    a: Any,
+    c: Any,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Any, ...]:
+    """The product of a matrix with the Q of a QR decomposition, and R.
+
+    Args:
+      a: a matrix of shape (m, n); k is min(m, n).
+      c: a matrix or a vector.
+      mode: "left" for Q @ c, "right" for c @ Q, where Q is of shape (m, k), or of shape (m, m) if `c` says so.
+      pivoting: whether the columns of `a` are permuted first.
+      conjugate: whether Q is conjugated.
+      overwrite_a, overwrite_c: without effect.
+
+    Returns:
+      A tuple of the product, R of shape (k, n) and, if `pivoting`, the permutation.
+
+    Raises:
+      ValueError: there is no such mode, or shapes do not fit.
+    """
+    if not among(mode, ("left", "right")):
+        raise ValueError(f"qr_multiply: mode must be 'left' or 'right', got {mode!r}")
+    a, c = inexact("qr_multiply", a, c)
+    q, r, *rest = qr(a, mode="economic", pivoting=pivoting)
+    m, k = get_aval(q).shape[-2:]
+    shape = get_aval(c).shape
+    if not shape:
+        raise ValueError(f"qr_multiply: c must be of rank 1 or more, got {get_aval(c).str_short()}")
+    vector = len(shape) == 1
+    columns = reshaped(c, (*shape, 1) if mode == "left" else (1, *shape)) if vector else c
+    inner = get_aval(columns).shape[-2 if mode == "left" else -1]
+    if mode == "left" and inner == m != k:
+        q = qr(a, pivoting=pivoting)[0]
+    elif inner != (k if mode == "left" else m):
+        wanted = k if mode == "left" else m
+        raise ValueError(f"qr_multiply: c must have {wanted} {'rows' if mode == 'left' else 'columns'}, got {shape}")
+    if conjugate:
+        q = q.conj()
+    out = q @ columns if mode == "left" else columns @ q
+    return (out.reshape(-1) if vector else out), r, *rest
+
+
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """The singular value decompositions of matrices, as `numpy.linalg.svd`, in a tuple.
+
+    Args:
+      a: matrices of shape (..., m, n).
+      full_matrices: whether U and Vh are square; else there are k = min(m, n) columns of U and rows of Vh.
+      compute_uv: whether U and Vh are returned.
+      overwrite_a, check_finite, lapack_driver: without effect.
+    """
+    out = numpy_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    return tuple(out) if compute_uv else out
+
+
+def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+    """The Schur decompositions of matrices: a = Z T Z^H with unitary Z and upper triangular T.
+
+    Args:
+      a: matrices of shape (..., n, n).
+      output: "real", where real matrices have a real T with blocks of two rows for pairs of complex eigenvalues; or
+        "complex".
+
+    Returns:
+      T and Z.
+
+    Raises:
+      ValueError: the matrices are not square, or `output` is none of these.
+    """
+    if not among(output, ("real", "complex")):
+        raise ValueError(f"schur: output must be 'real' or 'complex', got {output!r}")
+    a = square("schur", a)
+    if output == "complex":
+        a = as_complex(a)
+    t, z = schur_p.bind(a, compute_schur_vectors=True, sort_eig_vals=False, select_callable=None)
+    return t, z
+
+
+def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The Hessenberg forms of matrices: a = Q H Q^H with unitary Q, and one diagonal of H below the main one.
+
+    Args:
+      a: matrices of shape (..., n, n).
+      calc_q: whether Q is returned.
+      overwrite_a, check_finite: without effect.
+
+    Returns:
+      H, or a pair of H and Q.
+
+    Raises:
+      ValueError: the matrices are not square.
+    """
+    a = square("hessenberg", a)
+    if not get_aval(a).size:
+        empty = asarray(a)
+        return (empty, empty) if calc_q else empty
+    reflections, taus = hessenberg_p.bind(a)
+    h = triu(reflections, -1)
+    if not calc_q:
+        return h
+    aval = get_aval(a)
+    *batch, n, _ = aval.shape
+    inner = householder_product_p.bind(reflections[..., 1:, : n - 1], taus)
+    q = pad(inner, [(0, 0)] * len(batch) + [(1, 0), (1, 0)])
+    corner = np.zeros((n, n), aval.dtype)
+    corner[0, 0] = 1
+    return h, q + corner
+
+
+def polar(
+    a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None, max_iterations: int | None = None
+) -> tuple[Any, Any]:
+    """The polar decompositions of matrices: a = U P, or a = P U, with orthonormal columns or rows of U and P Hermitian.
+
+    Args:
+      a: a matrix of shape (m, n).
+      side: where P stands, "right" or "left".
+      method: "qdwh" or "svd", which give the same.
+      eps, max_iterations: without effect: P and U are made of the singular value decomposition.
+
+    Returns:
+      U and P, which is positive semidefinite.
+
+    Raises:
+      ValueError: there is no such side or method, or the rank of `a` is below 2.
+    """
+    if not among(side, ("right", "left")):
+        raise ValueError(f"polar: side must be 'right' or 'left', got {side!r}")
+    if not among(method, ("qdwh", "svd")):
+        raise ValueError(f"polar: method must be 'qdwh' or 'svd', got {method!r}")
+    u, s, vh = numpy_linalg.svd(matrices("polar", a), full_matrices=False)
+    s = s.astype(get_aval(u).dtype)
+    if side == "right":
+        return u @ vh, (adjoint(vh) * s[..., None, :]) @ vh
+    return u @ vh, (u * s[..., None, :]) @ adjoint(u)

@@ -1,0 +1,34 @@
+"""Modified Bessel functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.numpy.ufuncs import absolute, exp
+from primax.plugins.special import bessel_i0e_p, bessel_i1e_p
+from primax.scipy.special.operands import bound, real
+
+__all__ = ["i0", "i0e", "i1", "i1e"]
+
+i0e = bound("i0e", bessel_i0e_p, "x", "exp(-abs(x)) times the modified Bessel function of order 0.")
+i1e = bound("i1e", bessel_i1e_p, "x", "exp(-abs(x)) times the modified Bessel function of order 1.")
+
+
+def i0(x: Any) -> Any:
+    """The modified Bessel function of order 0.
+
+    Args:
+      x: real arrays or numbers.
+    """
+    (x,) = real("i0", x)
+    return exp(absolute(x)) * bessel_i0e_p.bind(x)
+
+
+def i1(x: Any) -> Any:
+    """The modified Bessel function of order 1.
+
+    Args:
+      x: real arrays or numbers.
+    """
+    (x,) = real("i1", x)
+    return exp(absolute(x)) * bessel_i1e_p.bind(x)

@@ -1,0 +1,160 @@
+"""The beta function and its relatives: binomial coefficients and rising factorials."""
+
+from __future__ import annotations
+
+from math import log as _log
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import get_aval
+from primax.numpy.promotion import cast
+from primax.numpy.rounding import floor, round
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import absolute, exp, log, log1p, maximum, minimum
+from primax.plugins.custom_derivatives import custom_jvp
+from primax.plugins.special import digamma_p, lgamma_p, regularized_incomplete_beta_p
+from primax.plugins.special.incomplete_gamma import stirling
+from primax.plugins.structural import stop_gradient
+from primax.scipy.special.gammas import gammasgn, log_ratio
+from primax.scipy.special.operands import real, tangent_of
+
+__all__ = ["beta", "betainc", "betaln", "comb", "poch"]
+
+_HALF_LOG_TWO_PI = 0.5 * _log(2 * pi)
+
+
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """The regularized incomplete beta function.
+
+    Args:
+      a, b: positive arrays or numbers.
+      x: arrays or numbers from 0 to 1.
+
+    Raises:
+      TypeError: an argument is complex, or shapes do not broadcast.
+    """
+    return regularized_incomplete_beta_p.bind(*real("betainc", a, b, x))
+
+
+def betaln(a: Any, b: Any) -> Any:
+    """The logarithm of the absolute value of the beta function.
+
+    Args:
+      a, b: real arrays or numbers, of shapes that broadcast together.
+
+    Raises:
+      TypeError: an argument is complex, or shapes do not broadcast.
+    """
+    return _betaln(*_reflected(*real("betaln", a, b))[:2])
+
+
+def _is_pole(x: Any) -> Any:
+    return (x <= 0) & (floor(x) == x)
+
+
+def _reflected(a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Arguments at which the beta function is, but for its sign, what it is at a and b, and that sign.
+
+    One of a and b may be a pole of the gamma function, if the other one is a positive integer that is small enough.
+    """
+    total = where(absolute(a + b) < np.inf, 1 - a - b, 0.0)
+    swap_a = _is_pole(a) & (b > 0) & (floor(b) == b) & (total > 0)
+    swap_b = _is_pole(b) & (a > 0) & (floor(a) == a) & (total > 0)
+    whole = where(swap_a, b, a)
+    reflected = where(swap_a | swap_b, where(whole % 2 == 0, 1.0, -1.0), 1.0)
+    a, b = where(swap_a, total, a), where(swap_b, total, b)
+    return a, b, reflected
+
+
+@custom_jvp
+def _betaln(a: Any, b: Any) -> Any:
+    """Large arguments by the series of Stirling, whose large terms cancel out on paper."""
+    least, most = minimum(a, b), maximum(a, b)
+    two_large = (least >= 10) & (most < np.inf)
+    u, v = where(two_large, least, 10.0), where(two_large, most, 10.0)
+    corrections = stirling(u) + stirling(v) - stirling(u + v)
+    two = _HALF_LOG_TWO_PI - 0.5 * log(u) - u * log1p(v / u) - (v - 0.5) * log1p(u / v) + corrections
+    out = where(two_large, two, lgamma_p.bind(least) - log_ratio(most, least))
+    out = where(least == np.inf, -np.inf, out)
+    return where(_is_pole(a) | _is_pole(b), where((a == a) & (b == b), np.inf, np.nan), out)
+
+
+def _betaln_jvp(primals: Any, tangents: Any) -> Any:
+    a, b = primals
+    both = digamma_p.bind(a + b)
+    slopes = (lambda: digamma_p.bind(a) - both), (lambda: digamma_p.bind(b) - both)
+    return _betaln(a, b), tangent_of(tangents, *slopes)
+
+
+_betaln.defjvp(_betaln_jvp, symbolic_zeros=True)
+
+
+def beta(a: Any, b: Any) -> Any:
+    """The beta function, gamma(a) gamma(b) / gamma(a + b).
+
+    Args:
+      a, b: real arrays or numbers, of shapes that broadcast together.
+
+    Raises:
+      TypeError: an argument is complex, or shapes do not broadcast.
+    """
+    a, b, reflected = _reflected(*real("beta", a, b))
+    sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
+    plain = _is_pole(a) | _is_pole(b) | _is_pole(a + b)
+    size = exp(_betaln(a, b))
+    return (cast(reflected * where(plain, 1.0, sign), get_aval(size).dtype) * size).astype(get_aval(sign).dtype)
+
+
+def poch(z: Any, m: Any) -> Any:
+    """Pochhammer's symbol, gamma(z + m) / gamma(z).
+
+    Args:
+      z, m: real arrays or numbers, of shapes that broadcast together.
+
+    Raises:
+      TypeError: an argument is complex, or shapes do not broadcast.
+    """
+    z, m = real("poch", z, m)
+    return _poch(z, m).astype(get_aval(z).dtype)
+
+
+@custom_jvp
+def _poch(z: Any, m: Any) -> Any:
+    """gamma(z + m) / gamma(z), 0 where only gamma(z) has a pole, and a ratio of factorials where both have one."""
+    above, below = _is_pole(z + m), _is_pole(z)
+    both = above & below
+    factorials = where(m % 2 == 0, 1.0, -1.0) * exp(log_ratio(where(both, 1 - z - m, 1.0), where(both, m, 1.0)))
+    u, v = where(above | below, 1.0, z), where(above | below, 1.0, m)
+    ratio = gammasgn(u + v) * gammasgn(u) * exp(log_ratio(u, v))
+    out = where(both, factorials, where(below, 0.0, where(above, np.inf, ratio)))
+    return where(m == 0, 1.0, where((z == z) & (m == m), out, np.nan))
+
+
+def _poch_jvp(primals: Any, tangents: Any) -> Any:
+    z, m = primals
+    out, top = _poch(z, m), digamma_p.bind(z + m)
+    return out, tangent_of(tangents, lambda: out * (top - digamma_p.bind(z)), lambda: out * top)
+
+
+_poch.defjvp(_poch_jvp, symbolic_zeros=True)
+
+
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
+    """How many ways there are to choose k of N things.
+
+    Args:
+      N, k: real arrays or numbers, of shapes that broadcast together.
+      repetition: whether a thing may be chosen several times.
+    """
+    N, k = real("comb", N, k)
+    if repetition:
+        N = N + k - 1
+    valid = (k >= 0) & (N >= 0) & (k <= N)
+    total, chosen = where(valid & (np.inf > N), N, 1.0), where(valid & (np.inf > N), k, 1.0)
+    ways = exp(-log1p(total) - _betaln(total - chosen + 1, chosen + 1))
+    whole = (floor(N) == N) & (floor(k) == k)
+    ways = ways + where(whole & (ways < np.inf), stop_gradient(round(ways) - ways), 0.0)
+    ways = where(np.inf == N, where(k == 0, 1.0, np.inf), ways)
+    return where(valid, ways, 0.0)

@@ -1,0 +1,204 @@
+"""Logarithms that are multiplied, entropies, and what belongs to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.nn.exponentials import log_softmax as log_softmax_
+from primax.nn.exponentials import logsumexp
+from primax.nn.exponentials import softmax as softmax_
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import absolute, expm1, log, log1p
+from primax.plugins.custom_derivatives import custom_jvp
+from primax.plugins.exponential import logistic_p
+from primax.scipy.special.operands import inexact, real, tangent_of
+
+__all__ = [
+    "boxcox",
+    "boxcox1p",
+    "entr",
+    "expit",
+    "kl_div",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "rel_entr",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+]
+
+
+def expit(x: Any) -> Any:
+    """The logistic function, 1 / (1 + exp(-x)).
+
+    Args:
+      x: arrays or numbers.
+    """
+    return logistic_p.bind(*inexact("expit", x), accuracy=None)
+
+
+def logit(x: Any) -> Any:
+    """The inverse of `expit`, log(x / (1 - x)).
+
+    Args:
+      x: arrays or numbers.
+    """
+    (x,) = inexact("logit", x)
+    return log(x) - log1p(-x)
+
+
+def xlogy(x: Any, y: Any) -> Any:
+    """x log(y), which is 0 where x is.
+
+    Args:
+      x, y: arrays or numbers, of shapes that broadcast together.
+
+    Raises:
+      TypeError: shapes do not broadcast.
+
+    >>> import primax as px
+    >>> px.scipy.special.xlogy(0.0, 0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    return _xlogy(*inexact("xlogy", x, y))
+
+
+def xlog1py(x: Any, y: Any) -> Any:
+    """x log(1 + y), which is 0 where x is.
+
+    Args:
+      x, y: arrays or numbers, of shapes that broadcast together.
+
+    Raises:
+      TypeError: shapes do not broadcast.
+    """
+    return _xlog1py(*inexact("xlog1py", x, y))
+
+
+@custom_jvp
+def _xlogy(x: Any, y: Any) -> Any:
+    return where((x == 0) & (y == y), 0.0, x * log(y))
+
+
+def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    return _xlogy(x, y), tangent_of(tangents, lambda: log(y), lambda: _quotient(x, y))
+
+
+_xlogy.defjvp(_xlogy_jvp, symbolic_zeros=True)
+
+
+@custom_jvp
+def _xlog1py(x: Any, y: Any) -> Any:
+    return where((x == 0) & (y == y), 0.0, x * log1p(y))
+
+
+def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
+    x, y = primals
+    return _xlog1py(x, y), tangent_of(tangents, lambda: log1p(y), lambda: _quotient(x, 1 + y))
+
+
+_xlog1py.defjvp(_xlog1py_jvp, symbolic_zeros=True)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """x / y, and 0 for 0 / 0."""
+    return x / where((x == 0) & (y == 0), 1, y)
+
+
+def entr(x: Any) -> Any:
+    """-x log(x), which is 0 at 0; minus infinity for negative numbers.
+
+    Args:
+      x: real arrays or numbers.
+    """
+    (x,) = real("entr", x)
+    return where(x < 0, -np.inf, _xlogy(-x, x))
+
+
+def rel_entr(p: Any, q: Any) -> Any:
+    """p log(p / q); 0 where p is 0 and q is not negative, infinity where one of them is negative.
+
+    Args:
+      p, q: real arrays or numbers, of shapes that broadcast together.
+    """
+    return _rel_entr(*real("rel_entr", p, q))
+
+
+def _rel_entr(p: Any, q: Any) -> Any:
+    """Near p = q by the logarithm of 1 and their distance; far from it by that of the quotient, unless it overflows."""
+    positive = (p > 0) & (q > 0)
+    x, y = where(positive, p, 1.0), where(positive, q, 1.0)
+    near = (x < 2 * y) & (y < 2 * x)
+    close = log1p(where(near, x - y, 0.0) / y)
+    far = log(x) - log(y)
+    inside = x * where(near, close, far)
+    outside = where((p == 0) & (q >= 0), 0.0, np.inf)
+    return where(positive, inside, where((p != p) | (q != q), np.nan, outside))
+
+
+def kl_div(p: Any, q: Any) -> Any:
+    """p log(p / q) - p + q, which is never negative; infinity where p or q is negative.
+
+    Args:
+      p, q: real arrays or numbers, of shapes that broadcast together.
+    """
+    p, q = real("kl_div", p, q)
+    entropy = _rel_entr(p, q)
+    infinite = (entropy == np.inf) & ((p <= 0) | (q <= 0))
+    p, q = (where(infinite & (absolute(each) == np.inf), 0.0, each) for each in (p, q))
+    return entropy - p + q
+
+
+def boxcox(x: Any, lmbda: Any) -> Any:
+    """The transformation of Box and Cox, (x**lmbda - 1) / lmbda, and log(x) for lmbda = 0.
+
+    Args:
+      x, lmbda: real arrays or numbers, of shapes that broadcast together.
+    """
+    x, lmbda = real("boxcox", x, lmbda)
+    return _power(log(x), lmbda)
+
+
+def boxcox1p(x: Any, lmbda: Any) -> Any:
+    """The transformation of Box and Cox of 1 + x.
+
+    Args:
+      x, lmbda: real arrays or numbers, of shapes that broadcast together.
+    """
+    x, lmbda = real("boxcox1p", x, lmbda)
+    return _power(log1p(x), lmbda)
+
+
+def _power(logarithm: Any, exponent: Any) -> Any:
+    """(exp(exponent * logarithm) - 1) / exponent; by its series where the exponent is 0, or the product near it."""
+    product = exponent * logarithm
+    series = (absolute(product) < 1e-3) | (exponent == 0)
+    finite = where(series & (absolute(logarithm) < np.inf), logarithm, 0.0)
+    small = exponent * finite
+    rest = finite * small / 2 * (1 + small / 3 * (1 + small / 4 * (1 + small / 5)))
+    quotient = expm1(where(series, 0.0, product)) / where(series, 1.0, exponent)
+    return where(series, logarithm + rest, quotient)
+
+
+def softmax(x: Any, /, *, axis: Any = None) -> Any:
+    """exp(x) / sum(exp(x)) along axes, without overflow.
+
+    Args:
+      x: an array.
+      axis: an axis, a sequence of axes, or None for all.
+    """
+    return softmax_(x, axis)
+
+
+def log_softmax(x: Any, /, *, axis: Any = None) -> Any:
+    """The logarithm of `softmax`.
+
+    Args:
+      x: an array.
+      axis: an axis, a sequence of axes, or None for all.
+    """
+    return log_softmax_(x, axis)

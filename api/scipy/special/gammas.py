@@ -1,0 +1,154 @@
+"""The gamma function and its relatives."""
+
+from __future__ import annotations
+
+from math import log as _log
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import integer
+from primax.extend.core import dtypes, get_aval
+from primax.numpy.ranges import counted
+from primax.numpy.rounding import floor
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import exp, log, log1p, sin
+from primax.numpy.ufuncs import real as real_part
+from primax.plugins.special import digamma_p, igamma_p, igammac_p, lgamma_p
+from primax.plugins.special.incomplete_gamma import stirling
+from primax.scipy.special.operands import bound, inexact, real
+
+__all__ = [
+    "digamma",
+    "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "multigammaln",
+]
+
+gammaln = bound("gammaln", lgamma_p, "x", "The logarithm of the absolute value of the gamma function.")
+gammainc = bound("gammainc", igamma_p, "a, x", "The regularized lower incomplete gamma function.")
+gammaincc = bound(
+    "gammaincc", igammac_p, "a, x", "The regularized upper incomplete gamma function, 1 - gammainc(a, x)."
+)
+
+
+def digamma(x: Any) -> Any:
+    """The derivative of `gammaln`.
+
+    Args:
+      x: real arrays or numbers; integers are converted to a floating dtype.
+
+    Raises:
+      TypeError: `x` is complex.
+    """
+    (x,) = real("digamma", x)
+    return where(x == 0, -1 / x, digamma_p.bind(where(x == 0, 1, x)))
+
+
+def gammasgn(x: Any) -> Any:
+    """The sign of the gamma function; NaN at negative integers.
+
+    Args:
+      x: real arrays or numbers.
+
+    Raises:
+      TypeError: `x` is complex.
+    """
+    (x,) = real("gammasgn", x)
+    whole = floor(x)
+    sign = where(whole % 2 == 0, 1.0, -1.0)
+    at_zero = 1 / x  # which says the sign of a zero
+    below = where(whole == x, where(x == 0, where(at_zero > 0, 1.0, -1.0), np.nan), sign)
+    return where(x > 0, 1.0, where(x == x, below, np.nan)).astype(get_aval(x).dtype)
+
+
+def gamma(x: Any) -> Any:
+    """The gamma function.
+
+    Args:
+      x: arrays or numbers; integers are converted to a floating dtype.
+
+    >>> import primax as px
+    >>> px.numpy.round(px.scipy.special.gamma(px.numpy.array([1.0, 5.0])), 2)
+    Array([ 1., 24.], dtype=float32)
+    """
+    (x,) = inexact("gamma", x)
+    if dtypes.is_complex(get_aval(x).dtype):
+        return _complex_gamma(x)
+    return gammasgn(x) * exp(lgamma_p.bind(x))
+
+
+# The approximation of C. Lanczos (SIAM Journal on Numerical Analysis 1, 1964, p. 86), of nine terms.
+_LANCZOS = (
+    0.99999999999980993,
+    676.5203681218851,
+    -1259.1392167224028,
+    771.32342877765313,
+    -176.61502916214059,
+    12.507343278686905,
+    -0.13857109526572012,
+    9.9843695780195716e-6,
+    1.5056327351493116e-7,
+)
+
+
+def _complex_gamma(z: Any) -> Any:
+    """By the approximation of Lanczos in the right half plane, by reflection in the left one; NaN at the poles."""
+    left = real_part(z) < 0.5
+    w = where(left, -z, z - 1)
+    total: Any = _LANCZOS[0]
+    for i, coefficient in enumerate(_LANCZOS[1:], 1):
+        total = total + coefficient / (w + i)
+    t = w + 7.5
+    right = sqrt(2 * pi) * total * exp((w + 0.5) * log(t) - t)
+    sine = sin(pi * where(left, z, 0.5))
+    pole = (floor(real_part(z)) == z) & (real_part(z) <= 0)
+    reflected = pi / (where(pole, 1, sine) * right)
+    return where(pole, complex(np.nan, np.nan), where(left, reflected, right))
+
+
+def log_ratio(z: Any, m: Any) -> Any:
+    """lgamma(z + m) - lgamma(z); for large z by the series of Stirling, whose large terms cancel out on paper."""
+    large, finite = (z >= 10) & (z + m >= 10), z < np.inf
+    u, v = where(large & finite, z, 10.0), where(large & finite, m, 1.0)
+    by_series = (u - 0.5) * log1p(v / u) + v * (log(u + v) - 1) + (stirling(u + v) - stirling(u))
+    at_infinity = where(m == 0, 0.0, where(m > 0, np.inf, -np.inf))
+    return where(large, where(finite, by_series, at_infinity), lgamma_p.bind(z + m) - lgamma_p.bind(z))
+
+
+def multigammaln(a: Any, d: Any) -> Any:
+    """The logarithm of the multivariate gamma function.
+
+    Args:
+      a: real arrays or numbers above (d - 1) / 2.
+      d: the dimension, an integer.
+
+    Raises:
+      TypeError: `a` is complex.
+    """
+    d = integer("multigammaln", "d", d)
+    (a,) = real("multigammaln", a)
+    dtype = get_aval(a).dtype
+    halves = counted(d, 0, 0.5, dtype)
+    return d * (d - 1) / 4 * _log(pi) + lgamma_p.bind(a[..., None] - halves).sum(-1)
+
+
+def factorial(n: Any, exact: bool = False) -> Any:
+    """The factorial, gamma(n + 1); 0 for negative numbers.
+
+    Args:
+      n: real arrays or numbers.
+      exact: False.
+
+    Raises:
+      NotImplementedError: `exact` is true.
+    """
+    if exact:
+        raise NotImplementedError("factorial: exact must be False")
+    (n,) = real("factorial", n)
+    return where(n < 0, 0.0, exp(lgamma_p.bind(n + 1)))

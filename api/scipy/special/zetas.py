@@ -1,0 +1,144 @@
+"""The zeta function, the derivatives of the digamma function, and Bernoulli's numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import accumulate
+from math import comb as _comb
+from math import factorial, pi
+from math import log as _log
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import integer, naming
+from primax.numpy.creation import asarray
+from primax.numpy.division import power
+from primax.numpy.rounding import floor, round
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import exp, expm1, log, sin
+from primax.plugins.custom_derivatives import custom_jvp
+from primax.plugins.special import lgamma_p, polygamma_p, zeta_p
+from primax.scipy.special.gammas import digamma
+from primax.scipy.special.operands import real, tangent_of
+
+__all__ = ["bernoulli", "polygamma", "zeta"]
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    """The derivative of order n of `digamma`.
+
+    Args:
+      n: orders, integers from 0 on.
+      x: real arrays or numbers.
+
+    Raises:
+      TypeError: an argument is complex, or shapes do not broadcast.
+    """
+    n, x = real("polygamma", n, x)
+    order_is_even, above = n % 2 == 0, n > 0
+    pole = above & (x <= 0) & (floor(x) == x)
+    out = polygamma_p.bind(n, where(pole, 1, x))
+    out = where(pole, where(order_is_even, -np.inf, np.inf), out)
+    return where(above & (x == np.inf), where(order_is_even, -0.0, 0.0), where(n == 0, digamma(x), out))
+
+
+def zeta(x: Any, q: Any = None) -> Any:
+    """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; without q that of Riemann.
+
+    Args:
+      x: real arrays or numbers.
+      q: likewise; 1 if None.
+
+    Raises:
+      TypeError: an argument is complex, or shapes do not broadcast.
+    """
+    if q is None:
+        return _riemann(*real("zeta", x))
+    return _hurwitz(*real("zeta", x, q))
+
+
+@custom_jvp
+def _hurwitz(x: Any, q: Any) -> Any:
+    out = zeta_p.bind(x, q)
+    overflown = (out != out) & (x > 1) & (q > 0) & ((q <= 1) | (x < 1e30))  # only the first term is left of the sum
+    out = where(overflown, power(where(overflown, q, 1.0), -where(overflown, x, 1.0)), out)
+    pole = (x > 1) & (q <= 0) & (floor(q) == q)
+    return where((x < 1) & (q == q), np.nan, where((x == 1) & (q == q) | pole, np.inf, out))
+
+
+def _hurwitz_jvp(primals: Any, tangents: Any) -> Any:
+    x, q = primals
+    slopes = (lambda: _slope(x, q)), (lambda: -x * _hurwitz(x + 1, q))
+    return _hurwitz(x, q), tangent_of(tangents, *slopes)
+
+
+_hurwitz.defjvp(_hurwitz_jvp, symbolic_zeros=True)
+
+
+def _slope(x: Any, q: Any, terms: int = 10, corrections: int = 10) -> Any:
+    """The derivative with respect to x, by the formula of Euler and Maclaurin (DLMF 25.11.5)."""
+    total: Any = 0.0
+    for k in range(terms):
+        total = total - log(q + k) * power(q + k, -x)
+    u = q + terms
+    last = power(u, -x)
+    total = total - u * last / (x - 1) * (log(u) + 1 / (x - 1)) - log(u) * last / 2
+    product, harmonic = x * last / u, 1 / x
+    numbers = _bernoulli_numbers(2 * corrections)
+    for j in range(1, corrections + 1):
+        total = total + float(numbers[2 * j] / factorial(2 * j)) * product * (harmonic - log(u))
+        for i in (2 * j - 1, 2 * j):
+            product, harmonic = product * (x + i) / u, harmonic + 1 / (x + i)
+    return total
+
+
+def _riemann(x: Any) -> Any:
+    """Below -1 by the functional equation (DLMF 25.4.1), from -1 to 1 by the alternating series of P. Borwein."""
+    negative, middle = x <= -1, (x > -1) & (x < 1)
+    right = zeta_p.bind(where(negative, 1 - x, where(middle, 2.0, x)), where(x == x, 1.0, x))
+    y = where(negative, x, -2.0)
+    turned = y - 4 * round(y / 4)
+    wave = where(turned % 2 == 0, 0.0, sin(pi / 2 * turned))
+    left = 2 * wave * exp((y - 1) * _log(2 * pi) + lgamma_p.bind(1 - y)) * right
+    s = where(middle, x, 0.5)
+    total = sum(c * exp(-s * _log(k + 1)) for k, c in enumerate(_alternating()))
+    return where(negative, left, where(middle, total / (-expm1((1 - s) * _log(2))), right))
+
+
+def _alternating(n: int = 24) -> list[float]:
+    """The coefficients of (k + 1)**-s for Dirichlet's eta, those of Borwein's second algorithm."""
+    terms = [Fraction(n * factorial(n + i - 1) * 4**i, factorial(n - i) * factorial(2 * i)) for i in range(n + 1)]
+    sums = list(accumulate(terms))
+    return [float((-1) ** k * (1 - sums[k] / sums[n])) for k in range(n)]
+
+
+# The order of the last Bernoulli number below the largest of float64.
+_LAST_BERNOULLI = 258
+
+
+def bernoulli(n: int) -> Any:
+    """The Bernoulli numbers from that of order 0 to that of order n.
+
+    Args:
+      n: an integer from 0 on.
+
+    Raises:
+      ValueError: `n` is negative.
+    """
+    n = integer("bernoulli", "n", n)
+    if n < 0:
+        raise ValueError(f"bernoulli: n must not be negative, got {n}")
+    exact = list(map(float, _bernoulli_numbers(min(n, _LAST_BERNOULLI))))
+    with naming("bernoulli"):
+        found = np.zeros(n + 1)
+    found[: n + 1][: len(exact)] = exact
+    found[_LAST_BERNOULLI + 2 :: 4], found[_LAST_BERNOULLI + 4 :: 4] = -np.inf, np.inf
+    return asarray(found, float)
+
+
+def _bernoulli_numbers(n: int) -> list[Fraction]:
+    numbers = [Fraction(1)]
+    for m in range(1, n + 1):
+        numbers.append(-sum(_comb(m + 1, k) * numbers[k] for k in range(m)) / (m + 1))
+    return numbers

@@ -1,0 +1,254 @@
+"""Families of distributions, each made of a few functions of the standard one.
+
+Special values are treated here, for all distributions alike. Where a parameter is not valid, the number that a method
+is asked about becomes NaN, and a method answers NaN with NaN. Outside of the support a function of the standard
+distribution is evaluated inside of it and its result not used, so that derivatives are finite.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import reduce
+from inspect import Parameter, Signature
+from operator import and_
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import get_aval
+from primax.numpy.promotion import strong
+from primax.numpy.rounding import floor
+from primax.numpy.selection import where
+from primax.numpy.ufuncs import exp, expm1, log, log1p
+from primax.scipy.special.operands import real
+
+__all__ = ["Continuous", "Discrete", "but_decayed"]
+
+Function = Callable[..., Any]
+
+
+class _Distribution:
+    """What both kinds have in common: how arguments are read, and which of them are valid.
+
+    Args:
+      name: in messages.
+      shapes: the names of the parameters besides location and scale, in one string.
+      valid: tells of these parameters whether they are valid, elementwise; all are above zero if None.
+      support: the two ends of the standard distribution, of these parameters.
+      given: functions of the standard distribution by name.
+    """
+
+    parameters: tuple[Parameter, ...] = ()
+
+    def __init__(
+        self,
+        name: str,
+        shapes: str = "",
+        valid: Function | None = None,
+        support: Function | None = None,
+        **given: Function,
+    ) -> None:
+        self.name = name
+        self.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is found by its name, as pickling does
+        self.__doc__ = f"The {name} distribution."
+        self._given = given
+        self._valid = valid or _all_above_zero
+        self._support = support or _everywhere
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        first = [Parameter(each, kind) for each in ("x", *shapes.split())]
+        self._signature = Signature([*first, *self.parameters])
+
+    def __repr__(self) -> str:
+        return f"<the {self.name} distribution>"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def _standard(self, method: str) -> Function:
+        """A function of the standard distribution, from others where it is not given itself."""
+        given = self._given
+        derived: dict[str, Callable[[], Function]] = {
+            "sf": lambda: _rest_of(given["cdf"]),
+            "logcdf": lambda: _log_of(given["cdf"], self._standard("sf")),
+            "logsf": lambda: _log_of(self._standard("sf"), given["cdf"]),
+        }
+        if method in given:
+            return given[method]
+        if method not in derived or "cdf" not in given:
+            raise NotImplementedError(f"{self.name}.{method} has no formula here; it has {', '.join(given)}")
+        return derived[method]()
+
+    def _read(self, method: str, args: Any, kwargs: Any) -> list[Any]:
+        """The arguments in the order of the signature, promoted and broadcast.
+
+        The type is weak only if those of all that users give are: `loc` and `scale` are numbers of Python by default.
+        """
+        bound = self._signature.bind(*args, **kwargs)
+        user = list(bound.arguments.values())
+        bound.apply_defaults()
+        promoted = real(f"{self.name}.{method}", *bound.arguments.values())
+        if get_aval(promoted[0]).weak_type and not all(get_aval(x).weak_type for x in user):
+            return [strong(x) for x in promoted]
+        return promoted
+
+
+def _loc_and_scale() -> tuple[Parameter, ...]:
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    return Parameter("loc", kind, default=0), Parameter("scale", kind, default=1)
+
+
+def _all_above_zero(*parameters: Any) -> Any:
+    return reduce(and_, (each > 0 for each in parameters), True)
+
+
+def _everywhere(*shapes: Any) -> tuple[float, float]:
+    return -np.inf, np.inf
+
+
+class Continuous(_Distribution):
+    """Distributions of real numbers. All methods take the number, the parameters, then `loc=0` and `scale=1`.
+
+    They give NaN where an argument is NaN, where a parameter is not valid or the scale not above zero, and where a
+    probability is not between 0 and 1.
+
+    The standard distribution is given by `logpdf`, and perhaps by `cdf`, `sf`, `logcdf`, `logsf`, `ppf` and `isf`, of
+    the standardized number and the parameters. All hold at the ends of the support and of [0, 1] too.
+    """
+
+    parameters = _loc_and_scale()
+
+    def _standardized(self, method: str, args: Any, kwargs: Any) -> tuple[Any, list[Any], Any]:
+        x, *shapes, loc, scale = self._read(method, args, kwargs)
+        scale = where(self._valid(*shapes) & (scale > 0), scale, np.nan)
+        return (x - loc) / scale, shapes, scale
+
+    def _value(self, method: str, args: Any, kwargs: Any, below: float, above: float) -> Any:
+        """What a method gives, from what is known below and above the support."""
+        z, shapes, scale = self._standardized(method, args, kwargs)
+        low, high = self._support(*shapes)
+        inside = 0.0 if low == -np.inf else low + 1 if high == np.inf else (low + high) / 2
+        out = self._standard(method)(where((z < low) | (z > high), inside, z), *shapes)
+        if method == "logpdf":
+            out = out - log(scale)
+        return _known(z, z < low, below, z > high, above, out)
+
+    def logpdf(self, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the density; minus infinity outside of the support."""
+        return self._value("logpdf", args, kwargs, -np.inf, -np.inf)
+
+    def pdf(self, *args: Any, **kwargs: Any) -> Any:
+        """The density."""
+        return _exp(self.logpdf(*args, **kwargs))
+
+    def cdf(self, *args: Any, **kwargs: Any) -> Any:
+        """The probability of numbers up to x."""
+        return self._value("cdf", args, kwargs, 0.0, 1.0)
+
+    def sf(self, *args: Any, **kwargs: Any) -> Any:
+        """The probability of numbers above x."""
+        return self._value("sf", args, kwargs, 1.0, 0.0)
+
+    def logcdf(self, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of `cdf`."""
+        return self._value("logcdf", args, kwargs, -np.inf, 0.0)
+
+    def logsf(self, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of `sf`."""
+        return self._value("logsf", args, kwargs, 0.0, -np.inf)
+
+    def _quantile(self, method: str, args: Any, kwargs: Any) -> Any:
+        q, *shapes, loc, scale = self._read(method, args, kwargs)
+        scale = where(self._valid(*shapes) & (scale > 0) & (q >= 0) & (q <= 1), scale, np.nan)
+        inside = where((q >= 0) & (q <= 1), q, 0.5)
+        return self._standard(method)(inside, *shapes) * scale + loc
+
+    def ppf(self, *args: Any, **kwargs: Any) -> Any:
+        """The number up to which the probability is q."""
+        return self._quantile("ppf", args, kwargs)
+
+    def isf(self, *args: Any, **kwargs: Any) -> Any:
+        """The number above which the probability is q."""
+        return self._quantile("isf", args, kwargs)
+
+
+def _known(x: Any, is_below: Any, below: float, is_above: Any, above: float, out: Any) -> Any:
+    """What is known below and above the support, and NaN for NaN; otherwise a result."""
+    return where(is_below, below, where(is_above, above, where(x == x, out, np.nan)))
+
+
+def _rest_of(function: Function) -> Function:
+    return lambda *args: 1 - function(*args)
+
+
+def _log_of(function: Function, rest: Function) -> Function:
+    """The logarithm of a probability, accurate near 1 too, where `rest` is what is missing to 1."""
+
+    def logarithm(*args: Any) -> Any:
+        p = function(*args)
+        small = p < 0.5
+        return where(small, log(where(small, p, 0.5)), log1p(-where(small, 0.5, rest(*args))))
+
+    return logarithm
+
+
+def but_decayed(x: Any) -> Any:
+    """1 - exp(-x), which is accurate near 0, with a derivative that is accurate far from it."""
+    small = x < 0.5
+    return where(small, -expm1(-where(small, x, 0.0)), 1 - exp(-where(small, 1.0, x)))
+
+
+def _exp(x: Any) -> Any:
+    """The exponential function, whose derivative here is 0 at minus infinity, whatever that of x is."""
+    never = x == -np.inf
+    return where(never, 0.0, exp(where(never, 0.0, x)))
+
+
+class Discrete(_Distribution):
+    """Distributions of integers. All methods take the integer, the parameters, then `loc=0`.
+
+    They give NaN where an argument is NaN, where a parameter is not valid, and where a probability is not between 0
+    and 1.
+
+    The standard distribution is given by `logpmf`, and perhaps by `cdf`, `sf` and `ppf`, of an integer and the
+    parameters.
+    """
+
+    parameters = _loc_and_scale()[:1]
+
+    def _standardized(self, method: str, args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
+        k, *shapes, loc = self._read(method, args, kwargs)
+        return where(self._valid(*shapes), k - loc, np.nan), shapes
+
+    def logpmf(self, *args: Any, **kwargs: Any) -> Any:
+        """The logarithm of the probability of k; minus infinity outside of the support."""
+        k, shapes = self._standardized("logpmf", args, kwargs)
+        low, high = self._support(*shapes)
+        outside = (k < low) | (k > high) | (floor(k) < k)
+        out = where(outside, -np.inf, self._standard("logpmf")(where(outside, low, k), *shapes))
+        return where(k == k, out, np.nan)
+
+    def pmf(self, *args: Any, **kwargs: Any) -> Any:
+        """The probability of k."""
+        return _exp(self.logpmf(*args, **kwargs))
+
+    def _probability(self, method: str, below: float, above: float, args: Any, kwargs: Any) -> Any:
+        k, shapes = self._standardized(method, args, kwargs)
+        low, high = self._support(*shapes)
+        out = self._standard(method)(where((k < low) | (k >= high), low, floor(k)), *shapes)
+        return _known(k, k < low, below, k >= high, above, out)
+
+    def cdf(self, *args: Any, **kwargs: Any) -> Any:
+        """The probability of integers up to k."""
+        return self._probability("cdf", 0.0, 1.0, args, kwargs)
+
+    def sf(self, *args: Any, **kwargs: Any) -> Any:
+        """The probability of integers above k."""
+        return self._probability("sf", 1.0, 0.0, args, kwargs)
+
+    def ppf(self, *args: Any, **kwargs: Any) -> Any:
+        """The least integer up to which the probability is q; one below the support for q = 0."""
+        q, *shapes, loc = self._read("ppf", args, kwargs)
+        low, high = self._support(*shapes)
+        out = where(q == 0, low - 1, where(q == 1, high, self._standard("ppf")(q, *shapes)))
+        return where(self._valid(*shapes) & (q >= 0) & (q <= 1), out, np.nan) + loc

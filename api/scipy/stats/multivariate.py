@@ -1,0 +1,103 @@
+"""Distributions of vectors."""
+
+from __future__ import annotations
+
+from math import log as _log
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import get_aval
+from primax.numpy.joining import concatenate
+from primax.numpy.promotion import promote
+from primax.numpy.reductions import all as all_
+from primax.numpy.reductions import any as any_
+from primax.numpy.reductions import sum as sum_
+from primax.numpy.selection import where
+from primax.numpy.shaping import atleast_1d
+from primax.numpy.triangles import eye
+from primax.numpy.ufuncs import absolute, exp, log, to_inexact
+from primax.plugins.linalg.matrices import diagonal
+from primax.plugins.linalg.positive import cholesky
+from primax.scipy.linalg.equations import solve_triangular
+from primax.scipy.special.entropies import xlogy
+from primax.scipy.special.gammas import gammaln
+from primax.scipy.special.operands import epsilon
+
+__all__ = ["dirichlet", "multivariate_normal"]
+
+
+class multivariate_normal:
+    """The normal distribution of vectors."""
+
+    @staticmethod
+    def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: None = None) -> Any:
+        """The logarithm of the density.
+
+        Args:
+          x: vectors along the last axis, of shape (..., n).
+          mean: a number or a vector.
+          cov: a variance, variances of independent elements, or positive definite matrices of shape (..., n, n). Where
+            one is not positive definite, the result is NaN.
+          allow_singular: None.
+
+        Raises:
+          NotImplementedError: `allow_singular` is given.
+          ValueError: `cov` has another shape.
+        """
+        if allow_singular is not None:
+            raise NotImplementedError("multivariate_normal.logpdf: allow_singular must be None")
+        x, mean, cov = promote("multivariate_normal.logpdf", x, mean, cov, to=to_inexact)
+        if not get_aval(mean).shape:
+            cov = where(cov > 0, cov, np.nan)
+            return -0.5 * (x - mean) ** 2 / cov - 0.5 * (_log(2 * pi) + log(cov))
+        away = atleast_1d(x - mean)
+        n, shape = get_aval(away).shape[-1], get_aval(cov).shape
+        if shape not in ((), (1,)) and shape[-2:] not in ((n,), (n, n)):
+            raise ValueError(f"multivariate_normal.logpdf: cov must have the shape (..., {n}, {n}), got {shape}")
+        if len(shape) < 2:
+            cov = eye(n, dtype=get_aval(away).dtype) * cov
+        factor = cholesky(cov)
+        scaled = solve_triangular(factor, away[..., None], lower=True)[..., 0]
+        return -0.5 * sum_(scaled * scaled, axis=-1) - 0.5 * n * _log(2 * pi) - sum_(log(diagonal(factor)), axis=-1)
+
+    @staticmethod
+    def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Any:
+        """The density; arguments are those of `logpdf`."""
+        return exp(multivariate_normal.logpdf(x, mean, cov))
+
+
+class dirichlet:
+    """The distribution of Dirichlet, of vectors of positive numbers whose sum is 1."""
+
+    @staticmethod
+    def logpdf(x: Any, alpha: Any) -> Any:
+        """The logarithm of the density.
+
+        Args:
+          x: vectors along the first axis, of shape (n, ...), or without their last elements, of shape (n - 1, ...).
+            Where one is not of numbers from 0 on whose sum is 1, the density is 0.
+          alpha: the parameters, of shape (n,), above 0; the result is NaN if one is not.
+
+        Raises:
+          ValueError: `alpha` is no vector, or has another length.
+        """
+        x, alpha = promote("dirichlet.logpdf", x, alpha, to=to_inexact)
+        shape, count = get_aval(x).shape, get_aval(alpha).shape
+        if len(count) != 1 or not shape or count[0] not in (shape[0], shape[0] + 1):
+            raise ValueError(f"dirichlet.logpdf: alpha must be a vector of the length of x, got {count} and {shape}")
+        if count[0] == shape[0] + 1:
+            x = concatenate([x, 1 - sum_(x, axis=0, keepdims=True)], axis=0)
+        alpha = where(all_(alpha > 0), alpha, np.nan)
+        powers = alpha.reshape((-1,) + (1,) * (len(shape) - 1)) - 1
+        scale = sum_(gammaln(alpha)) - gammaln(sum_(alpha))
+        tolerance = max(1e-6, 2 * epsilon(x))
+        outside = any_(x < 0, axis=0) | (absolute(sum_(x, axis=0) - 1) >= tolerance)
+        out = sum_(xlogy(powers, where(outside, 1, x)), axis=0) - scale
+        return where(outside & (scale == scale), -np.inf, out)
+
+    @staticmethod
+    def pdf(x: Any, alpha: Any) -> Any:
+        """The density; arguments are those of `logpdf`."""
+        return exp(dirichlet.logpdf(x, alpha))

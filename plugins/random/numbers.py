@@ -1,0 +1,72 @@
+"""Numbers that others are made of, drawn without arguments of users: uniform, exponential and normal ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from primax.extend.core import dtypes
+from primax.plugins.arithmetic import max_p, neg_p
+from primax.plugins.bitwise import or_p, shift_right_logical_p
+from primax.plugins.calls import jit
+from primax.plugins.exponential import log1p_p
+from primax.plugins.random.keys import random_bits, random_split
+from primax.plugins.special import erf_inv_p
+from primax.plugins.structural import bitcast_convert_type_p, convert_element_type_p
+
+__all__ = ["exponential_numbers", "normal_numbers", "probit", "sampler", "unit"]
+
+
+def sampler(fun: Callable[..., Any]) -> Any:
+    """A program that draws, compiled for each shape and dtype: the argument `shape` and those after it are static.
+
+    Called by another sampler it is a call in that one's program.
+    """
+    code = fun.__code__
+    names = code.co_varnames[: code.co_argcount]
+    return jit(fun, static_argnums=tuple(range(names.index("shape"), len(names))))
+
+
+@sampler
+def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers in [0, 1): random bits as the mantissa of a number in [1, 2), from which 1 is taken."""
+    info = dtypes.finfo(dtype)
+    width = 8 if info.nmant < 8 else info.bits
+    bits = random_bits(key, width, shape)
+    one = np.ones((), dtype).view(f"uint{info.bits}")[()]
+    if width != info.bits:
+        bits = convert_element_type_p.bind(bits, new_dtype=one.dtype, weak_type=False)
+    bits = or_p.bind(shift_right_logical_p.bind(bits, one.dtype.type(width - info.nmant)), one)
+    return bitcast_convert_type_p.bind(bits, new_dtype=dtype) - 1.0
+
+
+@sampler
+def exponential_numbers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """-log(1 - u)."""
+    return neg_p.bind(log1p_p.bind(neg_p.bind(unit(key, shape, dtype))))
+
+
+@sampler
+def normal_numbers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Numbers of mean 0 and variance 1; complex ones have parts of variance 1/2."""
+    if dtypes.is_complex(dtype):
+        real, imaginary = (
+            convert_element_type_p.bind(normal_numbers(part, shape, _part(dtype)), new_dtype=dtype, weak_type=False)
+            for part in random_split(key, (2,))
+        )
+        return (real + dtype.type(1j) * imaginary) / dtype.type(sqrt(2))
+    one = dtype.type(1)
+    low = np.nextafter(-one, one)
+    return probit(max_p.bind(low, unit(key, shape, dtype) * (one - low) + low))
+
+
+def _part(dtype: Any) -> Any:
+    return np.finfo(dtype).dtype
+
+
+def probit(u: Any) -> Any:
+    """The number below which a normal variable is with probability (1 + u) / 2."""
+    return erf_inv_p.bind(u) * sqrt(2)

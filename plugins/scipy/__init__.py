@@ -1,1 +1,0 @@
-"""SciPy's functions on primax arrays."""
