@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -156,13 +155,12 @@ def test_no_module_is_part_of_an_import_cycle() -> None:
     assert _cycles(_graph(all_imports(), [relative(path) for path in python_files()])) == []
 
 
-def test_nothing_imports_jax() -> None:
-    assert [str(found) for found in all_imports() if found.module.split(".")[0] == "jax"] == []
+def test_nothing_imports_jax_but_what_carries_primitives_there() -> None:
+    importing = {found.file for found in all_imports() if found.module.split(".")[0] == "jax"}
+    assert importing == {TRANSFER_MODULE}
 
 
-def test_only_what_carries_primitives_to_jax_imports_it_and_only_when_called() -> None:
-    by_name = re.compile(r"""import_module\(\s*f?["']jax[."']""")
-    assert [relative(path) for path in python_files() if by_name.search(path.read_text())] == [TRANSFER_MODULE]
+def test_jax_is_not_imported_before_a_primitive_is_carried_there() -> None:
     program = (
         "import sys, primax.extend; primax.extend.to_jax; print([m for m in sys.modules if m.split('.')[0] == 'jax'])"
     )
@@ -179,6 +177,8 @@ def test_each_room_imports_only_what_it_may_from_outside() -> None:
             allowed = allowed | {"jaxlib"}
         if found.file == PYTEST_MODULE:
             allowed = allowed | {"pytest"}
+        if found.file == TRANSFER_MODULE:
+            allowed = allowed | {"jax"}
         if found.level == 0 and top not in allowed:
             refused.append(str(found))
     assert refused == []
