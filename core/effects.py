@@ -12,6 +12,7 @@ from primax.core.rules import load_plugins
 __all__ = [
     "Effect",
     "Effects",
+    "Mutates",
     "OperandEffect",
     "effect_kinds",
     "effects_of",
@@ -36,6 +37,11 @@ class OperandEffect(Effect):
     """
 
     operand: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mutates(OperandEffect):
+    """Writing to what one operand refers to."""
 
 
 Effects = frozenset[Effect]
@@ -115,6 +121,9 @@ def register_effect(
         )
     journal.put(effect_kinds, kind, EffectKind(ordered, control_flow, custom_derivatives))
     return kind
+
+
+register_effect(Mutates, control_flow=True)
 
 
 def kind_of(effect: Effect) -> EffectKind:

@@ -379,7 +379,9 @@ def load_plugins(everything: bool = False) -> bool:
 
 impl_rules = RuleTable("impl", "(*args, **params) -> array or list", optional=True)
 abstract_eval_rules = RuleTable("abstract_eval", "(*avals, **params) -> aval or list", optional=True)
-effectful_abstract_eval_rules = RuleTable("effectful_abstract_eval", "(*avals, **params) -> (avals, effects)")
+effectful_abstract_eval_rules = RuleTable(
+    "effectful_abstract_eval", "(*avals, **params) -> (avals, effects)", optional=True
+)
 jvp_rules = RuleTable("jvp", "(primals, tangents, **params) -> (primal_out, tangent_out)")
 transpose_rules = RuleTable("transpose", "(cotangent, *args, **params) -> one cotangent or None per argument")
 batch_rules = RuleTable("batch", "(args, dims, **params) -> (out, dim)")

@@ -11,6 +11,7 @@ from primax.core.avals import ShapedArray, get_aval
 from primax.core.derivation import Derivation
 from primax.core.diagnostics import shorten, wrong
 from primax.core.dtypes import float0
+from primax.core.effects import Effect, Mutates, OperandEffect
 from primax.core.errors import MissingRuleError, RuleError
 from primax.core.host import host
 from primax.core.rules import transpose_rules
@@ -24,7 +25,7 @@ from primax.extend.interpreters.ad import (
 )
 from primax.extend.interpreters.batching import broadcasting
 
-__all__ = ["check_signatures", "with_declared"]
+__all__ = ["check_signatures", "with_declared", "with_effects"]
 
 Rule = Callable[..., Any]
 
@@ -71,6 +72,78 @@ def with_declared(
     if nondiff and "jvp" in rules:
         rules["jvp"] = _Wrapped(rules["jvp"], lambda rule, primitive: _without_nondiff(rule, primitive, nondiff))
     return {**dict.fromkeys(given), **rules}
+
+
+def with_effects(where: str, given: Mapping[str, Any], effects: Any, mutates: Any) -> dict[str, Any]:
+    """Rules by kind, of which the type rule tells effects too.
+
+    Args:
+      where: what is called, for messages.
+      given: the rules, with what follows from other declarations.
+      effects: as for `define_primitive`.
+      mutates: likewise.
+
+    Raises:
+      TypeError: a declaration is not as it must be, or there is no type rule, or one that tells effects already.
+    """
+    rules = {kind: rule for kind, rule in given.items() if rule is not None}
+    mutates = _positions(where, "mutates", mutates, rules)
+    if isinstance(effects, str) or not isinstance(effects, Sequence | frozenset | set):
+        raise TypeError(f"{where}: effects must be a sequence of instances of Effect, got {effects!r}")
+    for effect in effects:
+        if not isinstance(effect, Effect):
+            hint = ", which is a class: make an instance" if isinstance(effect, type) else ""
+            raise TypeError(f"{where}: effects must be instances of Effect, got {effect!r}{hint}")
+        if isinstance(effect, OperandEffect):
+            _positions(where, "effects", (effect.operand,), rules)
+    told = frozenset((*effects, *map(Mutates, mutates)))
+    if not told:
+        return dict(given)
+    name = "effects" if effects else "mutates"
+    if "effectful_abstract_eval" in rules:
+        raise TypeError(
+            f"{where}: {name} must not be given beside effectful_abstract_eval, which tells effects already"
+        )
+    if "abstract_eval" not in rules:
+        raise TypeError(f"{where}: {name} must be given beside an abstract_eval rule, which tells the types")
+    if rules.get("interpret") is derive.from_impl:
+        raise TypeError(f"{where}: interpret must not be derive.from_impl beside {name}, which the impl does not have")
+    if rules.get("jvp") is derive.from_impl:
+        rules["jvp"] = _Wrapped(derive.from_impl, _with_primal_bound)
+    rules["effectful_abstract_eval"] = _WithEffects(rules.pop("abstract_eval"), told)
+    return {**dict.fromkeys(given), **rules}
+
+
+def _with_primal_bound(jvp: Rule, primitive: Any) -> Rule:
+    """A JVP rule whose primal result is that of the primitive, which has effects that its impl has not."""
+
+    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+        return primitive.bind(*primals, **params), jvp(primals, tangents, **params)[1]
+
+    return rule
+
+
+class _WithEffects(Derivation):
+    """A type rule that tells types, as one that tells effects too."""
+
+    def __init__(self, rule: Any, effects: frozenset[Effect]) -> None:
+        self.rule = rule
+        self.effects = effects
+
+    def __repr__(self) -> str:
+        return repr(self.rule)
+
+    def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> Rule:
+        types = self.rule
+        if isinstance(types, Derivation):
+            types = types.rule_for(where, primitive, "abstract_eval", others)
+
+        def rule(*avals: Any, **params: Any) -> Any:
+            return types(*avals, **params), self.effects
+
+        rule.__name__ = f"types_and_effects({primitive})"
+        rule.func = types  # type: ignore[attr-defined]
+        return rule
 
 
 def _positions(where: str, name: str, value: Any, rules: Mapping[str, Any]) -> tuple[int, ...]:

@@ -9,13 +9,14 @@ from typing import Any
 from primax.core.author import author
 from primax.core.cache import epoch
 from primax.core.derivation import Derivation
+from primax.core.effects import Effect
 from primax.core.errors import PluginWarning
 from primax.core.host import host
 from primax.core.primitive import Primitive
 from primax.core.registry import Registry, require_samples, rules_to_enter
 from primax.core.rules import load_plugins, rule_tables
 from primax.core.samples import SampleSource, sample_sources
-from primax.extend.declarations import check_signatures, with_declared
+from primax.extend.declarations import check_signatures, with_declared, with_effects
 from primax.extend.rule_types import BatchRule, ImplRule, JVPRule, LoweringRule, TransposeRule, TypeRule
 
 __all__ = ["Definitions", "define_primitive"]
@@ -81,6 +82,8 @@ def define_primitive(
     vjp: tuple[Rule, Rule] | None = None,
     elementwise: bool = False,
     out_like: int | None = None,
+    effects: Sequence[Effect] = (),
+    mutates: Sequence[int] = (),
     parameters: Mapping[str, Any] | None = None,
     unsupported: Mapping[str, str] | None = None,
     samples: Sequence[SampleSource] = (),
@@ -110,6 +113,10 @@ def define_primitive(
       elementwise: whether each element of the result comes of those at its place in arguments of one shape, or scalars.
         The batch rule follows, and the type rule.
       out_like: the position of an argument whose shape and dtype the result has; the type rule follows.
+      effects: what it does besides computing its results, such as `Reads(1)` for what an `OperandEffect` says of its
+        operand 1. It stays in programs, in its place, whether or not anybody reads its results.
+      mutates: positions of arguments that it writes to, of types that may be written to; arrays never are. Each is an
+        effect `Mutates(i)`.
       parameters: the parameters that it has, each with a type such as `int`, or a function that says whether a value is
         right. Others, missing and wrong ones are refused.
       unsupported: for kinds of rules that cannot be given, the reason, which the user is told.
@@ -169,8 +176,9 @@ def define_primitive(
     given = with_declared(
         where, given, linear=linear, nondiff=nondiff, vjp=vjp, elementwise=elementwise, out_like=out_like
     )
-    found = rules_to_enter(where, primitive, given, unsupported)
     check_signatures(where, given)
+    given = with_effects(where, given, effects, mutates)
+    found = rules_to_enter(where, primitive, given, unsupported)
     if before is not None:
         _clear(before)
         before.multiple_results = multiple_results

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from primax.core.effects import (
     Effect,
     Effects,
+    Mutates,
     OperandEffect,
     effect_kinds,
     effects_of,
@@ -21,6 +22,7 @@ __all__ = [
     "Effect",
     "EffectTypeSet",
     "Effects",
+    "Mutates",
     "OperandEffect",
     "control_flow_allowed_effects",
     "custom_derivatives_allowed_effects",

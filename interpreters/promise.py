@@ -8,6 +8,7 @@ from typing import Any
 from primax.core import rules
 from primax.core.array import Array
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
+from primax.core.cache import epoch
 from primax.core.config import check_rules
 from primax.core.diagnostics import wrong
 from primax.core.exact import params_key
@@ -29,6 +30,22 @@ class Outsiders(dict[Any, bool]):
 
 
 outsiders = Outsiders()
+
+
+class Typed(dict[Any, bool]):
+    """For each primitive whether it has a type rule, in this epoch; a rule of its own that it is given later counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        epoch.listeners.append(self.clear)
+
+    def __missing__(self, primitive: Any) -> bool:
+        primitive.used = True  # so that a rule which is entered later begins another epoch
+        self[primitive] = has_rule = bool(primitive.has_type_rule())
+        return has_rule
+
+
+typed = Typed()
 
 
 class Promise:
@@ -109,12 +126,14 @@ def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: A
       Exception: what the type rule raises for operands that it refuses.
       TypeError: a parameter cannot be a key, above all since it is an array.
     """
-    if primitive not in _types and not primitive.has_type_rule():
+    if primitive not in _types and not typed[primitive]:
         return None
     try:
         # Only the hash is kept: params may hold programs, which a key would keep alive.
-        hashes = [x._b.aval._hash if type(x) is Array else hash(get_aval(x)) for x in args]
-        signature = hash((key, what, thread.config, *hashes))
+        state = [key, what, thread.config]
+        for x in args:
+            state.append(x._b.aval._hash if type(x) is Array else hash(get_aval(x)))
+        signature = hash(tuple(state))
     except TypeError:
         signature = None
     if signature in primitive._accepted:

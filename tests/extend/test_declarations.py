@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import primax as px
 import primax.numpy as pnp
+from primax.core.samples import sample_sources
 from primax.extend import core, define_primitive, derive
+from primax.extend.effects import Mutates, OperandEffect, register_effect
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.testing import check_primitive
+from primax.extend.testing import Sample, check_primitive, iter_checks
 
 FROM_IMPL = derive.from_impl
 X = np.float32([1.0, -2.0, 3.0])
@@ -233,3 +236,82 @@ def test_rules_of_any_form_are_taken():
 
     p = define_primitive("formed", impl=lambda *xs: xs[0], abstract_eval=lambda *xs: xs[0], jvp=Rule())
     assert px.jvp(p.bind, (X,), (Y,))[1].tolist() == Y.tolist()
+
+
+@dataclass(frozen=True)
+class Reads(OperandEffect):
+    """A stand-in for reading what an operand refers to."""
+
+
+register_effect(Reads, control_flow=True, custom_derivatives=True)
+
+
+def test_effects_are_declared_by_operand_and_no_transformation_loses_them():
+    rules = dict.fromkeys(("abstract_eval", "jvp", "batch", "lowering"), FROM_IMPL)
+    p = define_primitive("peek", impl=lambda x, y: x * y, effects=(Reads(1),), **rules)
+    check_primitive(p, X, Y)
+
+    def unread(x, y):
+        p.bind(x, y)
+        return x
+
+    for fun, effects in (
+        (unread, {Reads(1)}),
+        (lambda x, y: unread(y, x), {Reads(0)}),
+        (px.vmap(unread), {Reads(1)}),
+        (px.grad(lambda x, y: unread(x, y).sum()), {Reads(1)}),
+        (lambda x, y: px.jvp(unread, (x, y), (x, y)), {Reads(1)}),
+        (lambda x, y: px.vjp(unread, x, y)[1](x), {Reads(1)}),
+        (lambda x, y: px.jit(unread)(y, x), {Reads(0)}),
+        (lambda x, y: px.lax.fori_loop(0, 2, lambda i, c: unread(c, y), x), {Reads(1)}),
+    ):
+        jaxpr = px.make_jaxpr(fun)(X, Y)
+        core.check_jaxpr(jaxpr.jaxpr)
+        assert jaxpr.effects == effects
+    np.testing.assert_allclose(px.jit(px.grad(lambda x: p.bind(x, Y).sum()))(X), Y)
+
+
+def test_an_operand_that_is_written_to_is_declared():
+    p = define_primitive("poke", impl=lambda k, x: x, out_like=1, mutates=(0,), nondiff=(0,), lowering=FROM_IMPL)
+    assert px.make_jaxpr(lambda x, k: p.bind(k, x))(X, 1.0).effects == {Mutates(1)}
+    assert px.jit(p.bind)(1.0, X).tolist() == X.tolist()
+
+
+def _clear_first(x, y):
+    np.asarray(x)[:] = 0
+    return y
+
+
+def test_the_kit_tells_of_operands_that_are_changed_unless_that_is_declared():
+    outcomes = {}
+    for name, declared in (("sly", {}), ("frank", {"mutates": (0,)})):
+        p = define_primitive(name, impl=_clear_first, abstract_eval=lambda x, y: y, **declared)
+        sample_sources[p] = [Sample([X, Y])]
+        try:
+            *_, outcomes[name] = [check.run() for check in iter_checks(p, only=["inputs_unchanged"])]
+        finally:
+            del sample_sources[p]
+    assert "the impl rule has changed its argument 0 in place" in outcomes["sly"].message
+    assert outcomes["frank"].status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"effects": (Reads,)}, "which is a class: make an instance"),
+        ({"effects": (Reads(2),)}, "effects must name positions of arguments, of which there are 2, got 2"),
+        ({"effects": 3}, "effects must be a sequence of instances of Effect, got 3"),
+        ({"mutates": (2,)}, "mutates must name positions of arguments, of which there are 2, got 2"),
+        ({"mutates": 0}, "mutates must be a tuple of positions of arguments, got 0"),
+        ({"mutates": (0,), "abstract_eval": None}, "mutates must be given beside an abstract_eval rule"),
+        (
+            {"mutates": (0,), "abstract_eval": None, "effectful_abstract_eval": FROM_IMPL},
+            "mutates must not be given beside effectful_abstract_eval, which tells effects already",
+        ),
+        ({"effects": (Reads(0),), "interpret": FROM_IMPL}, "interpret must not be derive.from_impl beside effects"),
+    ],
+)
+def test_effects_that_are_wrong_at_the_definition_are_told_there(given, said):
+    with pytest.raises(TypeError, match=re.escape(said)) as error:
+        define_primitive("misfit", **{"impl": lambda x, y: x, "abstract_eval": FROM_IMPL, **given})
+    assert str(error.value).startswith("define_primitive(misfit)")

@@ -265,3 +265,17 @@ def test_programs_made_before_are_checked_too():
     f(X)
     with px.check_rules(), pytest.raises(core.RuleError, match="the jvp rule of half returned"):
         f(X)
+
+
+@pytest.mark.parametrize("define", ["def_abstract_eval", "def_effectful_abstract_eval"])
+def test_a_type_rule_that_is_given_later_counts_from_then_on(define):
+    p = core.Primitive("late")
+    p.def_impl(lambda x: x)
+    assert [p.bind(2.0), p.bind(2.0)] == [2.0, 2.0]
+
+    def refuse(x):
+        raise TypeError("late: x must be an int")
+
+    getattr(p, define)(refuse)
+    with pytest.raises(TypeError, match="late: x must be an int"):
+        p.bind(2.0)
