@@ -20,6 +20,7 @@ from primax.core.errors import PluginError
 from primax.core.experimental import experimental
 from primax.core.operand import install_operators, installed_operators, operator_names
 from primax.core.primitive import Primitive
+from primax.core.dimension_rules import implied_rule
 from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.samples import Sample, SampleSource, sample_sources
 
@@ -501,6 +502,9 @@ def rules_to_enter(
         if kind in unsupported:
             raise TypeError(f"{where}: {kind} is given and declared unsupported")
         found[kind, key] = resolved
+    implied = implied_rule({kind: rule for (kind, _), rule in found.items()})
+    if implied is not None and "sharding" not in unsupported:
+        found.setdefault(("sharding", primitive), implied)
     for kind, reason in unsupported.items():
         if not (isinstance(reason, str) and reason):
             raise TypeError(f"{where}: the reason why {kind} is unsupported must be text, got {reason!r}")

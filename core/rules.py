@@ -13,6 +13,7 @@ from primax.core.author import author
 from primax.core.cache import epoch
 from primax.core.derivation import Derivation
 from primax.core.diagnostics import missing_text, name_of_key
+from primax.core.dimension_rules import dimension_rule
 from primax.core.errors import MissingRuleError, PluginError
 from primax.core.experimental import experimental
 
@@ -64,13 +65,21 @@ class RuleTable(MutableMapping[Any, Rule]):
     """
 
     def __init__(
-        self, kind: str, signature: str, remedy: str = "", *, optional: bool = False, experimental: bool = False
+        self,
+        kind: str,
+        signature: str,
+        remedy: str = "",
+        *,
+        optional: bool = False,
+        experimental: bool = False,
+        late: bool = False,
     ) -> None:
         self.kind = kind
         self.signature = signature
         self.remedy = remedy
         self.optional = optional
         self.experimental = experimental
+        self.late = late  # whether programs that were made without a rule stay right when one comes
         self.functions: dict[Any, Rule] = {}
         self.withheld: dict[Any, tuple[dict[Any, Rule], list[str]]] = {}
         self.unsupported: dict[Any, str] = {}
@@ -165,7 +174,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             self.functions[key] = rule
             replaced = None if before is None else replace(before[1], replaced=None)
             self._provenance[key] = Provenance(plugin, file, line, origin, replaced)
-            if before is not None or self._was_missed(key):
+            if before is not None or (not self.late and self._was_missed(key)):
                 epoch.bump()
             return self._changed(key, before)
 
@@ -314,7 +323,7 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
       TypeError: the rule cannot be derived.
     """
     if not isinstance(rule, Derivation):
-        return rule
+        return dimension_rule(rule) if kind == "sharding" and isinstance(rule, str) else rule
     entered = {name: table.functions[primitive] for name, table in rule_tables.items() if primitive in table.functions}
     return rule.rule_for(where, primitive, kind, {**entered, **given})
 
@@ -404,6 +413,13 @@ named_axes_rules = RuleTable("named_axes", "(**params) -> names of axes", option
 variance_rules = RuleTable(
     "variance", "(*avals, **params) -> for each operand the mesh axes that it must vary along", optional=True
 )
+sharding_rules = RuleTable(
+    "sharding",
+    "(*avals, **params) -> a text such as 'i k:sum, k j -> i j', or for each result how it is divided",
+    "without one it is computed whole on every device",
+    optional=True,
+    late=True,
+)
 interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
 
 rule_tables: dict[str, RuleTable] = {
@@ -425,6 +441,7 @@ rule_tables: dict[str, RuleTable] = {
         print_rules,
         named_axes_rules,
         variance_rules,
+        sharding_rules,
         interpret_rules,
     )
 }

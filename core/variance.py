@@ -27,10 +27,12 @@ class _Hooks:
     Attributes:
       pvary: `(value, axes)` to the value as one that may vary along them too.
       pvary_p: its primitive.
+      reductions: by name, such as `sum`, `(value, axes)` to what all devices along the axes have of it together.
     """
 
     pvary: Callable[[Any, frozenset[Any]], Any]
     pvary_p: Any
+    reductions: dict[str, Callable[[Any, Any], Any]]
 
 
 hooks = _Hooks()

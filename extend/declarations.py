@@ -10,6 +10,7 @@ from primax.core import tree
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.derivation import Derivation
 from primax.core.diagnostics import shorten, wrong
+from primax.core.dimension_rules import elementwise_rule
 from primax.core.dtypes import float0
 from primax.core.effects import Effect, Mutates, OperandEffect
 from primax.core.errors import MissingRuleError, RuleError
@@ -252,6 +253,8 @@ def _declare_types(where: str, rules: dict[str, Any], elementwise: bool, out_lik
             out_like = 0
     if out_like is not None:
         rules["abstract_eval"] = derive.by(_types_like, out_like, elementwise)
+    if elementwise:
+        rules.setdefault("sharding", elementwise_rule)
     if elementwise and "batch" not in rules and "axis_batch" not in rules:
         rules["batch"] = derive.by(broadcasting)
 

@@ -389,7 +389,7 @@ def compile_module(lowered: Lowered, site: Site, name: str, overrides: Sequence[
             *(s is None for s in site.outs or (None,) * lowered.result_count),
         ]
     folder = config.compilation_cache_dir.value
-    if not folder or lowered.host_callbacks or _is_shared(site):
+    if not folder or lowered.host_callbacks or lowered.parts or _is_shared(site):
         return _compile(lowered, options, site, name)
     disk_cache = import_module("primax.interpreters.disk_cache")  # 8 ms that `import primax` does not spend
     key = disk_cache.key_of(lowered, options, devices[0])
@@ -417,6 +417,9 @@ def _compile(lowered: Lowered, options: Any, site: Site, name: str) -> Any:
                 lowered.module, DeviceList(site.devices), options, host_callbacks=lowered.host_callbacks
             )
     except XlaError as error:
+        for part in lowered.parts:
+            if part.error is not None:
+                raise part.error from None
         line = _suspect(lowered, str(error))
         raise XlaError(f"XLA could not compile {name} for {site}: {error}{line}") from None
     _report("compiled %s for %s in %.3f s", name, site, time.perf_counter() - start)

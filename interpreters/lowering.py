@@ -74,6 +74,9 @@ class ModuleContext:
       mesh_symbols: the names of its meshes.
       anchor: a number that calls of Python take, so that XLA knows them as one device's; None where none is needed.
       manual: the mesh, and those of its axes along which what is being built is the program of one device; else None.
+      divide: `(ctx, rule, args, params)` to the results of what a sharding rule divides among devices, or None; None
+        where there is one device.
+      parts: what is divided so.
       source: where the equation that is being lowered was made.
     """
 
@@ -92,6 +95,8 @@ class ModuleContext:
         self.mesh: Any = None
         self.anchor: Any = None
         self.manual: tuple[Any, frozenset[Any]] | None = None
+        self.divide: Callable[..., Any] | None = None
+        self.parts: list[Any] = []
         self.host_callbacks: list[Any] = []
         self.keepalives: list[Any] = []
         self.calls_foreign = False
@@ -202,8 +207,11 @@ class LoweringRuleContext:
 def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """The IR values of one application of a primitive."""
     key, rule = _rule_of(ctx)
+    divide = ctx.module_context.divide
     try:
-        out = rule(ctx, *args, **params)
+        out = None if divide is None else divide(ctx, rule, args, params)
+        if out is None:
+            out = rule(ctx, *args, **params)
     except Exception as error:
         if isinstance(error, TypeError | OverflowError):
             _refuse_wide(ctx.primitive, params)

@@ -17,6 +17,7 @@ from primax.interpreters.contexts import shared_context
 from primax.interpreters.ir_types import cached_ir_type, ir_constant
 from primax.interpreters.lowering import ModuleContext, jaxpr_subcomp
 from primax.interpreters.partitioning import Spread, sharding_attributes
+from primax.interpreters.parts import divided_call
 
 __all__ = ["Lowered", "lower_to_module"]
 
@@ -28,6 +29,7 @@ class Lowered:
       module: the MLIR module.
       kept: for each input of the program whether the module takes it.
       keepalives: what must live as long as the executable.
+      parts: what sharding rules divide, of which XLA asks while it compiles.
     """
 
     def __init__(self, module: ModuleContext, ordered: list[Any], kept: list[bool]) -> None:
@@ -37,6 +39,7 @@ class Lowered:
         self.host_callbacks = module.host_callbacks
         self.keepalives = module.keepalives
         self.calls_foreign = module.calls_foreign
+        self.parts = module.parts
         self.ordered_effects = ordered
         self.kept = kept
         self.result_count = len(module.root.outvars)
@@ -90,6 +93,7 @@ def lower_to_module(
         attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)
         module = ModuleContext(shared, op, platform, jaxpr, partitions)
         module.mesh = None if spread is None else spread.mesh
+        module.divide = divided_call if partitions > 1 else None
         module.checked = checked or check_rules.value
         invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
         constvars = [] if embed else jaxpr.constvars

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.core.avals import get_aval
+from primax.core.dimension_rules import elementwise_rule
 from primax.core.rules import axis_batch_rules as fancy_primitive_batchers
 from primax.core.rules import batch_rules as primitive_batchers
+from primax.core.rules import sharding_rules
 from primax.interpreters import batching
 from primax.interpreters.batching import (
     AxisData,
@@ -83,6 +85,7 @@ def vectorized(primitive: Any) -> Rule:
         return primitive.bind(*args, **params), dims[0]
 
     batch.__name__ = f"vectorized({primitive})"
+    batch.implies_sharding = elementwise_rule  # type: ignore[attr-defined]
     return batch
 
 
@@ -107,6 +110,7 @@ def broadcasting(primitive: Any) -> Rule:
         return _broadcast_together(primitive, args, dims, params)
 
     batch.__name__ = f"broadcasting({primitive})"
+    batch.implies_sharding = elementwise_rule  # type: ignore[attr-defined]
     return batch
 
 
@@ -159,13 +163,20 @@ def reducer(primitive: Any) -> Rule:
 
 
 def defvectorized(primitive: Any) -> None:
-    """Register `vectorized(primitive)`."""
+    """Register `vectorized(primitive)`, and the sharding rule of what is elementwise if there is none."""
     primitive_batchers[primitive] = vectorized(primitive)
+    _divide_elementwise(primitive)
 
 
 def defbroadcasting(primitive: Any) -> None:
-    """Register `broadcasting(primitive)`."""
+    """Register `broadcasting(primitive)`, and the sharding rule of what is elementwise if there is none."""
     primitive_batchers[primitive] = broadcasting(primitive)
+    _divide_elementwise(primitive)
+
+
+def _divide_elementwise(primitive: Any) -> None:
+    if primitive not in sharding_rules.functions:
+        sharding_rules[primitive] = elementwise_rule
 
 
 def defreducer(primitive: Any) -> None:

@@ -26,6 +26,7 @@ from primax.extend.testing import (
     evaluation,
     precision,
     registration,
+    sharding,
     splitting,
     types,
 )
@@ -50,6 +51,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "shapes": (types.check_shapes, ("abstract_eval", "lowering")),
     "bad_input": (types.check_bad_input, ("abstract_eval",)),
     "dce": (splitting.check_dce, ("dce",)),
+    "sharding": (sharding.check_sharding, ("sharding",)),
     "partial_eval": (splitting.check_partial_eval, ("partial_eval_jaxpr",)),
     "jvp": (derivatives.check_jvp, ("jvp",)),
     "linearity": (derivatives.check_linearity, ("jvp",)),

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching
+from primax.extend.sharding import hooks
 from primax.plugins.arithmetic import div, mul
 from primax.plugins.collectives.lowerings import lower_reduction
 from primax.plugins.collectives.mapped import collective_batch, index_along
@@ -198,6 +199,8 @@ def _psum_transpose(ct: Any, **params: Any) -> Any:
 def _named(*, axes: Any, **params: Any) -> Any:
     return axes
 
+
+hooks.reductions = {"sum": psum, "max": pmax, "min": pmin}
 
 RULES = {
     psum_p: {

@@ -1,0 +1,198 @@
+"""Rules of the kind `sharding`: how the dimensions of what a primitive takes and returns belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+__all__ = ["DimensionRule", "Factors", "WHOLE", "dimension_rule", "elementwise_rule", "implied_rule"]
+
+WHOLE = "!"
+_REDUCTIONS = ("sum", "max", "min")
+_BATCH = "..."
+
+Shape = Sequence[int]
+
+
+class Factors(NamedTuple):
+    """The dimensions of a primitive's operands and results, by number, for given shapes.
+
+    Attributes:
+      names: how messages call each.
+      sizes: how long each is.
+      marks: what its reduction is, `sum`, `max` or `min`; `!` where it must not be divided; or empty.
+      operands: for each operand the numbers of its dimensions.
+      results: for each result the same.
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    marks: tuple[str, ...]
+    operands: tuple[tuple[int, ...], ...]
+    results: tuple[tuple[int, ...], ...]
+
+    def mark(self, factor: int) -> str:
+        """What holds of a dimension: what is in operands alone, or results alone, must be whole if nothing is said."""
+        if self.marks[factor]:
+            return self.marks[factor]
+        taken = any(factor in dims for dims in self.operands)
+        returned = any(factor in dims for dims in self.results)
+        return "" if taken and returned else WHOLE
+
+
+class DimensionRule:
+    """A rule as text: for each operand and each result the names of its dimensions, as in `i k:sum, k j -> i j`.
+
+    Dimensions of one name belong together: where one is divided, all are, and each device computes its part of the
+    results from its parts of the operands. `...` stands for any leading dimensions, which belong together counted from
+    the last; where one has length 1 it is repeated. `n!` must not be divided. A dimension that no result has must not
+    be either, unless its mark says how the devices' results become one: `k:sum`, `k:max`, `k:min`. `_` is a dimension
+    of its own, not divided.
+
+    Raises:
+      ValueError: the text is no such rule.
+    """
+
+    __slots__ = ("_factors", "marks", "operands", "results", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        taken, arrow, returned = text.partition("->")
+        if not arrow:
+            raise self._wrong("must have '->' between operands and results")
+        self.marks: dict[str, str] = {}
+        self.operands = self._terms(taken)
+        self.results = self._terms(returned)
+        self._factors = lru_cache(64)(self._found)
+
+    def _wrong(self, must: str) -> ValueError:
+        return ValueError(f"sharding: a rule {must}, as in 'i k:sum, k j -> i j', got {self.text!r}")
+
+    def _terms(self, text: str) -> tuple[tuple[str, ...], ...]:
+        terms = tuple([tuple(map(self._name, term.split())) for term in text.split(",")])
+        for term in terms:
+            named = [name for name in term if name != "_"]
+            if len(set(named)) < len(named):
+                raise self._wrong("must name each dimension of a value once")
+        return terms
+
+    def _name(self, token: str) -> str:
+        """The name of a dimension, whose mark is kept."""
+        if token in (_BATCH, "_"):
+            return token
+        name, colon, mark = token.partition(":")
+        if not colon and token.endswith(WHOLE):
+            name, mark = token[:-1], WHOLE
+        if not name.isidentifier():
+            raise self._wrong(f"must name dimensions by identifiers, '...' or '_', not {token!r}")
+        if (colon or mark) and mark not in (*_REDUCTIONS, WHOLE):
+            raise self._wrong(f"must mark reductions as {', '.join(_REDUCTIONS)}, not {token!r}")
+        if mark and self.marks.setdefault(name, mark) != mark:
+            raise self._wrong(f"must mark the dimension {name!r} in one way")
+        return name
+
+    def __call__(self, *avals: Any, **params: Any) -> DimensionRule:
+        """This rule, whatever the types are."""
+        return self
+
+    @property
+    def __name__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"DimensionRule({self.text!r})"
+
+    def factors(self, primitive: Any, operands: Sequence[Shape], results: Sequence[Shape]) -> Factors:
+        """The dimensions of operands and results of these shapes.
+
+        Raises:
+          ValueError: they do not fit the rule.
+        """
+        try:
+            return self._factors(tuple(map(tuple, operands)), tuple(map(tuple, results)))
+        except ValueError as error:
+            raise ValueError(f"the sharding rule {self.text!r} of {primitive} {error}") from None
+
+    def _found(self, operands: tuple[tuple[int, ...], ...], results: tuple[tuple[int, ...], ...]) -> Factors:
+        returned_terms = self.results
+        if returned_terms == ((_BATCH,),):
+            returned_terms *= len(results)  # all alike
+        for kind, terms, shapes in (("operands", self.operands, operands), ("results", returned_terms, results)):
+            if len(terms) != len(shapes):
+                raise ValueError(f"is for {len(terms)} {kind}, got {len(shapes)}")
+        pairs = [*zip(self.operands, operands, strict=True), *zip(returned_terms, results, strict=True)]
+        lengths = self._batch_lengths(pairs)
+        names: list[str] = []
+        sizes: list[int] = []
+        marks: list[str] = []
+        numbers: dict[str, int] = {}
+
+        def number(name: str, size: int, mark: str) -> int:
+            key = name
+            if name == "_" or (name.startswith(_BATCH) and size == 1 != lengths[name]):
+                key = f"{name} {len(names)}"
+                mark = WHOLE
+            if key not in numbers:
+                numbers[key] = len(names)
+                names.append(name)
+                sizes.append(size)
+                marks.append(mark)
+            found = numbers[key]
+            if sizes[found] != size:
+                raise ValueError(f"gives the dimension {name!r} the sizes {sizes[found]} and {size}")
+            return found
+
+        def dims(term: tuple[str, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(
+                [
+                    number(name, size, self.marks.get(name, ""))
+                    for name, size in zip(_expanded(term, len(shape)), shape, strict=True)
+                ]
+            )
+
+        taken = tuple([dims(term, shape) for term, shape in zip(self.operands, operands, strict=True)])
+        returned = tuple([dims(term, shape) for term, shape in zip(returned_terms, results, strict=True)])
+        return Factors(tuple(names), tuple(sizes), tuple(marks), taken, returned)
+
+    def _batch_lengths(self, pairs: Sequence[tuple[tuple[str, ...], tuple[int, ...]]]) -> dict[str, int]:
+        """How long the dimensions are that `...` stands for."""
+        found: dict[str, int] = {}
+        for term, shape in pairs:
+            for name, size in zip(_expanded(term, len(shape)), shape, strict=True):
+                if name.startswith(_BATCH):
+                    found[name] = max(found.get(name, 1), size) if size else 0
+        return found
+
+
+def _expanded(term: tuple[str, ...], rank: int) -> tuple[str, ...]:
+    """The names of the dimensions of a value of that rank."""
+    if _BATCH not in term:
+        if len(term) != rank:
+            raise ValueError(f"names {len(term)} dimensions, '{' '.join(term)}', of a value of rank {rank}")
+        return term
+    count = rank - len(term) + 1
+    if count < 0:
+        raise ValueError(f"names {len(term) - 1} dimensions, '{' '.join(term)}', of a value of rank {rank}")
+    place = term.index(_BATCH)
+    batch = tuple([f"{_BATCH}{i - count}" for i in range(count)])
+    return (*term[:place], *batch, *term[place + 1 :])
+
+
+def elementwise_rule(*avals: Any, **params: Any) -> DimensionRule:
+    """The rule of what is elementwise: each element of the results comes of those at its place in the operands."""
+    return dimension_rule(", ".join(["..."] * len(avals)) + " -> ...")
+
+
+elementwise_rule.derived_from = "being elementwise"  # type: ignore[attr-defined]
+
+
+def implied_rule(given: Mapping[str, Any]) -> Callable[..., Any] | None:
+    """The rule that follows from a batch rule, if that says so in its attribute `implies_sharding`."""
+    return getattr(given.get("batch"), "implies_sharding", None)
+
+
+@lru_cache(4096)
+def dimension_rule(text: str) -> DimensionRule:
+    """The rule that a text is; equal texts are one object."""
+    return DimensionRule(text)

@@ -1,0 +1,90 @@
+"""The check of sharding rules: on several devices, each with its part, a primitive gives what it gives on one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from primax.core import config
+from primax.core.dimension_rules import WHOLE, Factors
+from primax.core.divisions import division_of
+from primax.core.mesh import Mesh, PartitionSpec
+from primax.extend.testing.case import Case
+from primax.extend.testing.evaluation import tolerance
+from primax.extend.testing.invariants import require_same
+from primax.extend.testing.programs import quickly_compiled
+from primax.extend.testing.report import Failed, NotRun
+from primax.interpreters.parts import all_divided
+from primax.interpreters.platforms import devices
+from primax.interpreters.shardings import NamedSharding
+from primax.interpreters.sites import Site
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["check_sharding"]
+
+_MOST_DEVICES = 8
+
+
+def check_sharding(case: Case) -> None:
+    """Divided among up to 8 devices as its sharding rule allows, along one dimension and along several, it is the same."""
+    if not case.has("sharding"):
+        raise NotRun("there is no sharding rule, which is optional")
+    native = case.native
+    if case.sample.axes or not case.compiles or case.abstract_eval(native.avals)[1]:
+        raise NotRun("it has effects, named axes, or no lowering")
+    params = dict(case.sample.params)
+    with config.enable_x64(native.x64):
+        closed = trace_to_jaxpr(native.bind, native.avals)
+        try:
+            factors = division_of(case.primitive, native.avals, native.out_avals, params)
+        except ValueError as error:
+            raise Failed(str(error), "sharding") from error
+        if not isinstance(factors, Factors):
+            raise NotRun("its sharding rule names no dimensions for this sample")
+        available = devices("cpu")[:_MOST_DEVICES]
+        wants = native.base(*native.args)
+        divisions = list(_divisions(factors, len(available)))
+        if not divisions:
+            raise NotRun(f"its sharding rule divides no dimension of this sample among {len(available)} devices")
+        for parts in divisions:
+            ran = _on_parts(closed, factors, parts, available, native.args)
+            names = ", ".join(f"{factors.names[i]!r} of size {factors.sizes[i]} in {n}" for i, n in parts.items())
+            message = f"{{what}} is another one where the dimensions are divided: {names}"
+            require_same(case, ran, wants, native.args, partial(tolerance, case), message, "sharding")
+
+
+def _divisions(factors: Factors, count: int) -> Iterator[dict[int, int]]:
+    """Into how many parts dimensions are divided: the first that may be alone, then as many together as there may be."""
+    together: dict[int, int] = {}
+    for i, size in enumerate(factors.sizes):
+        if factors.mark(i) == WHOLE or size < 2:
+            continue
+        parts = next((n for n in range(2, count + 1) if size % n == 0), 0)
+        if not parts:
+            continue
+        if not together:
+            yield {i: parts}
+        if parts <= count:
+            together[i] = parts
+            count //= parts
+    if len(together) > 1:
+        yield together
+
+
+def _on_parts(closed: Any, factors: Factors, parts: dict[int, int], available: Any, args: Any) -> list[np.ndarray]:
+    """The results of a program of one primitive on a mesh with an axis for each dimension that is divided."""
+    names = {i: f"axis{i}" for i in parts}
+    grid = np.empty(int(np.prod(list(parts.values()))), object)
+    grid[:] = available[: grid.size]
+    mesh = Mesh(grid.reshape(tuple(parts.values())), tuple(names.values()))
+
+    def lying(dims: Any) -> NamedSharding:
+        return NamedSharding(mesh, PartitionSpec(*map(names.get, dims)))
+
+    ins, outs = (tuple(map(lying, values)) for values in (factors.operands, factors.results))
+    with all_divided():
+        executable = quickly_compiled(closed, Site(tuple(grid), mesh, ins, outs))
+    return [np.asarray(x) for x in executable(args)]

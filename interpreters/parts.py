@@ -1,0 +1,293 @@
+"""Foreign operations on each device's part: what XLA's partitioner cannot take apart is divided by its sharding rule.
+
+Such an operation is one call in the module, of `primax_parts`, with the rule beside it in Shardy's notation. When XLA
+divides the program, it asks Python how the call is divided, and for the program of one device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+from weakref import WeakValueDictionary
+
+from primax.core import _jaxlib, rules
+from primax.core.avals import ShapedArray
+from primax.core.config import enable_x64
+from primax.core.dimension_rules import WHOLE, Factors
+from primax.core.divisions import division_of
+from primax.core.errors import RuleError
+from primax.core.extended import has_extended_dtype
+from primax.core.jaxpr import ClosedJaxpr
+from primax.core.mesh import Mesh, PartitionSpec
+from primax.core.variance import hooks
+from primax.interpreters.contexts import shared_context
+from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
+from primax.interpreters.lowering import LoweringRuleContext, ModuleContext, jaxpr_subcomp
+from primax.interpreters.meshes import manual_scope
+from primax.interpreters.shardings import NamedSharding, named_from_hlo
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["all_divided", "divided_call", "divides", "foreign"]
+
+_TARGET = "primax_parts"
+_parts: WeakValueDictionary[str, _Part] = WeakValueDictionary()
+
+
+def foreign(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a lowering rule as one of an operation that XLA cannot take apart, such as a call of a foreign function.
+
+    Rules of plugins are taken for such, unless they are derived; those of primax say so.
+    """
+    rule.foreign = True  # type: ignore[attr-defined]
+    return rule
+
+
+class _Part:
+    """An operation that is divided: what to divide and by which rule.
+
+    Attributes:
+      error: what went wrong while it was divided.
+    """
+
+    def __init__(self, primitive: Any, params: dict[str, Any], avals: Any, outs: Any, factors: Factors, mesh: Mesh):
+        self.primitive = primitive
+        self.params = params
+        self.avals = tuple(avals)
+        self.outs = tuple(outs)
+        self.factors = factors
+        self.mesh = mesh
+        self.wide = enable_x64.value
+        self.error: BaseException | None = None
+
+    def key(self) -> str:
+        """What names it in modules: the same in all processes, and for no other part."""
+        told = (str(self.primitive), str(self.params), str(self.avals), str(self.outs), str(self.mesh), self.wide)
+        digest = hashlib.sha256(repr((*told, self.factors)).encode()).hexdigest()[:16]
+        key = f"{self.primitive}-{digest}"
+        count = 0
+        while key in _parts:
+            count += 1
+            key = f"{self.primitive}-{digest}-{count}"
+        return key
+
+
+class _Always(threading.local):
+    """Whether this thread has everything divided by its rule."""
+
+    on = False
+
+
+_always = _Always()
+
+
+@contextmanager
+def all_divided() -> Iterator[None]:
+    """Within a `with` statement, all that has a sharding rule is divided by it, where XLA could do it too."""
+    before, _always.on = _always.on, True
+    try:
+        yield
+    finally:
+        _always.on = before
+
+
+def divides(ctx: LoweringRuleContext, rule: Callable[..., Any]) -> bool:
+    """Whether an operation is divided among devices by a rule, rather than by XLA, or not at all."""
+    primitive, module = ctx.primitive, ctx.module_context
+    if primitive not in rules.sharding_rules.functions or module.manual is not None or ctx.tokens_in:
+        return False
+    if module.platform != "cpu":  # other clients have partitioners of their own
+        return False
+    if _always.on:
+        return True
+    xla_divides = primitive.module.startswith("primax.") or hasattr(rule, "derived_from")
+    return getattr(rule, "foreign", False) or not xla_divides
+
+
+def divided_call(
+    ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """The call of an operation that is divided when XLA divides the program; None if it is not."""
+    avals = (*ctx.avals_in, *ctx.avals_out)
+    if not divides(ctx, rule) or any(type(aval) is not ShapedArray or has_extended_dtype(aval) for aval in avals):
+        return None
+    factors = division_of(ctx.primitive, ctx.avals_in, ctx.avals_out, params)
+    if not isinstance(factors, Factors):
+        return None
+    module = ctx.module_context
+    part = _Part(ctx.primitive, params, ctx.avals_in, ctx.avals_out, factors, module.mesh)
+    key = part.key()
+    _parts[key] = part
+    module.keepalives.append(part)
+    module.parts.append(part)
+    module.calls_foreign = True
+    _register()
+    ir = _jaxlib.ir
+    attributes = {
+        "call_target_name": ir.StringAttr.get(_TARGET),
+        "has_side_effect": ir.BoolAttr.get(False),
+        "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2),
+        "backend_config": ir.StringAttr.get(key),
+        "sdy.sharding_rule": _shardy_rule(factors),
+    }
+    types = [aval_to_ir_type(aval) for aval in ctx.avals_out]
+    return list(ir.Operation.create("stablehlo.custom_call", types, list(args), attributes).results)
+
+
+def _shardy_rule(factors: Factors) -> Any:
+    """The rule in the notation of XLA's partitioner, which carries divisions from operands to results and back."""
+    sdy = _jaxlib.sdy
+
+    def mapping(dims: Sequence[int]) -> Any:
+        return sdy.TensorMappingAttr.get([sdy.DimMappingAttr.get([i]) for i in dims])
+
+    marks = [factors.mark(i) for i in range(len(factors.names))]
+    return sdy.OpShardingRuleAttr.get(
+        list(factors.sizes),
+        list(map(mapping, factors.operands)),
+        list(map(mapping, factors.results)),
+        reduction_factors=[i for i, mark in enumerate(marks) if mark not in ("", WHOLE)],
+        need_replication_factors=[i for i, mark in enumerate(marks) if mark == WHOLE],
+        is_custom=True,
+    )
+
+
+@cache
+def _register() -> None:
+    _jaxlib.register_custom_call_partitioner(_TARGET, _of_user, _partition, _of_operands, True)
+
+
+def _of_user(sharding: Any, shape: Any, key: bytes) -> Any:
+    return sharding
+
+
+def _of_operands(arg_shapes: Any, arg_shardings: Any, shape: Any, key: bytes) -> None:
+    return None
+
+
+@cache
+def _builder() -> ThreadPoolExecutor:
+    """A thread of Python's own: XLA's, which asks, may end while the context that a module was built in is in use."""
+    return ThreadPoolExecutor(1, "primax_parts")
+
+
+def _partition(arg_shapes: Any, arg_shardings: Any, shape: Any, sharding: Any, key: bytes) -> Any:
+    """The program of one device, and how what it takes and returns is divided: what XLA asks for."""
+    part = _parts[key.decode()]
+    try:
+        several = len(part.outs) != 1
+        results = sharding.tuple_elements() if several else [sharding]
+        axes = _axes_of_factors(part, arg_shardings, results)
+        ins = [_spec(dims, axes) for dims in part.factors.operands]
+        outs = [_spec(dims, axes) for dims in part.factors.results]
+        module = _builder().submit(_program_of_part, part, axes).result()
+        taken, returned = (
+            [NamedSharding(part.mesh, spec)._to_xla_hlo_sharding(len(spec)) for spec in specs] for specs in (ins, outs)
+        )
+        return module, taken, _tuple_of(returned) if several else returned[0]
+    except BaseException as error:
+        part.error = error
+        raise
+
+
+def _tuple_of(shardings: Sequence[Any]) -> Any:
+    xla_client = _jaxlib.xla_client
+    proto = xla_client.OpSharding()
+    proto.type = xla_client.OpSharding.Type.TUPLE
+    proto.tuple_shardings = [sharding.to_proto() for sharding in shardings]
+    return xla_client.HloSharding.from_proto(proto)
+
+
+def _spec(dims: Sequence[int], axes: dict[int, tuple[Any, ...]]) -> PartitionSpec:
+    return PartitionSpec(*[axes.get(i) or None for i in dims])
+
+
+def _axes_of_factors(part: _Part, arg_shardings: Sequence[Any], results: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
+    """For each dimension the axes of the mesh that divide it.
+
+    What results want comes first, then what operands have; an axis divides one dimension.
+    """
+    mesh, factors = part.mesh, part.factors
+    wanted: list[tuple[int, tuple[Any, ...]]] = []
+    for dims, sharding in [*zip(factors.results, results, strict=True), *zip(factors.operands, arg_shardings, strict=True)]:
+        named = named_from_hlo(sharding, mesh, len(dims))
+        if named is not None:
+            wanted += [(i, named.spec.along(place)) for place, i in enumerate(dims)]
+    found: dict[int, tuple[Any, ...]] = {}
+    used: set[Any] = set()
+    for i, axes in wanted:
+        if not axes or i in found or factors.mark(i) == WHOLE or used & set(axes):
+            continue
+        if factors.sizes[i] % mesh.size_along(axes) == 0:
+            found[i] = axes
+            used |= set(axes)
+    return found
+
+
+def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
+    """The module of one device's part of an operation."""
+    mesh, factors = part.mesh, part.factors
+
+    def local(aval: ShapedArray, dims: Sequence[int]) -> ShapedArray:
+        shape = [n // mesh.size_along(axes.get(i, ())) for n, i in zip(aval.shape, dims, strict=True)]
+        return aval.update(shape=tuple(shape))
+
+    ins = [local(aval, dims) for aval, dims in zip(part.avals, factors.operands, strict=True)]
+    outs = [local(aval, dims) for aval, dims in zip(part.outs, factors.results, strict=True)]
+
+    def run(*xs: Any) -> list[Any]:
+        found = part.primitive.bind(*xs, **part.params)
+        values = list(found) if part.primitive.multiple_results else [found]
+        return [_reduced(x, dims, factors, axes) for x, dims in zip(values, factors.results, strict=True)]
+
+    with enable_x64(part.wide), manual_scope(mesh, mesh.axis_names, False):
+        closed = trace_to_jaxpr(run, ins, str(part.primitive))
+        for got, want, whole in zip(closed.out_avals, outs, part.outs, strict=True):
+            if got.shape != want.shape or got.dtype != want.dtype:
+                raise RuleError(
+                    f"the sharding rule of {part.primitive} makes parts of type {want.str_short()} of a result of type "
+                    f"{whole.str_short()}, but of operands [{', '.join(aval.str_short() for aval in ins)}] the primitive "
+                    f"makes {got.str_short()}; mark dimensions that must not be divided with '!', and take sizes from "
+                    "operands rather than from parameters"
+                )
+        return _module(closed, part)
+
+
+def _reduced(x: Any, dims: Sequence[int], factors: Factors, axes: dict[int, tuple[Any, ...]]) -> Any:
+    """A result of one device with those of the others, along the axes that divide what it is reduced over."""
+    for i, names in axes.items():
+        if i not in dims and any(i in operand for operand in factors.operands) and factors.mark(i) != "":
+            x = hooks.reductions[factors.mark(i)](x, names)
+    return x
+
+
+def _module(closed: ClosedJaxpr, part: _Part) -> bytes:
+    """The bytecode of a program of one device of a mesh."""
+    ir = _jaxlib.ir
+    shared = shared_context()
+    with shared, shared.unknown:
+        op = ir.Module.create()
+        module = ModuleContext(shared, op, "cpu", closed.jaxpr, part.mesh.size)
+        module.mesh = part.mesh
+        module.manual = part.mesh, frozenset(part.mesh.axis_names)
+        types = [[cached_ir_type(shared, aval) for aval in avals] for avals in (closed.in_avals, closed.out_avals)]
+        main = _jaxlib.func.FuncOp("main", tuple(types), visibility="public", ip=module.body)
+        module.symbols.insert(main)
+        with ir.InsertionPoint(main.add_entry_block()):
+            consts = list(map(ir_constant, closed.consts))
+            outs, _ = jaxpr_subcomp(module, closed.jaxpr, {}, consts, list(main.arguments))
+            _jaxlib.func.return_(outs)
+        if module.host_callbacks:
+            raise RuleError(
+                f"{part.primitive}: what calls Python cannot be divided by a sharding rule; leave the rule out, and it "
+                "is computed whole"
+            )
+        op.operation.verify()
+        written = io.BytesIO()
+        op.operation.write_bytecode(written)
+        return written.getvalue()
