@@ -114,6 +114,7 @@ guard_lib = _jax.guard_lib
 jax_jit = _jax.jax_jit
 pjit = _jax.pjit
 register_custom_call_partitioner = _jax.register_custom_call_partitioner
+register_custom_call_as_batch_partitionable = _jax.register_custom_call_as_batch_partitionable
 register_custom_type = _jax.register_custom_type
 hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
 get_topology_for_devices = _jax.get_topology_for_devices

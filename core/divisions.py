@@ -16,8 +16,8 @@ def division_of(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], param
     """What the sharding rule of a primitive says of operands and results of these types.
 
     Returns:
-      `Factors`; or, of a rule that computes it, a list that tells for each result how it is divided; or None if there is
-      no rule, or it has nothing to say.
+      `Factors`; or, of a rule that computes it, a list that tells for each result how it is divided; or None if there
+      is no rule, or it has nothing to say.
 
     Raises:
       RuleError: the rule returns something else.

@@ -15,12 +15,12 @@ from primax.core.avals import AbstractValue, aval_handlers, register_aval
 from primax.core.cache import epoch
 from primax.core.consent import Consents
 from primax.core.diagnostics import name_of_key
+from primax.core.dimension_rules import implied_rule
 from primax.core.effects import Effect, effect_kinds, register_effect
 from primax.core.errors import PluginError
 from primax.core.experimental import experimental
 from primax.core.operand import install_operators, installed_operators, operator_names
 from primax.core.primitive import Primitive
-from primax.core.dimension_rules import implied_rule
 from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.samples import Sample, SampleSource, sample_sources
 

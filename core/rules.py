@@ -415,7 +415,7 @@ variance_rules = RuleTable(
 )
 sharding_rules = RuleTable(
     "sharding",
-    "(*avals, **params) -> a text such as 'i k:sum, k j -> i j', or for each result how it is divided",
+    "(*avals, **params) -> a text such as 'i k:sum, k j -> i j'",
     "without one it is computed whole on every device",
     optional=True,
     late=True,

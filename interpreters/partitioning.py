@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from primax.core import _jaxlib
+from primax.core.dimension_rules import WHOLE, Factors, dimension_rule
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec
 
-__all__ = ["Spread", "constrained", "mesh_symbol", "on_first_device", "sharding_attribute", "sharding_attributes"]
+__all__ = [
+    "Spread",
+    "constrained",
+    "divided_stack",
+    "mesh_symbol",
+    "on_first_device",
+    "sharding_attribute",
+    "sharding_attributes",
+    "sharding_rule",
+]
 
 
 class Spread(NamedTuple):
@@ -81,6 +91,54 @@ def on_first_device(module: Any, count: int) -> Any:
             sdy.MeshOp("first_device", sdy.MeshAttr.get([], device_ids=[0]))
         found = module.mesh_symbols["first device"] = "first_device"
     return sdy.TensorShardingPerValueAttr.get([sdy.TensorShardingAttr.get(found, [])] * count)
+
+
+def sharding_rule(factors: Factors) -> Any:
+    """A rule in Shardy's notation, by which it carries divisions from operands to results and back."""
+    sdy = _jaxlib.sdy
+
+    def mapping(dims: Sequence[int]) -> Any:
+        return sdy.TensorMappingAttr.get([sdy.DimMappingAttr.get([i]) for i in dims])
+
+    marks = [factors.mark(i) for i in range(len(factors.names))]
+    whole = [i for i, mark in enumerate(marks) if mark == WHOLE]
+    return sdy.OpShardingRuleAttr.get(
+        list(factors.sizes),
+        list(map(mapping, factors.operands)),
+        list(map(mapping, factors.results)),
+        reduction_factors=[i for i, mark in enumerate(marks) if mark not in ("", WHOLE)],
+        need_replication_factors=whole,
+        blocked_propagation_factors=whole,
+        is_custom=True,
+    )
+
+
+_stacking: set[str] = set()
+
+
+def divided_stack(
+    module: Any, target: str, count: int, operands: Sequence[Sequence[int]], results: Sequence[Sequence[int]]
+) -> dict[str, Any]:
+    """The attributes of a call of a foreign function by which XLA divides stacks of what the function takes.
+
+    Args:
+      module: the module.
+      target: the name of the function.
+      count: how many leading axes the stack has, of all operands and results.
+      operands: their shapes.
+      results: likewise.
+    """
+    if module.partitions == 1 or count == 0:
+        return {}
+    if target not in _stacking:
+        _stacking.add(target)
+        _jaxlib.register_custom_call_as_batch_partitionable(target)
+    ir = _jaxlib.ir
+    batch = " ".join(f"b{i}" for i in range(count))
+    texts = [", ".join(batch + " _" * (len(shape) - count) for shape in shapes) for shapes in (operands, results)]
+    factors = dimension_rule(" -> ".join(texts)).factors(target, operands, results)
+    told = ir.DictAttr.get({"num_batch_dims": ir.StringAttr.get(str(count))})
+    return {"mhlo.frontend_attributes": told, "sdy.sharding_rule": sharding_rule(factors)}
 
 
 def constrained(module: Any, x: Any, mesh: Any, spec: PartitionSpec, ndim: int) -> Any:

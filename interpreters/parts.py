@@ -30,22 +30,14 @@ from primax.interpreters.contexts import shared_context
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
 from primax.interpreters.lowering import LoweringRuleContext, ModuleContext, jaxpr_subcomp
 from primax.interpreters.meshes import manual_scope
+from primax.interpreters.partitioning import sharding_rule
 from primax.interpreters.shardings import NamedSharding, named_from_hlo
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = ["all_divided", "divided_call", "divides", "foreign"]
+__all__ = ["all_divided", "divided_call", "divides"]
 
 _TARGET = "primax_parts"
 _parts: WeakValueDictionary[str, _Part] = WeakValueDictionary()
-
-
-def foreign(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a lowering rule as one of an operation that XLA cannot take apart, such as a call of a foreign function.
-
-    Rules of plugins are taken for such, unless they are derived; those of primax say so.
-    """
-    rule.foreign = True  # type: ignore[attr-defined]
-    return rule
 
 
 class _Part:
@@ -106,7 +98,7 @@ def divides(ctx: LoweringRuleContext, rule: Callable[..., Any]) -> bool:
     if _always.on:
         return True
     xla_divides = primitive.module.startswith("primax.") or hasattr(rule, "derived_from")
-    return getattr(rule, "foreign", False) or not xla_divides
+    return getattr(rule, False) or not xla_divides
 
 
 def divided_call(
@@ -133,28 +125,10 @@ def divided_call(
         "has_side_effect": ir.BoolAttr.get(False),
         "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2),
         "backend_config": ir.StringAttr.get(key),
-        "sdy.sharding_rule": _shardy_rule(factors),
+        "sdy.sharding_rule": sharding_rule(factors),
     }
     types = [aval_to_ir_type(aval) for aval in ctx.avals_out]
     return list(ir.Operation.create("stablehlo.custom_call", types, list(args), attributes).results)
-
-
-def _shardy_rule(factors: Factors) -> Any:
-    """The rule in the notation of XLA's partitioner, which carries divisions from operands to results and back."""
-    sdy = _jaxlib.sdy
-
-    def mapping(dims: Sequence[int]) -> Any:
-        return sdy.TensorMappingAttr.get([sdy.DimMappingAttr.get([i]) for i in dims])
-
-    marks = [factors.mark(i) for i in range(len(factors.names))]
-    return sdy.OpShardingRuleAttr.get(
-        list(factors.sizes),
-        list(map(mapping, factors.operands)),
-        list(map(mapping, factors.results)),
-        reduction_factors=[i for i, mark in enumerate(marks) if mark not in ("", WHOLE)],
-        need_replication_factors=[i for i, mark in enumerate(marks) if mark == WHOLE],
-        is_custom=True,
-    )
 
 
 @cache
@@ -214,7 +188,10 @@ def _axes_of_factors(part: _Part, arg_shardings: Sequence[Any], results: Sequenc
     """
     mesh, factors = part.mesh, part.factors
     wanted: list[tuple[int, tuple[Any, ...]]] = []
-    for dims, sharding in [*zip(factors.results, results, strict=True), *zip(factors.operands, arg_shardings, strict=True)]:
+    for dims, sharding in [
+        *zip(factors.results, results, strict=True),
+        *zip(factors.operands, arg_shardings, strict=True),
+    ]:
         named = named_from_hlo(sharding, mesh, len(dims))
         if named is not None:
             wanted += [(i, named.spec.along(place)) for place, i in enumerate(dims)]
@@ -251,8 +228,8 @@ def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
             if got.shape != want.shape or got.dtype != want.dtype:
                 raise RuleError(
                     f"the sharding rule of {part.primitive} makes parts of type {want.str_short()} of a result of type "
-                    f"{whole.str_short()}, but of operands [{', '.join(aval.str_short() for aval in ins)}] the primitive "
-                    f"makes {got.str_short()}; mark dimensions that must not be divided with '!', and take sizes from "
+                    f"{whole.str_short()}, but of [{', '.join(aval.str_short() for aval in ins)}] the primitive makes "
+                    f"{got.str_short()}; mark dimensions that must not be divided with '!', and take sizes from "
                     "operands rather than from parameters"
                 )
         return _module(closed, part)

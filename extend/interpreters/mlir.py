@@ -28,7 +28,7 @@ from primax.interpreters.lowering import (
     physical_lowering,
     register_lowering,
 )
-from primax.interpreters.partitioning import constrained, mesh_symbol, sharding_attribute
+from primax.interpreters.partitioning import constrained, divided_stack, mesh_symbol, sharding_attribute
 from primax.interpreters.portable import call_artifact
 from primax.interpreters.tokens import TokenSet
 
@@ -51,6 +51,7 @@ __all__ = [
     "custom_call",
     "dense_int_array",
     "dense_int_elements",
+    "divided_stack",
     "dtype_to_ir_type",
     "emit_python_callback",
     "host_results",

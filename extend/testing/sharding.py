@@ -29,7 +29,7 @@ _MOST_DEVICES = 8
 
 
 def check_sharding(case: Case) -> None:
-    """Divided among up to 8 devices as its sharding rule allows, along one dimension and along several, it is the same."""
+    """On up to 8 devices, divided as its sharding rule allows, along one dimension and several, it is the same."""
     if not case.has("sharding"):
         raise NotRun("there is no sharding rule, which is optional")
     native = case.native
@@ -57,7 +57,7 @@ def check_sharding(case: Case) -> None:
 
 
 def _divisions(factors: Factors, count: int) -> Iterator[dict[int, int]]:
-    """Into how many parts dimensions are divided: the first that may be alone, then as many together as there may be."""
+    """Into how many parts dimensions are divided: the first that may be alone, then as many together as may be."""
     together: dict[int, int] = {}
     for i, size in enumerate(factors.sizes):
         if factors.mark(i) == WHOLE or size < 2:

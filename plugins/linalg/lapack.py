@@ -92,9 +92,11 @@ def lapack_call(
       by_rows: whether matrices are given and returned by rows.
     """
     count = len(batch)
+    target = _target(ctx.module_context.platform, routine, operands[0][1].dtype)
+    shapes = [aval.shape for _, aval in operands], [aval.shape for aval in results]
     return list(
         mlir.custom_call(
-            _target(ctx.module_context.platform, routine, operands[0][1].dtype),
+            target,
             operands=[x for x, _ in operands],
             result_types=[mlir.aval_to_ir_type(aval) for aval in results],
             backend_config=attributes or {},
@@ -102,6 +104,7 @@ def lapack_call(
             operand_output_aliases=aliases,
             operand_layouts=[_layout(aval.ndim, count, by_rows) for _, aval in operands],
             result_layouts=[_layout(aval.ndim, count, by_rows) for aval in results],
+            extra_attributes=mlir.divided_stack(ctx.module_context, target, count, *shapes),
         ).results
     )
 

@@ -26,7 +26,10 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "docs/checkify.md": {"probability": "it shows a rule of the checker, and has no other"},
     "docs/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
     "docs/how-it-works.md": {"scale": [Sample([X], {"factor": 3.0}), Sample([X], {"factor": 0.5})]},
-    "docs/plugins.md": {"sinc": [Sample([X])]},
+    "docs/plugins.md": {
+        "sinc": [Sample([X])],
+        "center": "it shows a sharding rule, and has neither derivatives nor batches",
+    },
     "docs/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
     "docs/test-a-primitive.md": {"decay": [Sample([X], {"rate": 0.7})], "halve": "it shows how a mistake is found"},
     "docs/write-a-primitive.md": {

@@ -45,6 +45,13 @@ def test_chains_of_hmc_agree_and_judge_well(tmp_path: Path) -> None:
     assert 50 < numbers(r"(\d+)% accepted", out)[0] <= 100
 
 
+def test_a_foreign_function_runs_on_each_devices_part(tmp_path: Path) -> None:
+    out = printed(tmp_path, "sharded_primitive.py")
+    assert "each device calls lapack_spotrf_ffi, which returns f32[2,3,3]" in out
+    assert out.endswith("ok\n")
+    assert "BAD" not in out
+
+
 def test_a_network_learns_the_same_on_many_devices(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")
