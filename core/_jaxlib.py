@@ -49,6 +49,12 @@ CHANGES = (
         "primax reads artifacts by that of `hlo_ext`, which holds it",
     ),
     Change(
+        "get_pjrt_plugin",
+        (0, 11),
+        "it gives the functions of a PJRT plugin that something else has loaded",
+        "before, kernels are not registered with a plugin that jax has loaded, and has given its own",
+    ),
+    Change(
         "xla_cpu_use_fusion_emitters",
         (0, 11, 1),
         "the option is gone; a program with it does not compile, and XLA_FLAGS with it end the process",
@@ -137,6 +143,7 @@ _LAZY = {
     "xla_client": "jaxlib.xla_client",
     "lapack": "jaxlib.lapack",
     "weakref_lru_cache": "jaxlib.weakref_lru_cache",
+    "profiler": "jaxlib._profiler",
     "version": "jaxlib.version",
 }
 
@@ -156,6 +163,12 @@ def __getattr__(name: str) -> Any:
 def portable_artifact(module: Any, version: str) -> bytes:
     """A module as an artifact of a version of StableHLO."""
     return bytes(mlir.serialize_portable_artifact(str(module) if release < (0, 10, 1) else module, version))
+
+
+def get_pjrt_plugin(name: str) -> Any:
+    """The functions of a PJRT plugin that is loaded, as a capsule; None where the release does not give them."""
+    give = getattr(_jax, "get_pjrt_plugin", None)
+    return None if give is None else give(name)
 
 
 _OPTIONS_GONE = {"xla_cpu_use_fusion_emitters": (0, 11, 1)}

@@ -25,7 +25,7 @@ from functools import partial
 from importlib.machinery import PathFinder
 from typing import Any
 
-__all__ = ["ApiRange", "Found", "installed_plugins"]
+__all__ = ["ApiRange", "Found", "installed_plugins", "installed_version", "offers_in"]
 
 GROUP = "primax"
 API_GROUP = "primax.api"
@@ -98,13 +98,37 @@ def installed_plugins() -> list[Found]:
     return sorted(found, key=lambda each: (each.name, each.distribution, each.version, each.entry_point))
 
 
+def offers_in(group: str) -> list[Found]:
+    """What distributions offer by entry points in a group; metadata that cannot be read offers nothing."""
+    found = []
+    for read in _distributions():
+        text = read("entry_points.txt") or ""
+        if group in text:
+            try:
+                points = _entry_points(text, group)[group]
+            except ValueError:
+                continue
+            distribution, version = _identity(read) if points else ("", "")
+            found += [Found(name, distribution, version, value.partition("[")[0].strip()) for name, value in points]
+    return sorted(found, key=lambda each: (each.name, each.distribution))
+
+
+def installed_version(distribution: str) -> str | None:
+    """The version of a distribution; None if it is not installed."""
+    for read in _distributions():
+        name, version = _identity(read)
+        if _normal(name) == _normal(distribution):
+            return version
+    return None
+
+
 def _offers(read: Read) -> list[Found]:
     """The plugins of one distribution."""
     text = read("entry_points.txt") or ""
     if GROUP not in text:
         return []
     try:
-        groups = _entry_points(text)
+        groups = _entry_points(text, GROUP, API_GROUP)
     except ValueError as error:
         name, version = _identity(read)
         return [Found(name, name, version, "", None, f"its entry_points.txt cannot be read: {error}")]
@@ -129,13 +153,13 @@ def _offers(read: Read) -> list[Found]:
     return found
 
 
-def _entry_points(text: str) -> dict[str, list[tuple[str, str]]]:
-    """Names and values in the groups that matter.
+def _entry_points(text: str, *wanted: str) -> dict[str, list[tuple[str, str]]]:
+    """Names and values in some groups.
 
     Raises:
       ValueError: a line in one of them is not of the form `name = value`.
     """
-    groups: dict[str, list[tuple[str, str]]] = {GROUP: [], API_GROUP: []}
+    groups: dict[str, list[tuple[str, str]]] = {group: [] for group in wanted}
     group = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):

@@ -10,12 +10,13 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from primax.core import _jaxlib, config, fork, journal, mesh
 from primax.core.arguments import check_function, integer
 from primax.core.errors import XlaError
+from primax.interpreters import gpus, pjrt
 
 __all__ = [
     "client",
@@ -24,12 +25,14 @@ __all__ = [
     "device_count",
     "devices",
     "joined",
+    "known",
     "local_device_count",
     "local_devices",
     "made",
     "names_of",
     "platform_of",
     "platforms",
+    "plugins",
     "process_count",
     "process_index",
     "process_indices",
@@ -117,9 +120,40 @@ def platform_of(device: Any) -> str:
     return str(device.client.platform)
 
 
+@cache
+def plugins() -> list[pjrt.Plugin]:
+    """The PJRT plugins that are installed, or named in the environment."""
+    return pjrt.found_plugins()
+
+
+def _discover() -> None:
+    """Make platforms of the plugins."""
+    for plugin in plugins():
+        if plugin.name not in platforms and (plugin.gpus is not None or not plugin.problem):
+            platforms[plugin.name] = Platform(partial(_make_client, plugin), plugin.priority)
+
+
+def _make_client(plugin: pjrt.Plugin) -> Any:
+    return pjrt.make_client(plugin, joined.runtime)
+
+
+def _why_not(name: str) -> str:
+    """Why there is no platform of a name, for the end of a message."""
+    problems = [f"; the plugin {each.source} cannot be used: {each.problem}" for each in plugins() if each.name == name]
+    if name in ("gpu", *_FAMILIES["gpu"]) and not problems:
+        problems = [f"; {gpus.missing(name)}"]
+    return "".join(problems) or "; `primax devices` tells more"
+
+
 def _ranked() -> list[str]:
     """The names of the platforms, those of higher priority first."""
+    _discover()
     return sorted(platforms, key=lambda name: -platforms[name].priority)
+
+
+def known() -> list[str]:
+    """The names of all platforms, those of higher priority first; whether they can be used shows when they are."""
+    return _ranked()
 
 
 _settled: dict[str, str] = {}  # the default platform, once it is known
@@ -168,7 +202,7 @@ def client(platform: str | None = None) -> Any:
             found = _clients.get(name)
             if found is None:
                 if name not in platforms:
-                    raise XlaError(f"there is no platform {name!r}; there are {sorted(platforms)}")
+                    raise XlaError(f"there is no platform {name!r}; there are {sorted(platforms)}{_why_not(name)}")
                 fork.require_own_process()
                 found = _clients[name] = platforms[name].make_client()
                 fork.note_threads()
@@ -177,6 +211,8 @@ def client(platform: str | None = None) -> Any:
 
 def _member(name: str) -> str:
     """The platform that is meant by a name that may stand for several."""
+    if name in platforms:
+        return name
     return next((member for member in _ranked() if member in _FAMILIES.get(name, ())), name)
 
 

@@ -22,6 +22,7 @@ _COMMANDS = {
     "rules": "show which primitive has which rules",
     "why": "say where a rule comes from",
     "check": "run the conformance kit on a plugin",
+    "devices": "show the platforms and devices, and why others are not there",
     "cache": "show or clear what is kept of compiled programs",
     "draw": "draw the program of a function",
     "new": "write a package with a plugin of your own",

@@ -137,6 +137,7 @@ def test_each_change_between_releases_is_as_the_table_says(jaxlib, backend):
         "serialize_portable_artifact": "mlir_module: str" not in raw.mlir.serialize_portable_artifact.__doc__,
         "chlo.mulhi": hasattr(jaxlib.chlo, "mulhi"),
         "deserialize_portable_artifact": _ends_the_process(_DAMAGED),
+        "get_pjrt_plugin": hasattr(raw, "get_pjrt_plugin"),
         "array_result_handler": "_skip_checks" not in raw.array_result_handler.__nb_signature__[0][0],
         "xla_cpu_use_fusion_emitters": not _compiles_with(jaxlib, backend, "xla_cpu_use_fusion_emitters"),
         "ArrayImpl.aval": _raises(AttributeError, setattr, b, "aval", b.aval),

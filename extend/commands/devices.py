@@ -1,0 +1,116 @@
+"""Show the platforms and devices there are, and why others are not: plugins that cannot be used, and what to install.
+
+The client of each platform is made, which takes memory of GPUs for a moment. With --found nothing is loaded, and the
+list is of the plugins that are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import Any
+
+from primax.extend.commands.common import add_json, show_json
+from primax.extend.commands.table import facts, render, terminal_width
+from primax.interpreters import gpus, platforms
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "platform", nargs="?", metavar="PLATFORM", help="show this platform; exit code 1 if it is not there"
+    )
+    parser.add_argument("--found", action="store_true", help="list plugins without loading them")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show platforms."""
+    plugins = platforms.plugins()
+    names = platforms.known()
+    if arguments.platform:
+        names = [name for name in names if arguments.platform in platforms.names_of(name)] or [arguments.platform]
+    first = {plugin.name: plugin for plugin in reversed(plugins)}
+    found = [_platform(name, first.get(name), arguments.found) for name in names]
+    if not arguments.platform:
+        found += [_description(each.name, each, each.problem) for each in plugins if each is not first.get(each.name)]
+        found += [_description(each.name, each, each.problem) for each in first.values() if each.name not in names]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what they would say is shown
+        default = platforms.default_platform()
+    hint = "" if any(name in ("cuda", "rocm") for name in names) else gpus.hint()
+    if arguments.json:
+        show_json({"default": default, "platforms": found, "hint": hint})
+    else:
+        last = f"Computations run on {default} when nothing else is said."
+        print("\n\n".join([*map(_text, found), last, *_lines(hint)]))
+    return 1 if arguments.platform and any(each["problem"] for each in found) else 0
+
+
+def _lines(hint: str) -> list[str]:
+    return [f"{hint[0].upper()}{hint[1:]}."] if hint else []
+
+
+def _platform(name: str, plugin: Any, only_found: bool) -> dict[str, Any]:
+    """What is known of a platform, whose client is made unless it is known already that this fails."""
+    problem = "" if plugin is None else plugin.problem
+    if problem or only_found:
+        return _description(name, plugin, problem)
+    try:
+        client = platforms.client(name)
+    except Exception as error:  # plugins fail in many ways; each is an answer
+        return _description(name, plugin, " ".join(str(error).split()))
+    devices = [_device(device) for device in client.devices()]
+    return {**_description(name, plugin, ""), "version": str(client.platform_version), "devices": devices}
+
+
+def _description(name: str, plugin: Any, problem: str) -> dict[str, Any]:
+    """What is known of a platform before it is used."""
+    source = ("jaxlib" if name == "cpu" else "") if plugin is None else plugin.source
+    library = "" if plugin is None else plugin.library
+    return {"platform": name, "source": source, "library": library, "version": "", "problem": problem, "devices": []}
+
+
+def _device(device: Any) -> dict[str, Any]:
+    try:
+        limit = (device.memory_stats() or {}).get("bytes_limit")
+    except RuntimeError:  # not every client tells
+        limit = None
+    return {"id": device.id, "kind": device.device_kind, "process": device.process_index, "memory": limit}
+
+
+def _size(memory: int | None) -> str:
+    return "-" if memory is None else f"{memory / 2**30:.1f} GiB"
+
+
+def _text(found: dict[str, Any]) -> str:
+    width = terminal_width()
+    devices = found["devices"]
+    state = f"{len(devices)} device{'' if len(devices) == 1 else 's'}"
+    if found["problem"]:
+        state = "cannot be used"
+    elif not devices:
+        state = "installed"
+    pairs = [
+        ("why", found["problem"]),
+        ("from", found["source"]),
+        ("library", found["library"]),
+        ("version", found["version"]),
+    ]
+    parts = [f"{found['platform']}: {state}", facts(pairs, width)]
+    if devices:
+        headers = ["id", "kind", "process", "memory"]
+        rows = [
+            [
+                str(d["id"]),
+                d["kind"],
+                str(d["process"]),
+                "-" if d["memory"] is None else f"{d['memory'] / 2**30:.1f} GiB",
+            ]
+            for d in devices
+        ]
+        table = render(headers, rows, width)
+        parts.append("\n".join(f"  {line}" for line in table.splitlines()))
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,281 @@
+"""What plugins for GPUs need besides their library: versions that go together, CUDA's libraries, a driver, kernels."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import os
+import re
+from collections.abc import Callable
+from importlib.machinery import PathFinder
+from typing import Any, NamedTuple
+
+from primax.core import _jaxlib
+from primax.core.discovery import installed_version
+from primax.core.errors import XlaError
+
+__all__ = ["Family", "cuda_folder", "family_of", "hint", "is_cuda", "missing"]
+
+
+class Library(NamedTuple):
+    """A library of CUDA.
+
+    Attributes:
+      folder: where the wheel of release 12 has it, below `nvidia`.
+      file: its name without the release.
+      releases: its own release for each of CUDA.
+      needed: whether nothing works without it.
+    """
+
+    folder: str
+    file: str
+    releases: dict[int, int]
+    needed: bool = True
+
+
+# In an order in which each finds those that it needs.
+_LIBRARIES = (
+    Library("cuda_runtime", "libcudart.so", {12: 12, 13: 13}),
+    Library("cuda_nvrtc", "libnvrtc.so", {12: 12, 13: 13}, False),
+    Library("nvjitlink", "libnvJitLink.so", {12: 12, 13: 13}, False),
+    Library("cublas", "libcublasLt.so", {12: 12, 13: 13}),
+    Library("cublas", "libcublas.so", {12: 12, 13: 13}),
+    Library("nccl", "libnccl.so", {12: 2, 13: 2}, False),
+    Library("cuda_cupti", "libcupti.so", {12: 12, 13: 13}),
+    Library("cusparse", "libcusparse.so", {12: 12, 13: 12}),
+    Library("cusolver", "libcusolver.so", {12: 11, 13: 12}),
+    Library("cufft", "libcufft.so", {12: 11, 13: 12}),
+    Library("nvshmem", "libnvshmem_host.so", {12: 3, 13: 3}, False),
+    Library("cudnn", "libcudnn.so", {12: 9, 13: 9}),
+)
+
+
+class Component(NamedTuple):
+    """A part of CUDA whose version is checked.
+
+    Attributes:
+      name: what it is called.
+      function: how the functions begin that tell its version, and that which the plugin was built with.
+      scale: what versions are divided by before they are compared, which leaves out the numbers that do not matter.
+      least: the least version that works; that which the plugin was built with if 0.
+    """
+
+    name: str
+    function: str
+    scale: int
+    least: int
+
+
+_COMPONENTS = (
+    Component("CUDA", "cuda_runtime", 1, 12010),
+    Component("cuDNN", "cudnn", 100, 0),
+    Component("cuFFT", "cufft", 100, 0),
+    Component("CUPTI", "cupti", 1, 18),
+    Component("cuBLAS", "cublas", 1, 120100),
+    Component("cuSPARSE", "cusparse", 1, 12100),
+)
+
+# Modules of the package of kernels, each of which has a function `registrations`.
+_KERNELS = ("_solver", "_linalg", "_prng", "_sparse", "_hybrid", "_rnn", "_triton")
+
+
+class Family(NamedTuple):
+    """A maker's platform, in one release.
+
+    Attributes:
+      platform: `cuda` or `rocm`.
+      release: that of the maker's software.
+    """
+
+    platform: str
+    release: int
+
+    @property
+    def kernels(self) -> str:
+        """The package of kernels that are not part of XLA."""
+        return f"jax_{self.platform}{self.release}_plugin"
+
+    @property
+    def distribution(self) -> str:
+        """The distribution of these kernels."""
+        return self.kernels.replace("_", "-")
+
+    def remedy(self) -> str:
+        """What to install."""
+        extra = "[with-cuda]" if self.platform == "cuda" else ""
+        return f"pip install '{self.distribution}{extra}=={_jaxlib.version.__version__}'"
+
+    def check_versions(self, version: str) -> str:
+        """Why a plugin of a version cannot be used beside what else is installed; empty if it can."""
+        jaxlib = _jaxlib.version.__version__
+        kernels = installed_version(self.distribution)
+        if kernels is None:
+            return f"{self.distribution}, which has its kernels, is not installed; {self.remedy()}"
+        parts = ((f"jax-{self.platform}{self.release}-pjrt", version), (self.distribution, kernels))
+        for name, own in parts if self.platform == "cuda" else ():  # AMD's are released on their own
+            if own and _numbers(own) != _numbers(jaxlib):
+                return f"{name} is of version {own}, and jaxlib of {jaxlib}; they must be equal: {self.remedy()}"
+        return ""
+
+    def prepare(self) -> None:
+        """Load what the plugin needs, and see that it works.
+
+        Raises:
+          XlaError: there is no driver or no device, a library is missing, or one is too old.
+        """
+        if self.platform != "cuda":
+            return
+        _check_driver()
+        missing = [name for library in _LIBRARIES if (name := self._load(library)) and library.needed]
+        if missing:
+            raise XlaError(
+                f"CUDA's libraries {', '.join(missing)} are neither in packages nor where the system looks for "
+                f"libraries; {self.remedy()}"
+            )
+        versions = importlib.import_module(f"{self.kernels}._versions")
+        old = [text for component in _COMPONENTS if (text := _too_old(component, versions))]
+        if old:
+            raise XlaError(f"{'; '.join(old)}; {self.remedy()}")
+
+    def _load(self, library: Library) -> str:
+        """Load a library of CUDA; its name if there is none."""
+        name = f"{library.file}.{library.releases.get(self.release, self.release)}"
+        folders = [library.folder, f"cu{self.release}"]
+        paths = [os.path.join(home, folder, "lib", name) for home in _nvidia() for folder in folders]
+        for path in [*filter(os.path.isfile, paths), name]:
+            try:
+                ctypes.CDLL(path)
+            except OSError:
+                continue
+            return ""
+        return name
+
+    def register(self, c_api: Any) -> None:
+        """Tell the plugin of types and kernels that are not part of it."""
+        client, platform = _jaxlib.xla_client, self.platform.upper()
+        extension = importlib.import_module(f"{self.kernels}.{self.platform}_plugin_extension")
+        client.register_custom_type_handler(platform, functools.partial(extension.register_custom_type, c_api))
+        client.register_custom_call_handler(platform, functools.partial(extension.register_custom_call_target, c_api))
+        for name, kind in extension.ffi_types().items():
+            client.register_custom_type(name, kind, platform=platform)
+        for name, handler in self.targets().items():
+            client.register_custom_call_target(name, handler, platform=platform, api_version=1)
+
+    def targets(self) -> dict[str, Any]:
+        """The kernels by the names that programs call them by."""
+        extension = importlib.import_module(f"{self.kernels}.{self.platform}_plugin_extension")
+        found = dict(extension.ffi_handlers())
+        for name in _KERNELS:
+            try:
+                module = importlib.import_module(f"{self.kernels}.{name}")
+            except ModuleNotFoundError:  # not every release has all
+                continue
+            if name == "_hybrid":
+                module.initialize()  # it calls LAPACK
+            found.update(module.registrations())
+        return found
+
+    def options(self) -> dict[str, Any]:
+        """What the client is made with, which variables `XLA_PYTHON_CLIENT_*` change."""
+        found = dict(_jaxlib.xla_client.generate_pjrt_gpu_plugin_options())
+        found["platform_name"] = self.platform if self.platform == "cuda" else self.platform.upper()
+        return found
+
+
+_MODULE = re.compile(r"xla_(cuda|rocm)(\d+)")
+
+
+def family_of(module: str) -> Family | None:
+    """The family of the plugin in a module such as `jax_plugins.xla_cuda12`; None if it is another."""
+    match = _MODULE.fullmatch(module.rpartition(".")[2])
+    return None if match is None else Family(match[1], int(match[2]))
+
+
+def _numbers(version: str) -> str:
+    """The release of a version, without what follows the numbers."""
+    match = re.match(r"\d+(\.\d+)*", version)
+    return version if match is None else match[0]
+
+
+def _nvidia() -> list[str]:
+    """The folders of NVIDIA's packages."""
+    spec = PathFinder.find_spec("nvidia")
+    return [] if spec is None else list(spec.submodule_search_locations or ())
+
+
+def is_cuda(device: Any) -> bool:
+    """Whether a device is one of NVIDIA's."""
+    return str(device.client.platform) == "cuda"
+
+
+@functools.cache
+def cuda_folder() -> str | None:
+    """Where the package of the compiler for CUDA is, of which XLA takes parts; None if it is not installed."""
+    for home in _nvidia():
+        for name in ("cu13", "cuda_nvcc"):
+            folder = os.path.join(home, name)
+            if os.path.isdir(os.path.join(folder, "nvvm")):
+                return folder
+    return None
+
+
+def _check_driver() -> None:
+    """See that there is a driver, and a device that this process may use.
+
+    Raises:
+      XlaError: there is none.
+    """
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        raise XlaError("there is no NVIDIA driver: libcuda.so.1 cannot be loaded") from None
+    _asked(driver, "cuInit", driver.cuInit, 0)
+    count = ctypes.c_int(0)
+    _asked(driver, "cuDeviceGetCount", driver.cuDeviceGetCount, ctypes.byref(count))
+    if count.value == 0:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        raise XlaError(
+            "the driver finds no GPU" + ("" if visible is None else f" for CUDA_VISIBLE_DEVICES={visible!r}")
+        )
+
+
+def _asked(driver: Any, name: str, function: Callable[..., int], *args: Any) -> None:
+    code = function(*args)
+    if code:
+        text = ctypes.c_char_p()
+        driver.cuGetErrorString(code, ctypes.byref(text))
+        told = text.value.decode() if text.value else "unknown error"
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        about = "" if visible is None else f", for CUDA_VISIBLE_DEVICES={visible!r}"
+        raise XlaError(f"the NVIDIA driver fails: {name} returns {code}, {told}{about}")
+
+
+def _too_old(component: Component, versions: Any) -> str:
+    """What to say of a component that cannot be used; empty if it can."""
+    built = getattr(versions, f"{component.function}_build_version")()
+    try:
+        version = getattr(versions, f"{component.function}_get_version")()
+    except RuntimeError as error:
+        return f"{component.name} does not tell its version ({error})"
+    least = component.least or built
+    if version // component.scale >= least // component.scale:
+        return ""
+    return f"{component.name} is of version {version}, and must be {least} or later (the plugin was built with {built})"
+
+
+def hint() -> str:
+    """What to install where there are GPUs and no plugin for them; empty if nothing tells of any."""
+    if os.path.exists("/proc/driver/nvidia/version") or os.path.exists("/dev/nvidiactl"):
+        return f"there is a driver of NVIDIA, and {missing('cuda')}"
+    if os.path.exists("/dev/kfd"):
+        return f"there is a driver of AMD, and {missing('rocm')}"
+    return ""
+
+
+def missing(platform: str) -> str:
+    """What to install for GPUs of a platform, or of any if it is `gpu`."""
+    if platform == "rocm":
+        return f"no plugin for it is installed; {Family('rocm', 7).remedy()}"
+    older = "(jax-cuda12-plugin where the driver is older than 580)"
+    return f"no plugin for it is installed; {Family('cuda', 13).remedy()} {older}"
