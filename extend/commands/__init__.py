@@ -1,4 +1,4 @@
-"""The commands of `python -m primax`: plugins, rules, why, check and new."""
+"""The commands of `python -m primax`: plugins, rules, why, check, devices, cache, draw and new."""
 
 from __future__ import annotations
 

@@ -75,6 +75,7 @@ def test_the_page_names_every_command() -> None:
         "rules",
         "why",
         "check",
+        "devices",
         "draw",
         "new",
     }
