@@ -97,8 +97,7 @@ def divides(ctx: LoweringRuleContext, rule: Callable[..., Any]) -> bool:
         return False
     if _always.on:
         return True
-    xla_divides = primitive.module.startswith("primax.") or hasattr(rule, "derived_from")
-    return getattr(rule, False) or not xla_divides
+    return not (primitive.module.startswith("primax.") or hasattr(rule, "derived_from"))
 
 
 def divided_call(
