@@ -183,6 +183,7 @@ _SUBMODULES = frozenset(
     (
         "ad_checkpoint",
         "checkpoint_policies",
+        "contrib",
         "custom_batching",
         "custom_derivatives",
         "debug",

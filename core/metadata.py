@@ -67,6 +67,8 @@ def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | N
         what, _, name = entry.partition(" ")
         if what == "operator":
             found.append((name, what))
+        elif what == "function":  # `primax.contrib` loads the plugin by its name
+            continue
         elif what not in _OF_CLASSES or name.partition(".")[0] != package:
             return None
     return found

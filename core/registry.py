@@ -14,6 +14,7 @@ from primax.core.author import author, is_surface
 from primax.core.avals import AbstractValue, aval_handlers, register_aval
 from primax.core.cache import epoch
 from primax.core.consent import Consents
+from primax.core.contributions import contributions
 from primax.core.diagnostics import name_of_key
 from primax.core.dimension_rules import implied_rule
 from primax.core.effects import Effect, effect_kinds, register_effect
@@ -219,6 +220,28 @@ class Registry:
             if self._may_enter("operator", name, name in current, override):
                 with self._entering("operator", name, function):
                     install_operators({name: function})
+
+    def functions(self, **functions: Callable[..., Any]) -> None:
+        """Offer functions to users, who find them in `primax.contrib.<plugin>`.
+
+        Args:
+          functions: by name.
+
+        Raises:
+          TypeError: one is not callable.
+          ValueError: a name begins with an underscore.
+          PluginError: the plugin has offered one of that name already.
+        """
+        self._require_open("functions")
+        _require_callable("registry.functions", functions)
+        with journal.recording(self.undos):
+            for name, function in functions.items():
+                if name.startswith("_"):
+                    raise ValueError(f"registry.functions: a name must not begin with an underscore, got {name!r}")
+                if (self.plugin, name) in contributions:
+                    raise RefusedError(f"plugin {self.plugin!r} may not offer two functions {name!r}")
+                journal.put(contributions, (self.plugin, name), function)
+                self._log("function", name)
 
     def effect(
         self,
