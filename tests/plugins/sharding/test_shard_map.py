@@ -449,3 +449,53 @@ def test_what_does_not_fit_is_refused_with_names_and_remedy(mesh, call, kind, me
 
     with pytest.raises(kind, match=message):
         call(mapped)
+
+
+def axes_of_result(mesh, f):
+    """The axes along which what `f` makes of a part that varies along "x" may vary."""
+    types = []
+    px.shard_map(lambda x: [x, types.append(px.typeof(f(x)))][0], mesh=mesh, in_specs=P("x"), out_specs=P("x"))(H)
+    return types[0].vma
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        pnp.zeros_like,
+        pnp.empty_like,
+        lambda x: pnp.full_like(x, 2.0),
+        lambda x: pnp.ones_like(x, shape=(3,)),
+        lambda x: lax.full_like(x, 1),
+        pnp.imag,
+        lambda x: pnp.isnan(x.astype("int32")),
+        px.grad(lambda x: (x**1).sum()),
+        lambda x: px.vjp(lambda v: v * 1.0, x)[1](pnp.ones(x.shape))[0],
+        lambda x: px.jvp(lambda v: v * 1.0, (x,), (pnp.ones(x.shape),))[1],
+        lambda x: px.linearize(lambda v: v * 1.0, x)[1](pnp.ones(x.shape)),
+    ],
+)
+def test_constants_and_derivatives_vary_like_the_array_that_they_are_made_for(mesh, f):
+    assert axes_of_result(mesh, f) == {"x"}
+
+
+def test_a_carry_may_begin_with_zeros_like_a_part(mesh):
+    total = px.shard_map(
+        lambda x: lax.scan(lambda c, row: (c + row, None), pnp.zeros_like(x[0]), x)[0],
+        mesh=mesh,
+        in_specs=P("x"),
+        out_specs=P("x"),
+    )
+    np.testing.assert_allclose(total(H), H.reshape(4, 2, 4).sum(1).reshape(-1), rtol=1e-6)
+
+
+def test_random_numbers_of_keys_that_vary_are_those_of_each_device(mesh):
+    key = px.random.key(3)
+    draw = px.shard_map(
+        lambda: px.random.normal(px.random.fold_in(key, lax.axis_index("x")), (2,)),
+        mesh=mesh,
+        in_specs=(),
+        out_specs=P("x"),
+    )
+    wanted = np.concatenate([px.random.normal(px.random.fold_in(key, i), (2,)) for i in range(4)])
+    for numbers in (draw(), px.jit(draw)()):
+        np.testing.assert_array_equal(numbers, wanted)
