@@ -10,7 +10,7 @@ import numpy as np
 import primax
 from primax import numpy as pnp
 from primax import tree_util
-from primax.extend.api_util import check_function, integer
+from primax.extend.api_util import check_function, integer, real_number, sequence
 from primax.extend.core import dtypes, get_aval
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
@@ -73,7 +73,9 @@ def _differences(f: Callable[..., Any], args: Any, tangents: Any, eps: float) ->
 def _tolerance(given: Any, dtype: Any, defaults: dict[str, float]) -> float:
     if isinstance(given, dict):
         given = {np.dtype(key).name: value for key, value in given.items()}.get(np.dtype(dtype).name)
-    return defaults.get(np.dtype(dtype).name, 0.0) if given is None else float(given)
+    return (
+        defaults.get(np.dtype(dtype).name, 0.0) if given is None else real_number("check_grads", "atol and rtol", given)
+    )
 
 
 def _require_close(got: Any, want: Any, atol: Any, rtol: Any, defaults: dict[str, float], message: str) -> None:
@@ -227,11 +229,11 @@ def check_grads(
     """
     check_function("check_grads", "f", f)
     order = integer("check_grads", "order", order)
-    modes = (modes,) if isinstance(modes, str) else tuple(modes)
+    modes = (modes,) if isinstance(modes, str) else tuple(sequence("check_grads", "modes", modes))
     for mode in modes:
         if mode not in ("fwd", "rev"):
             raise ValueError(f'check_grads: modes must be "fwd" and "rev", got {mode!r}')
-    step = _STEP if eps is None else eps
+    step = _STEP if eps is None else real_number("check_grads", "eps", eps)
 
     def check(f: Callable[..., Any], args: tuple[Any, ...], order: int, path: str) -> None:
         if "fwd" in modes:
@@ -250,4 +252,4 @@ def check_grads(
                 check(lambda *xs: primax.vjp(f, *xs)[1](cotangents), args, order - 1, f"{message} of ")
 
     if order > 0:
-        check(f, tuple(args), order, "check_grads: ")
+        check(f, tuple(sequence("check_grads", "args", args)), order, "check_grads: ")

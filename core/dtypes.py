@@ -253,9 +253,23 @@ def _of_numpy(dtype: Any) -> np.dtype[Any]:
     raise TypeError(f"arithmetic is not defined for values of dtype {short_dtype_name(dtype)}{of_call()}")
 
 
-@functools.lru_cache(maxsize=256)
 def itemsize_bits(dtype: Any) -> int:
-    """Return the number of bits in an element; a bool takes 8."""
+    """Return the number of bits in an element; a bool takes 8.
+
+    Raises:
+        TypeError: it is no dtype, or that of no numbers of NumPy's.
+        ValueError: it is a dtype of something else than numbers and bools.
+    """
+    try:
+        return _itemsize_bits(dtype)
+    except (TypeError, ValueError) as error:
+        if isinstance(dtype, np.dtype | ExtendedDType) or "itemsize_bits" in str(error):
+            raise
+        raise TypeError(f"itemsize_bits: dtype must be that of numbers or bool, got {dtype!r}") from None
+
+
+@functools.lru_cache(maxsize=256)
+def _itemsize_bits(dtype: Any) -> int:
     d = _of_numpy(dtype)
     if d == BOOL:
         return 8

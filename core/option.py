@@ -113,8 +113,12 @@ class Option(_Cell):  # type: ignore[misc]
             settle()
 
     def set_here(self, value: Any) -> None:
-        """Set the value for this thread."""
-        self.set_local(value)
+        """Set the value for this thread.
+
+        Raises:
+          ValueError: the option does not allow this value.
+        """
+        self.set_local(self.validate(value))
         if self in options_of_traces:
             _settle_for_thread()
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core._jaxlib import Device
+from primax.core.arguments import read_size
 from primax.interpreters import platforms as _platforms
 from primax.interpreters.backend import (
     as_array,
@@ -172,6 +173,8 @@ def get_compile_options(
       device_assignment: the ids of the devices, one for each part of each copy; by default the first ones.
       env_options_overrides: options of XLA by name.
     """
+    num_replicas = read_size("get_compile_options", "num_replicas", num_replicas, 2**31 - 1)
+    num_partitions = read_size("get_compile_options", "num_partitions", num_partitions, 2**31 - 1)
     options = compile_options([get_default_device()], tuple((env_options_overrides or {}).items()))
     options.num_replicas, options.num_partitions = num_replicas, num_partitions
     if device_assignment is None:

@@ -316,7 +316,7 @@ def _refuse_axes(what: str, reduce_axes: Any) -> None:
     Raises:
       NotImplementedError: there are axes.
     """
-    if reduce_axes is not None and len(reduce_axes):
+    if reduce_axes is not None and not (isinstance(reduce_axes, tuple | list) and not reduce_axes):
         raise NotImplementedError(f"{what}: reduce_axes must be (): axes follow from the types; got {reduce_axes!r}")
 
 

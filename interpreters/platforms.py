@@ -193,7 +193,7 @@ def warn_of(name: str, error: Exception) -> None:
 def client(platform: str | None = None) -> Any:
     """The XLA client of a platform, made on first use."""
     if platform is not None and not isinstance(platform, str):
-        raise TypeError(f"platform must be a name such as 'cpu', got {platform!r}")
+        raise TypeError(f"backend must be the name of a platform such as 'cpu', or None, got {platform!r}")
     name = str.__str__(platform) if platform else default_platform()  # a subclass may have no hash
     found = _clients.get(name)
     if found is None:

@@ -203,7 +203,10 @@ _single: dict[Any, SingleDeviceSharding] = {}
 
 def sharding_of(device: Any) -> SingleDeviceSharding:
     """The sharding that places everything on one device; one object per device."""
-    return _single.get(device) or SingleDeviceSharding(device)
+    try:
+        return _single.get(device) or SingleDeviceSharding(device)
+    except TypeError:  # it has no hash, or is no device: said there
+        return SingleDeviceSharding(device)
 
 
 def _sharding_of_id(platform: str, number: int) -> Any:

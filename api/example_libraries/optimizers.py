@@ -135,7 +135,12 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
 
     Args:
       opt_state: the state of an optimizer.
+
+    Raises:
+      TypeError: it is something else.
     """
+    if not isinstance(opt_state, OptimizerState):
+        raise TypeError(f"unpack_optimizer_state: opt_state must be an OptimizerState, got {opt_state!r}")
     return tree_util.tree_unflatten(opt_state.tree_def, [JoinPoint(state) for state in _states(opt_state)])
 
 
@@ -261,6 +266,8 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
       max_norm: a number.
     """
     norm = l2_norm(grad_tree)
+    if pnp.ndim(max_norm) != 0 or isinstance(max_norm, str | bytes):
+        raise TypeError(f"clip_grads: max_norm must be a number, got {max_norm!r}")
     return tree_util.tree_map(lambda g: pnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
 
 

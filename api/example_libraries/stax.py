@@ -14,6 +14,7 @@ from typing import Any
 
 from primax import lax, nn, random
 from primax import numpy as pnp
+from primax.extend.api_util import integer, one_or_several, sequence
 from primax.nn.initializers import glorot_normal, normal, ones, zeros
 
 __all__ = [
@@ -86,6 +87,63 @@ def _kernel_shape(rhs_spec: str, filter_shape: Sequence[int], out_chan: int, in_
     return [out_chan if c == "O" else in_chan if c == "I" else next(sizes) for c in rhs_spec]
 
 
+def _sizes(function: str, argument: str, value: Any) -> tuple[int, ...]:
+    """Sizes along axes.
+
+    Raises:
+      TypeError: they are no integers.
+    """
+    return tuple(integer(function, argument, size) for size in sequence(function, argument, value))
+
+
+def _windows(function: str, argument: str, shape: Any, strides: Any, rank: int | None) -> Any:
+    """The sizes of windows and how far apart they are, which is 1 where `strides` is None.
+
+    Raises:
+      TypeError: they are no integers.
+      ValueError: there is not one for each of the spatial axes, if it is known how many there are.
+    """
+    sizes = _sizes(function, argument, shape)
+    steps = (1,) * len(sizes) if strides is None else _sizes(function, "strides", strides)
+    if len(sizes) != len(steps) or rank not in (None, len(sizes)):
+        axes = "spatial axis" if rank is None else f"of the {rank} spatial axes"
+        raise ValueError(
+            f"{function}: {argument} and strides must have a size for each {axes}, got {shape!r}, {strides!r}"
+        )
+    return sizes, steps
+
+
+def _layouts(function: str, dimension_numbers: Any) -> tuple[str, str, str]:
+    """The axes of inputs, kernels and outputs.
+
+    Raises:
+      TypeError: they are not given by three strings.
+      ValueError: an axis that is needed is not among them.
+    """
+    layouts = sequence(function, "dimension_numbers", dimension_numbers)
+    if len(layouts) != 3 or not all(isinstance(layout, str) for layout in layouts):
+        raise TypeError(f"{function}: dimension_numbers must be three strings, got {dimension_numbers!r}")
+    inputs, kernels, outputs = layouts
+    if "C" not in inputs or "I" not in kernels or "O" not in kernels:
+        raise ValueError(
+            f"{function}: dimension_numbers must have C among the axes of inputs, and I and O among those of kernels, "
+            f"got {dimension_numbers!r}"
+        )
+    return inputs, kernels, outputs
+
+
+def _layer_pairs(function: str, layers: Sequence[Any]) -> Any:
+    """The first and the second functions of layers.
+
+    Raises:
+      TypeError: a layer is no pair of functions.
+    """
+    for layer in layers:
+        if not (isinstance(layer, tuple | list) and len(layer) == 2 and all(map(callable, layer))):
+            raise TypeError(f"{function}: layers must be pairs (init_fun, apply_fun), got {layer!r}")
+    return zip(*layers, strict=True) if layers else ((), ())
+
+
 def _biased(out_spec: str, out_chan: int) -> tuple[int, ...]:
     return tuple(out_chan if c == "C" else 1 for c in out_spec)
 
@@ -138,10 +196,11 @@ def GeneralConv(
       W_init: initializer of the kernels.
       b_init: initializer of the bias.
     """
-    strides = strides or (1,) * len(filter_shape)
-    shapes = functools.partial(_kernel_shape, dimension_numbers[1], filter_shape, out_chan)
+    layouts = _layouts("GeneralConv", dimension_numbers)
+    sizes, steps = _windows("GeneralConv", "filter_shape", filter_shape, strides, len(layouts[1]) - 2)
+    shapes = functools.partial(_kernel_shape, layouts[1], sizes, out_chan)
     functions = lax.conv_general_shape_tuple, lax.conv_general_dilated
-    return _convolution(dimension_numbers, out_chan, shapes, strides, padding, W_init, b_init, *functions)
+    return _convolution(layouts, out_chan, shapes, steps, padding, W_init, b_init, *functions)
 
 
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
@@ -167,10 +226,11 @@ def GeneralConvTranspose(
       W_init: initializer of the kernels.
       b_init: initializer of the bias.
     """
-    strides = strides or (1,) * len(filter_shape)
-    shapes = functools.partial(_kernel_shape, dimension_numbers[1], filter_shape, out_chan)
+    layouts = _layouts("GeneralConvTranspose", dimension_numbers)
+    sizes, steps = _windows("GeneralConvTranspose", "filter_shape", filter_shape, strides, len(layouts[1]) - 2)
+    shapes = functools.partial(_kernel_shape, layouts[1], sizes, out_chan)
     functions = lax.conv_transpose_shape_tuple, lax.conv_transpose
-    return _convolution(dimension_numbers, out_chan, shapes, strides, padding, W_init, b_init, *functions)
+    return _convolution(layouts, out_chan, shapes, steps, padding, W_init, b_init, *functions)
 
 
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
@@ -197,7 +257,7 @@ def BatchNorm(
 
     Source: S. Ioffe and C. Szegedy, "Batch normalization" (2015).
     """
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = one_or_several("BatchNorm", "axis", axis, int)
 
     def init_fun(rng: Any, input_shape: Any) -> Any:
         shape = tuple(size for i, size in enumerate(input_shape) if i not in axes)
@@ -252,14 +312,17 @@ def _pooling(name: str, sentence: str, reducer: Any, start: Any, normalized: boo
     def pooling(
         window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: str = "VALID", spec: Any = None
     ) -> Layer:
-        steps = tuple(strides or (1,) * len(window_shape))
-        axes = spec or f"N{''.join('HWDXYZ'[: len(window_shape)])}C"
+        if spec is not None and not isinstance(spec, str):
+            raise TypeError(f"{name}: spec must be a string such as 'NHWC', got {spec!r}")
+        rank = sum(c not in "NC" for c in spec) if spec else None
+        sizes, steps = _windows(name, "window_shape", window_shape, strides, rank)
+        axes = spec or "N" + "S" * len(sizes) + "C"
 
         def everywhere(sizes: Sequence[int]) -> tuple[int, ...]:
             inner = iter(sizes)
             return tuple(1 if c in "NC" else next(inner) for c in axes)
 
-        window, all_steps = everywhere(window_shape), everywhere(steps)
+        window, all_steps = everywhere(sizes), everywhere(steps)
 
         def pooled(inputs: Any) -> Any:
             out = lax.reduce_window(inputs, start, reducer, window, all_steps, padding)
@@ -270,8 +333,8 @@ def _pooling(name: str, sentence: str, reducer: Any, start: Any, normalized: boo
 
         def init_fun(rng: Any, input_shape: Any) -> Any:
             pads = lax.padtype_to_pads(input_shape, window, all_steps, padding)
-            sizes = (size + low + high for size, (low, high) in zip(input_shape, pads, strict=True))
-            return tuple((n - w) // s + 1 for n, w, s in zip(sizes, window, all_steps, strict=True)), ()
+            padded = (size + low + high for size, (low, high) in zip(input_shape, pads, strict=True))
+            return tuple((n - w) // s + 1 for n, w, s in zip(padded, window, all_steps, strict=True)), ()
 
         def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
             return pooled(inputs)
@@ -378,7 +441,7 @@ def serial(*layers: Layer) -> Layer:
     Args:
       *layers: pairs of functions.
     """
-    inits, applies = zip(*layers, strict=True) if layers else ((), ())
+    inits, applies = _layer_pairs("serial", layers)
 
     def init_fun(rng: Any, input_shape: Any) -> Any:
         params = []
@@ -403,7 +466,7 @@ def parallel(*layers: Layer) -> Layer:
     Args:
       *layers: pairs of functions.
     """
-    inits, applies = zip(*layers, strict=True) if layers else ((), ())
+    inits, applies = _layer_pairs("parallel", layers)
 
     def init_fun(rng: Any, input_shape: Any) -> Any:
         keys = random.split(rng, len(layers))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from primax.extend.api_util import sequence
 from primax.plugins.arithmetic import add_p, mul_p
 from primax.plugins.elementwise import like
 from primax.plugins.structural import full_like
@@ -27,9 +28,10 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> A
     >>> float(px.lax.polynomial(2.0, [1.0, 0.0, 3.0]))
     7.0
     """
-    if not len(coeffs):
+    numbers = sequence("polynomial", "coeffs", coeffs)
+    if not numbers:
         raise TypeError("polynomial: coeffs must hold a number, got none")
-    first, *rest = [like(x, c) if isinstance(c, int | float | complex) else c for c in coeffs]
+    first, *rest = [like(x, c) if isinstance(c, int | float | complex) else c for c in numbers]
     out = full_like(x, first)
     for c in rest:
         out = add_p.bind(mul_p.bind(out, x), c)

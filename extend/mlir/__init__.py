@@ -28,17 +28,38 @@ def deserialize_portable_artifact(artifact: bytes, context: Any = None) -> Any:
       context: the MLIR context that the module belongs to; by default one of this thread's.
 
     Raises:
+      TypeError: `artifact` or `context` is of another type.
       ValueError: it is no such artifact.
     """
-    if context is not None:
-        return _jaxlib.mlir.deserialize_portable_artifact(artifact, context)
-    with shared_context() as shared:
-        return _jaxlib.mlir.deserialize_portable_artifact(artifact, shared.context)
+    if not isinstance(artifact, bytes):
+        raise TypeError(f"deserialize_portable_artifact: artifact must be bytes, got {artifact!r}")
+    if context is None:
+        with shared_context() as shared:
+            return _jaxlib.mlir.deserialize_portable_artifact(artifact, shared.context)
+    if not isinstance(context, _jaxlib.ir.Context):
+        raise TypeError(f"deserialize_portable_artifact: context must be an MLIR context or None, got {context!r}")
+    return _jaxlib.mlir.deserialize_portable_artifact(artifact, context)
+
+
+def serialize_portable_artifact(module: Any, version: str) -> bytes:
+    """A module as an artifact of a version of StableHLO.
+
+    Args:
+      module: a module of MLIR, or its text.
+      version: the version, such as "1.9.0".
+
+    Raises:
+      TypeError: they are no module and no string.
+    """
+    if not isinstance(module, _jaxlib.ir.Module | str):
+        raise TypeError(f"serialize_portable_artifact: module must be a module of MLIR, got {module!r}")
+    if not isinstance(version, str):
+        raise TypeError(f"serialize_portable_artifact: version must be a string, got {version!r}")
+    return _jaxlib.portable_artifact(module, version)
 
 
 hlo_to_stablehlo = _jaxlib.mlir.hlo_to_stablehlo
 refine_polymorphic_shapes = _jaxlib.mlir.refine_polymorphic_shapes
-serialize_portable_artifact = _jaxlib.portable_artifact
 
 
 def __getattr__(name: str) -> Any:

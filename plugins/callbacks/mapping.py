@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import backend
+from primax.extend.api_util import among
 from primax.extend.ffi import vmap_methods
 from primax.extend.interpreters import batching
 from primax.extend.sharding import SingleDeviceSharding
@@ -20,7 +21,7 @@ def check_vmap_method(user: str, method: Any) -> None:
     Raises:
       ValueError: there is no such way.
     """
-    if method is not None and method not in vmap_methods:
+    if method is not None and not among(method, vmap_methods):
         raise ValueError(f"{user}: vmap_method must be one of {', '.join(vmap_methods)} or None, got {method!r}")
 
 

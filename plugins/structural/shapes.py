@@ -315,7 +315,7 @@ def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
     Array([3, 7], dtype=int32)
     """
     axes = integers(axes, "reduce_sum", "axes")
-    if not axes and is_value(operand):
+    if not axes and is_value(operand) and dtypes.is_numeric(operand.dtype):
         return operand
     return reduce_sum_p.bind(operand, axes=axes)
 

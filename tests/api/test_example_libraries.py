@@ -153,3 +153,30 @@ def test_networks_are_trained():
 def test_dropout_asks_for_a_key():
     with pytest.raises(ValueError, match="Dropout: apply_fun must be given a key"):
         stax.Dropout(0.5)[1]((), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "call,said",
+    [
+        (
+            lambda: stax.MaxPool((2,), spec="NHWC"),
+            "^MaxPool: window_shape and strides must have a size for each of the 2",
+        ),
+        (lambda: stax.MaxPool((2, 2), strides=(1,)), "^MaxPool: window_shape and strides must"),
+        (lambda: stax.SumPool((2.5,)), "^SumPool: window_shape must be an integer"),
+        (lambda: stax.AvgPool(2), "^AvgPool: window_shape must be a sequence"),
+        (lambda: stax.AvgPool((2, 2), spec=3), "^AvgPool: spec must be a string"),
+        (lambda: stax.GeneralConv((1, 2), 3, (2, 2)), "^GeneralConv: dimension_numbers must be three strings"),
+        (lambda: stax.GeneralConv(("NH", "HIO", "NHC"), 3, (2,)), "^GeneralConv: dimension_numbers must have C"),
+        (lambda: stax.Conv(3, (2,)), "^GeneralConv: filter_shape and strides must have a size for each of the 2"),
+        (lambda: stax.ConvTranspose(3, (2, 2), strides=(1, "a")), "^GeneralConvTranspose: strides must be an integer"),
+        (lambda: stax.serial(stax.Dense), "^serial: layers must be pairs"),
+        (lambda: stax.parallel(3), "^parallel: layers must be pairs"),
+        (lambda: stax.BatchNorm(axis="a"), "^BatchNorm: axis must be int"),
+        (lambda: optimizers.unpack_optimizer_state(3), "^unpack_optimizer_state: opt_state must be an OptimizerState"),
+        (lambda: optimizers.clip_grads([1.0], [2.0]), "^clip_grads: max_norm must be a number"),
+    ],
+)
+def test_what_is_no_layer_and_no_state_is_refused_by_name(call, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        call()

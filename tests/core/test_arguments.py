@@ -12,6 +12,7 @@ import primax as px
 import primax.numpy as pnp
 from primax.core import arguments
 from primax.extend import backend, source_info_util
+from primax.extend import mlir as extend_mlir
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.testing import batching as testing_batching
 from primax.extend.testing import values
@@ -606,3 +607,28 @@ def test_ranks_of_arguments_to_map_are_not_negative():
 def test_no_exclusion_of_all_files_is_registered():
     with pytest.raises(ValueError, match=r"^register_exclusion: path must not be empty"):
         source_info_util.register_exclusion("")
+
+
+@pytest.mark.parametrize(
+    "call,said",
+    [
+        (lambda: pnp.ones(3, device=["cpu"]), r"device must be one of primax.devices\(\).*argument of ones"),
+        (lambda: px.devices(b"cpu"), "^backend must be the name of a platform"),
+        (lambda: px.dtypes.itemsize_bits([1]), "^itemsize_bits: dtype must be"),
+        (lambda: px.lax.polynomial(1.0, 3), "^polynomial: coeffs must be a sequence"),
+        (lambda: px.grad(lambda x: x, reduce_axes=3), "^grad: reduce_axes must be"),
+        (lambda: px.pure_callback(len, px.ShapeDtypeStruct((), int), vmap_method=np.ones(2)), "^pure_callback: vmap_m"),
+        (lambda: px.enable_x64.set_here((None,)), "^enable_x64: value must be"),
+        (lambda: px.scipy.stats.gaussian_kde(np.arange(4.0), bw_method=object()), "^gaussian_kde: bw_method must be"),
+        (lambda: px.test_util.check_grads(len, 3, 1), "^check_grads: args must be a sequence"),
+        (lambda: px.test_util.check_grads(len, (1.0,), 1, eps=[1]), "^check_grads: eps must be"),
+        (lambda: px.test_util.check_grads(len, (1.0,), 1, 3), "^check_grads: modes must be"),
+        (lambda: backend.get_compile_options("0", 1), "^get_compile_options: num_replicas must be"),
+        (lambda: extend_mlir.serialize_portable_artifact(3, "1.9.0"), "^serialize_portable_artifact: module must be"),
+        (lambda: extend_mlir.deserialize_portable_artifact(3), "^deserialize_portable_artifact: artifact must be"),
+        (lambda: px.lax.reduce_sum(pnp.ones(2, bool), ()), "^reduce_sum: operand must be an array of numbers"),
+    ],
+)
+def test_arguments_that_other_functions_read_are_named_too(call, said):
+    with pytest.raises((TypeError, ValueError, NotImplementedError), match=said):
+        call()

@@ -20,6 +20,8 @@ _INNER = (
     "primax.as_jax",
     "primax.__main__",
 )
+# Folders that are the code of a package, whose names are its own, but for packages among them.
+_PART = re.compile(r"primax\.(numpy|nn|random|lax|scipy\.\w+)\.(?!(fft|linalg|initializers|vq|transform)$)\w+(\.\w+)*")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 # What is not called, and why.
@@ -30,7 +32,8 @@ EXCLUDED = {
     r"primax\.extend\.testing\.pytest_plugin\..*": "pytest calls it",
     r"primax\.extend\.core\.(set|take)_current_trace": "changes the current trace, as it is asked to",
     r"primax\.extend\.core\.primitives\..*": "parameters of primitives are checked by the functions that bind them",
-    r"primax\.((extend\.core\.)?Array|export\.Exported|stages\.\w+)": "functions make their objects, as docs say",
+    r"primax\.((extend\.core\.)?Array|export\.Exported|stages\.\w+|experimental\.checkify\.Error)": "functions make "
+    "their objects, as docs say",
     r"primax\.custom_derivatives\.(SymbolicZero|CustomVJPPrimal)": "rules are given these, and nobody makes them",
     r"primax\.errors\..*|primax\.XlaError|.*Warning": "exceptions take anything",
 }
@@ -322,7 +325,7 @@ def targets() -> tuple[Target, ...]:
 
 HEADER = (
     "import numpy as np, primax, primax.numpy as pnp, primax.scipy, primax.ode, primax.export, primax.extend.testing, "
-    "primax.extend.ffi"
+    "primax.extend.ffi, primax.extend.mlir"
 )
 
 
@@ -331,7 +334,9 @@ def _modules(name: str) -> Iterator[Any]:
     yield module
     for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
         inner = f"{name}.{info.name}"
-        if not info.name.startswith("_") and inner not in _INNER and not inner.startswith("primax.extend.commands"):
+        if info.name.startswith("_") or inner in _INNER or _PART.fullmatch(inner):
+            continue
+        if not inner.startswith("primax.extend.commands"):
             yield from _modules(inner)
 
 

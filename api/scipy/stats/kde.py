@@ -83,7 +83,12 @@ class gaussian_kde:
             raise ValueError(
                 f'gaussian_kde: bw_method must be "scott", "silverman", a number or a function, got {bw_method!r}'
             )
-        return bw_method(self) if callable(bw_method) else bw_method
+        if callable(bw_method):
+            return bw_method(self)
+        try:
+            return pnp.asarray(bw_method)
+        except TypeError:
+            raise TypeError(f"gaussian_kde: bw_method must be a number, got {bw_method!r}") from None
 
     @property
     def d(self) -> int:

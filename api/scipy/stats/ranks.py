@@ -67,7 +67,7 @@ def _most_common(a: Any, axis: int) -> tuple[Any, Any]:
     at = pnp.argmax(length, axis=axis, keepdims=True)
     value = pnp.take_along_axis(ordered, at, axis)
     count = pnp.max(length, axis=axis, keepdims=True)
-    return value, count
+    return value, count.astype(int)
 
 
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:

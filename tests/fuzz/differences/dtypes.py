@@ -136,7 +136,7 @@ DTYPES: tuple[Meant, ...] = (
         text=r"structure\((None|\(\))\)",
     ),
     Meant(
-        r"nn\.logmeanexp",
+        r"nn\.log(sum|mean)exp",
         "dtype",
         "Booleans become float32 whether there is a `where` or not.",
         text=r"'bool'",

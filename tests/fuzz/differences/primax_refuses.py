@@ -6,6 +6,12 @@ from fuzz.differences.entry import Meant
 
 PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
+        r"random\.choice",
+        "primax raises",
+        "There is a probability for each element, as in NumPy, also where nothing is drawn.",
+        message=r"p must be of shape",
+    ),
+    Meant(
         r"lax\..*",
         "primax raises",
         "Dtypes are checked whatever the shapes; jax returns early where arrays are empty.",

@@ -92,6 +92,13 @@ VALUES: tuple[Meant, ...] = (
         "Which order is chosen among those of one cost is nobody's promise.",
     ),
     Meant(
+        r"numpy\.(polymul|convolve|correlate)|scipy\.signal\.\w*(convolve|correlate)\w*",
+        "nan|value",
+        "Sums of products of complex numbers that are not finite are infinite or NaN, as the order has it.",
+        text=r"complex\(.*(inf|nan)",
+        message=r"primax: .*(inf|nan).*jax: .*(inf|nan)",
+    ),
+    Meant(
         r"numpy\.polydiv",
         "nan",
         "What is divided leaves 0, also where the quotient is not finite.",
