@@ -40,7 +40,7 @@ CHANGES = (
         "chlo.mulhi",
         (0, 10, 2),
         "the operation is there",
-        "before, `plugins/halves.py` multiplies halves",
+        "before, `plugins/arithmetic/halves.py` multiplies halves",
     ),
     Change(
         "deserialize_portable_artifact",

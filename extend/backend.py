@@ -10,6 +10,7 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core._jaxlib import Device
 from primax.core.arguments import read_size
+from primax.core.array import Array
 from primax.interpreters import platforms as _platforms
 from primax.interpreters.backend import (
     as_array,
@@ -92,6 +93,7 @@ __all__ = [
     "hlo_computation",
     "hlo_cost_analysis",
     "hlo_text",
+    "host_value",
     "is_constant",
     "is_staged",
     "leaves_tree",
@@ -100,6 +102,7 @@ __all__ = [
     "module_text",
     "names_of",
     "newest_version",
+    "of_buffers",
     "of_parts",
     "on_host",
     "one_device",
@@ -121,6 +124,40 @@ __all__ = [
     "to_artifact",
     "wait_for_effect",
 ]
+
+
+def host_value(x: Array) -> np.ndarray[Any, Any]:
+    """A read-only view of an array in the memory of the host, without a copy where the device allows.
+
+    Args:
+      x: an array, which is waited for.
+
+    Raises:
+      DeletedArrayError: it was deleted or donated.
+      XlaError: its computation failed.
+
+    >>> import primax as px
+    >>> from primax.extend import backend
+    >>> backend.host_value(px.numpy.arange(3)).flags.writeable
+    False
+    """
+    return x._host()
+
+
+def of_buffers(fast: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that hands the buffers of its arguments to one of `fast_function`, if all are arrays.
+
+    jaxlib takes buffers in less time than arrays, which counts with many of them.
+
+    Args:
+      fast: what `fast_function` has returned; its `miss` is given buffers.
+    """
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        buffers = [x._b for x in args if type(x) is Array]
+        return fast(*(buffers if len(buffers) == len(args) else args), **kwargs)
+
+    return function
 
 
 def backends() -> dict[str, Any]:

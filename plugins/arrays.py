@@ -11,11 +11,16 @@ from primax.extend import backend, hookimpl
 from primax.extend.core import Array, ShapedArray, get_aval, thread
 from primax.extend.sharding import vary_like
 from primax.plugins.arithmetic import add_any
-from primax.plugins.control_flow.scan import scan
-from primax.plugins.structural.conversion import convert
-from primax.plugins.structural.creation import zeros_of
-from primax.plugins.structural.shapes import broadcast_in_dim_p, squeeze_p, transpose_p
-from primax.plugins.structural.slicing import concatenate_p, slice_p
+from primax.plugins.control_flow import scan
+from primax.plugins.structural import (
+    broadcast_in_dim_p,
+    concatenate_p,
+    convert,
+    slice_p,
+    squeeze_p,
+    transpose_p,
+    zeros_of,
+)
 
 __all__: list[str] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import core, hookimpl
-from primax.plugins.elementwise import BOOL_OR_INT, INTEGER, row
+from primax.extend.elementwise import BOOL_OR_INT, INTEGER, row
 
 __all__ = [
     "and_p",

@@ -10,11 +10,10 @@ import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes, get_aval
+from primax.extend.elementwise import ORDERED, Accepts, row
 from primax.extend.interpreters import mlir
 from primax.plugins.bitwise import and_p, or_p
-from primax.plugins.elementwise import ORDERED, Accepts, row
-from primax.plugins.structural.shapes import reshape_p
-from primax.plugins.structural.slicing import slice_p
+from primax.plugins.structural import reshape_p, slice_p
 
 __all__ = [
     "eq",

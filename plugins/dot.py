@@ -10,7 +10,8 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import ad, mlir
-from primax.plugins.precision import (
+from primax.extend.narrow import in_whole_bytes
+from primax.extend.precision import (
     ALGORITHMS,
     CPU_ALGORITHMS,
     DotAlgorithmPreset,
@@ -19,9 +20,8 @@ from primax.plugins.precision import (
     canonicalize_precision,
     precision_attribute,
 )
-from primax.plugins.sampling import numbers
+from primax.extend.sampling import numbers
 from primax.plugins.structural import convert_element_type_p, transpose_p
-from primax.plugins.structural.narrow import in_whole_bytes
 
 __all__ = ["DotAlgorithmPreset", "Precision", "batch_matmul", "dot", "dot_general", "dot_general_p"]
 

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
+from primax.extend.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.core import dtypes
-from primax.extend.interpreters import mlir
-from primax.plugins.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
-from primax.plugins.arithmetic import add_p, div_p, max_p, mul_p, sub_p
-from primax.plugins.comparison import eq_p, ne_p
-from primax.plugins.elementwise import (
+from primax.extend.elementwise import (
     FLOATING,
     INEXACT,
     INTEGER,
@@ -23,7 +20,10 @@ from primax.plugins.elementwise import (
     like,
     row,
 )
-from primax.plugins.sampling import elementwise_samples
+from primax.extend.interpreters import mlir
+from primax.extend.sampling import elementwise_samples
+from primax.plugins.arithmetic import add_p, div_p, max_p, mul_p, sub_p
+from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.structural import convert_element_type
 
 __all__ = [

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
+from primax.extend.arguments import canonical_shape
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sampling import numbers
 from primax.plugins.arithmetic import conj_p, mul_p
-from primax.plugins.sampling import numbers
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, pad_p
-from primax.plugins.structural.arguments import canonical_shape
 
 __all__ = ["FftType", "fft", "fft_p"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.api_util import integer, naming
+from primax.extend.elementwise import FLOATING, row
 from primax.extend.interpreters import ad, mlir
-from primax.plugins.elementwise import FLOATING, row
 
 __all__ = [
     "RoundingMethod",

@@ -10,14 +10,16 @@ import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.api_util import integer, real_number
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import ShapedArray, config, dtypes, get_aval
+from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.narrow import in_whole_bytes
+from primax.extend.sampling import array_samples, numbers, samples
 from primax.plugins.arithmetic import neg_p
 from primax.plugins.bitwise import and_p, or_p, shift_left_p, shift_right_arithmetic_p, xor_p
 from primax.plugins.comparison import eq_p, ne_p
-from primax.plugins.elementwise import ORDERED
-from primax.plugins.indexing.taking import take_along
-from primax.plugins.sampling import array_samples, numbers, samples
+from primax.plugins.indexing import take_along
 from primax.plugins.structural import (
     bitcast_convert_type_p,
     broadcast_in_dim_p,
@@ -25,8 +27,6 @@ from primax.plugins.structural import (
     iota_p,
     select_n_p,
 )
-from primax.plugins.structural.arguments import canonical_axis
-from primax.plugins.structural.narrow import in_whole_bytes
 
 __all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
 

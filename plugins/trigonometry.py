@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import core, hookimpl
+from primax.extend.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.core import dtypes
+from primax.extend.elementwise import INEXACT, like, row
 from primax.extend.interpreters import ad, mlir
-from primax.plugins.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.plugins.arithmetic import (
     add_p,
     complex_p,
@@ -21,7 +22,6 @@ from primax.plugins.arithmetic import (
 )
 from primax.plugins.bitwise import and_p, not_p
 from primax.plugins.comparison import eq_p, lt_p
-from primax.plugins.elementwise import INEXACT, like, row
 from primax.plugins.exponential import expm1_p, rsqrt_p
 from primax.plugins.rounding import is_finite_p
 from primax.plugins.structural import select_n_p

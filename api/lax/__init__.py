@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from primax.core.dtypes import dtype
+from primax.extend.accuracy import AccuracyMode, Tolerance
+from primax.extend.precision import DotAlgorithm, PrecisionLike
 from primax.lax import polynomials, ragged
 from primax.lax.polynomials import *
 from primax.lax.ragged import *
@@ -34,7 +36,6 @@ from primax.plugins import (
 )
 from primax.plugins import dot as _dot
 from primax.plugins import fft as _fft
-from primax.plugins.accuracy import AccuracyMode, Tolerance
 from primax.plugins.arithmetic import *
 from primax.plugins.bitwise import *
 from primax.plugins.collectives import *
@@ -50,7 +51,6 @@ from primax.plugins.dot import *
 from primax.plugins.exponential import *
 from primax.plugins.fft import *
 from primax.plugins.indexing import *
-from primax.plugins.precision import DotAlgorithm, PrecisionLike
 from primax.plugins.random import RandomAlgorithm, rng_bit_generator, rng_bit_generator_p
 from primax.plugins.reductions import *
 from primax.plugins.rounding import *
@@ -63,7 +63,10 @@ from primax.plugins.windows import *
 # The axes of the operands of a product that are summed over, and those that they share.
 DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 # What families need of each other.
-_INNER = frozenset(("platform_index_p", "pscatter_p", "unbroadcast", "zeros_of"))
+_INNER = frozenset(
+    """ADD AND Combine MAX MIN MUL Monoid OR XOR convert dtype_of flatten_operands fold_along platform_index_p
+    pscatter_p put_along repeat run_compiled scan_along take_along unbroadcast zeros_of""".split()
+)
 
 __all__ = [
     "AccuracyMode",

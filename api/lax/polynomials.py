@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.api_util import sequence
+from primax.extend.elementwise import like
 from primax.plugins.arithmetic import add_p, mul_p
-from primax.plugins.elementwise import like
 from primax.plugins.structural import full_like
 
 __all__ = ["polynomial"]

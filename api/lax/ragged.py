@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import sequence
+from primax.extend.arguments import integers
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import sub_p
 from primax.plugins.bitwise import and_p
@@ -16,7 +17,6 @@ from primax.plugins.comparison import le_p, lt_p
 from primax.plugins.cumulative import cumsum_p
 from primax.plugins.dot import dot_general
 from primax.plugins.structural import broadcast_in_dim_p, iota_p, select_n_p, transpose_p, zeros_of
-from primax.plugins.structural.arguments import integers
 
 __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
 

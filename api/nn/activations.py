@@ -9,7 +9,9 @@ import math
 from functools import partial
 from typing import Any
 
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import dtypes, get_aval
+from primax.extend.elementwise import like
 from primax.nn.arguments import inexact, inexact_number, number, weakly_inexact
 from primax.numpy.creation import asarray
 from primax.numpy.formulas import logaddexp
@@ -21,9 +23,7 @@ from primax.plugins import exponential, special
 from primax.plugins.arithmetic import max_p, min_p, square_p
 from primax.plugins.calls import jit
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.elementwise import like
 from primax.plugins.structural import stop_gradient
-from primax.plugins.structural.arguments import canonical_axis
 from primax.plugins.structural.slicing import slice_in_dim
 from primax.plugins.trigonometry import tanh_p
 

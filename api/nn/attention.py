@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among
+from primax.extend.arguments import integers
 from primax.extend.core import dtypes, get_aval
 from primax.nn.arguments import inexact
 from primax.nn.exponentials import logsumexp, softmax
@@ -17,7 +18,6 @@ from primax.numpy.promotion import boolean, cast
 from primax.numpy.selection import where
 from primax.numpy.shaping import reshape
 from primax.plugins.structural import stop_gradient
-from primax.plugins.structural.arguments import integers
 
 __all__ = ["dot_product_attention"]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import get_aval
+from primax.extend.elementwise import like
 from primax.nn.arguments import inexact
 from primax.numpy import reductions
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, promote
@@ -17,7 +18,6 @@ from primax.numpy.selection import choose, where
 from primax.numpy.ufuncs import real, to_inexact
 from primax.plugins.arithmetic import abs_p, sign_p
 from primax.plugins.calls import jit
-from primax.plugins.elementwise import like
 from primax.plugins.exponential import exp_p, log_p
 from primax.plugins.rounding import is_finite_p
 from primax.plugins.structural import stop_gradient

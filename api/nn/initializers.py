@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among
+from primax.extend.arguments import canonical_axes, canonical_axis
 from primax.extend.core import dtypes, get_aval
 from primax.numpy import creation
 from primax.numpy.creation import read_dtype, read_shape
@@ -21,7 +22,6 @@ from primax.plugins.arithmetic import complex_p
 from primax.plugins.linalg.orthogonal import qr
 from primax.plugins.random.functions import split
 from primax.plugins.structural import pad
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis
 from primax.plugins.trigonometry import cos, sin
 from primax.random.gaussian import normal as _normal
 from primax.random.gaussian import truncated_normal as _truncated_normal

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, integer
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import dtypes, get_aval
 from primax.nn.arguments import inexact, number
 from primax.numpy import rounding, statistics
@@ -20,7 +21,6 @@ from primax.plugins.calls import jit
 from primax.plugins.comparison import eq_p
 from primax.plugins.exponential import rsqrt
 from primax.plugins.structural import iota_p
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["one_hot", "standardize"]
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import sequence
+from primax.extend.arguments import integers
 from primax.extend.core import dtypes, get_aval
 from primax.plugins.arithmetic import div_p
 from primax.plugins.structural import broadcast_in_dim_p
-from primax.plugins.structural.arguments import integers
 from primax.plugins.windows.geometry import Params, inside, read_window, shape_of_windows
 from primax.plugins.windows.reductions import (
     reduce_window,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend import backend
 from primax.extend.core import Array, NonConcreteBooleanIndexError, Tracer, dtypes, get_aval
 from primax.numpy.promotion import joint_shape
 
@@ -50,7 +51,7 @@ def _entry(entry: Any) -> Any:
     if isinstance(entry, Tracer) and entry.is_concrete:
         entry = entry.concrete()
     if type(entry) is Array and entry.shape and entry.platform() == "cpu":
-        return _entry(entry._host())
+        return _entry(backend.host_value(entry))
     if isinstance(entry, list):
         entry = np.asarray(entry) if entry else np.empty(0, np.int32)
     if isinstance(entry, Array | Tracer | np.ndarray | np.generic):

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from primax.extend.elementwise import like
 from primax.numpy.programs import one_program
 from primax.numpy.selection import choose
 from primax.plugins import arithmetic, bitwise, comparison, rounding
-from primax.plugins.elementwise import like
 
 __all__ = ["RULES", "of_complex"]
 

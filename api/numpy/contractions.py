@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax.extend.api_util import integer, sequence
+from primax.extend.arguments import integers
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.creation import asarray
 from primax.numpy.linear import contract, prepared
@@ -16,7 +17,6 @@ from primax.numpy.shaping import permuted
 from primax.numpy.triangles import last_diagonal
 from primax.plugins.reductions import reduce_or_p
 from primax.plugins.structural import reduce_sum_p, squeeze_p
-from primax.plugins.structural.arguments import integers
 
 __all__ = ["einsum", "einsum_path"]
 

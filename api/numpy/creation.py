@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, numpy_dtype, of_call, read_size
+from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.extend.sharding import vary_like
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
@@ -22,7 +23,6 @@ from primax.plugins.structural import (
     reshape_p,
     zero_of,
 )
-from primax.plugins.structural.arguments import canonical_shape
 
 __all__ = [
     "array",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes, get_aval
+from primax.extend.elementwise import like
 from primax.numpy.predicates import logical_and
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, convert, operands, promote
@@ -14,7 +15,6 @@ from primax.numpy.selection import choose
 from primax.numpy.ufuncs import require_real, to_inexact, to_number
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding
 from primax.plugins.calls import jit
-from primax.plugins.elementwise import like
 
 __all__ = ["divmod", "float_power", "floor_divide", "fmod", "power", "reciprocal", "remainder"]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among
+from primax.extend.arguments import canonical_axes, canonical_axis, listed
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, ones, zeros
@@ -23,7 +24,6 @@ from primax.numpy.taking import take
 from primax.plugins import bitwise, comparison
 from primax.plugins.indexing.positions import from_the_end
 from primax.plugins.structural import iota_p, pad_p, reduce_sum_p, rev_p
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
 
 __all__ = ["delete", "fill_diagonal", "insert", "packbits", "trim_zeros", "unpackbits"]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend.api_util import among, read_size, sequence
+from primax.extend.arguments import canonical_axes, canonical_axis, integers
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.creation import asarray, place, read_dtype, zeros
 from primax.numpy.joining import concatenate
@@ -20,7 +21,6 @@ from primax.numpy.ufuncs import conjugate, divide, multiply
 from primax.plugins.arithmetic import conj_p, mul_p
 from primax.plugins.fft import FftType, fft_p
 from primax.plugins.structural import pad_p, slice_p, zero_of
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers
 
 __all__ = [
     "fft",

@@ -6,12 +6,12 @@ from typing import Any
 
 from primax.extend.api_util import among
 from primax.extend.core import dtypes, get_aval
+from primax.extend.precision import canonicalize_precision
 from primax.numpy.creation import read_dtype
 from primax.numpy.promotion import promote
 from primax.numpy.ufuncs import conjugate
 from primax.plugins.calls import jit
 from primax.plugins.convolution.sliding import MODES, mode_padding, slide
-from primax.plugins.precision import canonicalize_precision
 from primax.plugins.structural import rev_p
 
 __all__ = ["convolve", "correlate"]

@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import sequence
 from primax.extend.core import dtypes, get_aval
+from primax.extend.elementwise import like
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan, signbit
 from primax.numpy.promotion import aval_of, broadcast, convert, operands, promote, strong
@@ -23,7 +24,6 @@ from primax.numpy.ufuncs import (
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, special, structural
 from primax.plugins.calls import jit
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.elementwise import like
 from primax.plugins.trigonometry import sin_p
 
 __all__ = [

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
+from primax.extend import backend, core
 from primax.extend.api_util import of_call
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, ExtendedArray, ShapedArray, Tracer, get_aval
 from primax.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
 from primax.numpy.vectors import common_dtype, windows_of
@@ -24,7 +25,6 @@ from primax.plugins.structural import (
     unstack_p,
     zeros_of,
 )
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["unstack"]
 
@@ -64,8 +64,8 @@ def _is_at_hand(x: Any) -> bool:
 def _on_host(x: Any) -> np.ndarray:
     """The value on the host; the elements of an array of an extended dtype as bytes."""
     if type(x) is Array:
-        return x._host()  # type: ignore[no-any-return]
-    base = np.ascontiguousarray(x.base._host())
+        return backend.host_value(x)
+    base = np.ascontiguousarray(backend.host_value(x.base))
     return np.ndarray(x.shape, f"V{base.nbytes // x.size}", base.data)
 
 

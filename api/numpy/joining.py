@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import read_size, sequence
+from primax.extend.arguments import canonical_axis, integers
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice, unstack
 from primax.numpy.promotion import aval_of, convert
 from primax.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshaped
 from primax.plugins.structural import concatenate_p, split_p, stack_p
-from primax.plugins.structural.arguments import canonical_axis, integers
 
 __all__ = [
     "append",

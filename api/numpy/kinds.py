@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, integer, naming, numpy_dtype
+from primax.extend.arguments import canonical_axes
 from primax.extend.core import Array, Tracer, dtypes, get_aval
-from primax.plugins.structural.arguments import canonical_axes
 
 __all__ = [
     "can_cast",

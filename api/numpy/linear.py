@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.api_util import integer, sequence
+from primax.extend.arguments import canonical_axes, canonical_axis, listed
 from primax.extend.core import config, dtypes, get_aval
+from primax.extend.precision import canonicalize_precision
 from primax.numpy.creation import read_dtype
 from primax.numpy.promotion import aval_of, convert, promote, strong
 from primax.numpy.shaping import moveaxis, ravel, reshaped
 from primax.numpy.ufuncs import conjugate, multiply, negative, subtract
 from primax.plugins import arithmetic, bitwise
 from primax.plugins.dot import dot_general_p
-from primax.plugins.precision import canonicalize_precision
 from primax.plugins.structural import (
     broadcast_shapes,
     concatenate_p,
@@ -22,7 +23,6 @@ from primax.plugins.structural import (
     squeeze_p,
     transpose_p,
 )
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
 
 __all__ = [
     "cross",

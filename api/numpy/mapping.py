@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from primax.extend.api_util import check_function, sequence, wraps
+from primax.extend.arguments import canonical_axis, listed
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import batching
 from primax.numpy.creation import asarray
 from primax.numpy.promotion import aval_of
 from primax.numpy.shaping import expand_dims, moveaxis, squeeze
 from primax.plugins.structural import broadcast_shapes
-from primax.plugins.structural.arguments import canonical_axis, listed
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 

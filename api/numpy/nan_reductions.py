@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes, get_aval
+from primax.extend.elementwise import like
 from primax.numpy import reductions, scans, statistics
 from primax.numpy.predicates import isnan
 from primax.numpy.promotion import aval_of, broadcast
 from primax.numpy.selection import choose
 from primax.plugins import comparison, exponential
-from primax.plugins.elementwise import like
 
 __all__ = [
     "nanargmax",

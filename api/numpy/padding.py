@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, naming
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import Tracer, dtypes, get_aval, tree
 from primax.numpy import reductions, statistics
 from primax.numpy.creation import asarray
@@ -21,7 +22,6 @@ from primax.numpy.rounding import rint
 from primax.numpy.shaping import broadcast_to, reshaped
 from primax.numpy.ufuncs import add, multiply, subtract
 from primax.plugins.structural import concatenate_p, pad_p, rev_p
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["pad"]
 

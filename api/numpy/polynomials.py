@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import integer, naming
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.creation import asarray
 from primax.numpy.division import power, remainder
@@ -22,7 +23,6 @@ from primax.numpy.shaping import reshaped
 from primax.numpy.ufuncs import absolute, add, divide, multiply, negative, subtract, to_inexact
 from primax.plugins import arithmetic
 from primax.plugins.structural import pad_p, reduce_sum_p, rev_p
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval", "unwrap", "vander"]
 

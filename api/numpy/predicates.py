@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes, get_aval
+from primax.extend.elementwise import like
 from primax.extend.sharding import vary_like
 from primax.numpy import reductions
 from primax.numpy.creation import asarray, constant
 from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, strong
 from primax.numpy.ufuncs import document, equal, imag, real, require_real, to_inexact
 from primax.plugins import arithmetic, bitwise, comparison, rounding, structural
-from primax.plugins.elementwise import like
 
 __all__ = [
     "allclose",

@@ -10,11 +10,11 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.api_util import naming, of_call
+from primax.extend.arguments import integers, listed
 from primax.extend.core import Array, ShapedArray, Tracer, array_of, dtypes, get_aval
 from primax.extend.interpreters import ad
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p
-from primax.plugins.structural.arguments import integers, listed
 
 __all__ = [
     "aval_of",

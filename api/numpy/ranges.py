@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.api_util import among, check_function, of_call, read_size, sequence
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
 from primax.numpy.division import power
@@ -19,7 +20,6 @@ from primax.numpy.ufuncs import add, divide, multiply, subtract
 from primax.plugins import arithmetic, rounding
 from primax.plugins.calls import jit
 from primax.plugins.structural import broadcast_in_dim_p, concatenate, concatenate_p, iota_p, slice_in_dim
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["arange", "fromfunction", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.arguments import canonical_axes, canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.promotion import (
@@ -21,7 +22,6 @@ from primax.numpy.shaping import reshaped
 from primax.plugins import arithmetic, bitwise
 from primax.plugins import reductions as primitives
 from primax.plugins.structural import broadcast_in_dim_p, reduce_sum_p
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis
 
 __all__ = [
     "all",

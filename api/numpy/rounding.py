@@ -8,6 +8,7 @@ from typing import Any
 
 from primax.extend.api_util import integer, naming
 from primax.extend.core import dtypes, get_aval
+from primax.extend.elementwise import like
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program
@@ -17,7 +18,6 @@ from primax.numpy.selection import choose, where
 from primax.numpy.ufuncs import document, imag, real, require_real, to_inexact
 from primax.plugins import arithmetic, comparison, rounding
 from primax.plugins.calls import jit
-from primax.plugins.elementwise import like
 
 __all__ = ["ceil", "clip", "floor", "modf", "nan_to_num", "rint", "round", "trunc"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend.api_util import among, integer
+from primax.extend.arguments import canonical_axes, canonical_axis, listed
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice
@@ -15,7 +16,6 @@ from primax.numpy.shaping import ravel
 from primax.numpy.ufuncs import add, divide, multiply, subtract, to_inexact
 from primax.plugins import arithmetic, bitwise, cumulative
 from primax.plugins.structural import pad_p
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
 
 __all__ = [
     "cumprod",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, naming, read_size, sequence
+from primax.extend.arguments import canonical_shape
 from primax.extend.core import ConcretizationTypeError, Tracer, dtypes, get_aval
 from primax.numpy.creation import asarray, constant, read_dtype
 from primax.numpy.promotion import aval_of, boolean, broadcast, cast, host_values, promote
@@ -26,7 +27,6 @@ from primax.plugins.structural import (
     select_n_p,
     slice_p,
 )
-from primax.plugins.structural.arguments import canonical_shape
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "ravel_multi_index", "unravel_index"]
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primax.extend.api_util import read_size
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import Tracer, dtypes, get_aval
 from primax.numpy.creation import asarray
 from primax.numpy.indexing import getitem
@@ -25,7 +26,6 @@ from primax.plugins.calls import jit
 from primax.plugins.cumulative import cummax_p, cumsum_p
 from primax.plugins.sorting import sort_p
 from primax.plugins.structural import concatenate_p, convert_element_type_p, iota_p, slice_p, unstack_p
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = [
     "intersect1d",

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from primax.extend.api_util import among, integer
+from primax.extend.arguments import canonical_axes, canonical_axis, integers, listed
 from primax.extend.core import get_aval
 from primax.numpy.creation import asarray, place, read_shape
 from primax.numpy.promotion import aval_of, broadcast_to_shape
 from primax.plugins import structural
 from primax.plugins.structural import reshape_p, squeeze_p, transpose_p
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers, listed
 
 __all__ = [
     "astype",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, integer, sequence
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.joining import concatenate
@@ -25,7 +26,6 @@ from primax.plugins.bitwise import shift_right_logical_p
 from primax.plugins.control_flow import fori_loop
 from primax.plugins.reductions import reduce_or_p
 from primax.plugins.structural import iota_p, reduce_sum_p, rev_p, slice_p
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = [
     "argpartition",

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from primax.extend.core import dtypes, get_aval
+from primax.extend.elementwise import like
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import (
@@ -31,7 +32,6 @@ from primax.numpy.selection import choose
 from primax.numpy.shaping import permuted, reshaped
 from primax.numpy.ufuncs import divide, multiply, to_inexact
 from primax.plugins import arithmetic, comparison, exponential
-from primax.plugins.elementwise import like
 from primax.plugins.structural import broadcast_in_dim_p, reduce_sum_p
 
 __all__ = ["average", "mean", "std", "var"]

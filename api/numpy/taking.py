@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend import backend
 from primax.extend.api_util import among, sequence
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import ConcretizationTypeError, Tracer, array_of, dtypes, get_aval
 from primax.numpy.at import Reference, converted
 from primax.numpy.brackets import read_entries, resolve
@@ -29,7 +31,6 @@ from primax.plugins.indexing import (
 from primax.plugins.indexing.positions import clipped, from_the_end
 from primax.plugins.indexing.taking import along
 from primax.plugins.structural import slice_p
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["choose", "compress", "extract", "place", "put", "put_along_axis", "take", "take_along_axis"]
 
@@ -115,7 +116,7 @@ def _is_inside(position: Any, first: int, limit: int) -> bool:
 
 def _taken_on_host(a: Any, position: Any, axis: int, mode: GatherScatterMode) -> Any:
     """The elements, copied on the host; None if some are out of range and read as a fill value."""
-    host = a._host()
+    host = backend.host_value(a)
     size = host.shape[axis]
     if mode is _CLIP:
         position = clipped(position, 0, size - 1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.api_util import integer, naming
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import dtypes, get_aval
 from primax.numpy import reductions
 from primax.numpy.creation import place, read_dtype
@@ -17,7 +18,6 @@ from primax.numpy.selection import choose
 from primax.numpy.shaping import permuted, ravel, reshaped
 from primax.plugins import arithmetic, comparison
 from primax.plugins.structural import iota_p, pad_p, slice_p
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = [
     "diag",

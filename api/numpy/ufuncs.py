@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes, get_aval
+from primax.extend.elementwise import like
 from primax.extend.sharding import vary_like
 from primax.numpy.complexes import RULES, of_complex
 from primax.numpy.creation import asarray, constant
@@ -22,7 +23,6 @@ from primax.numpy.promotion import (
 )
 from primax.numpy.selection import choose
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, trigonometry
-from primax.plugins.elementwise import like
 
 __all__ = [
     "absolute",

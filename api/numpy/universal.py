@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import check_function, name_of, read_size
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import dtypes, get_aval
 from primax.numpy import reductions, scans, ufuncs
 from primax.numpy.at import Reference
@@ -27,7 +28,6 @@ from primax.numpy.selection import choose
 from primax.numpy.shaping import moveaxis, ravel, reshaped
 from primax.plugins.calls import eval_shape
 from primax.plugins.control_flow import scan
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = [
     "add",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import aval_of, cast
@@ -20,7 +21,6 @@ from primax.plugins.random.keys import random_bits, random_split
 from primax.plugins.random.numbers import sampler, unit
 from primax.plugins.sorting import sort_p, top_k_p
 from primax.plugins.structural import expand_dims, iota_p, reshape_p, slice_p
-from primax.plugins.structural.arguments import canonical_axis
 from primax.random.integers import integers_between
 from primax.random.inversion import gumbel_numbers, is_precise
 from primax.random.parameters import broadcast_to, parameter_shape

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.api_util import among, read_size
+from primax.extend.arguments import canonical_axes, canonical_axis, listed
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.creation import asarray
 from primax.numpy.joining import concatenate
@@ -18,7 +19,6 @@ from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p
 from primax.plugins.calls import jit
 from primax.plugins.fft import FftType, fft_p
 from primax.plugins.structural import broadcast_in_dim_p, iota_p, pad_p, slice_p, zero_of
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, listed
 from primax.plugins.trigonometry import cos_p, sin_p
 
 __all__ = ["dct", "dctn", "idct", "idctn"]

@@ -6,10 +6,22 @@ from typing import Any
 
 from primax.extend import hookimpl
 from primax.plugins.calls.jit import clear_caches, eval_shape, jit
-from primax.plugins.calls.primitive import jit_p, rules
-from primax.plugins.calls.stages import Compiled, Lowered, Traced
+from primax.plugins.calls.primitive import call_params, evaluate, jit_p, rules, run_program
+from primax.plugins.calls.stages import Compiled, Lowered, Traced, flat_arguments
 
-__all__ = ["Compiled", "Lowered", "Traced", "clear_caches", "eval_shape", "jit", "jit_p"]
+__all__ = [
+    "Compiled",
+    "Lowered",
+    "Traced",
+    "call_params",
+    "clear_caches",
+    "eval_shape",
+    "evaluate",
+    "flat_arguments",
+    "jit",
+    "jit_p",
+    "run_program",
+]
 
 
 @hookimpl

@@ -363,11 +363,7 @@ def jit(
     wide = not jitted.special and _takes_many(fun)
     if wide:
         fast = runtime.fast_function(jitted.name, None, jitted.miss_of_buffers, key=key)
-
-        def function(*args: Any, **kwargs: Any) -> Any:
-            buffers = [x._b for x in args if type(x) is core.Array]
-            return fast(*(buffers if len(buffers) == len(args) else args), **kwargs)
-
+        function = runtime.of_buffers(fast)
     else:
         fast = function = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)
     if static.positions or static.names:

@@ -12,7 +12,7 @@ from primax.extend.api_util import avals_of, check_function, name_of, wraps
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreter import Interpreter, replay
 from primax.extend.programs import stage
-from primax.plugins.calls.primitive import evaluate
+from primax.plugins.calls import evaluate
 from primax.plugins.checkify.check import CheckEffect, check_p, first_of
 from primax.plugins.checkify.errors import (
     Error,

@@ -10,13 +10,11 @@ from primax.extend import core
 from primax.extend.core import get_aval
 from primax.extend.interpreter import replay
 from primax.extend.interpreters import ad
-from primax.plugins.calls.primitive import call_params, jit_p
+from primax.plugins.calls import call_params, jit_p
 from primax.plugins.checkify.checker import Checker, checkify, without_checks
 from primax.plugins.checkify.errors import DivisionByZeroError, NaNError, OOBError
 from primax.plugins.composite import call_p, closed_call_p
-from primax.plugins.control_flow.cond import switch
-from primax.plugins.control_flow.scan import scan
-from primax.plugins.control_flow.while_loop import while_loop
+from primax.plugins.control_flow import scan, switch, while_loop
 from primax.plugins.custom_batching import custom_vmap_call_p
 from primax.plugins.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p, linear_call_p
 from primax.plugins.remat import checkpoint_p

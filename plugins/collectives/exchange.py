@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.arguments import canonical_axis, integers
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.plugins.collectives.lowerings import (
@@ -19,7 +20,6 @@ from primax.plugins.collectives.names import canonical_groups, group_size, names
 from primax.plugins.collectives.variance import all_gather_invariant_p, split_names, varying_by_name
 from primax.plugins.reductions import reduce_sum
 from primax.plugins.structural import reshape, transpose
-from primax.plugins.structural.arguments import canonical_axis, integers
 
 __all__ = [
     "all_gather",

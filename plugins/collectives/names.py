@@ -8,8 +8,8 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.api_util import check_hashable
-from primax.plugins.monoids import ADD
-from primax.plugins.structural.arguments import integers
+from primax.extend.arguments import integers
+from primax.plugins.reductions import ADD
 
 __all__ = [
     "Groups",

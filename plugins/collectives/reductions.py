@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.arguments import canonical_axes
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.extend.sharding import hooks
@@ -26,7 +27,6 @@ from primax.plugins.collectives.variance import psum_invariant_p, split_names, v
 from primax.plugins.comparison import eq
 from primax.plugins.reductions import reduce_max, reduce_min, reduce_sum
 from primax.plugins.structural import convert_element_type, full_like, select, zeros_like
-from primax.plugins.structural.arguments import canonical_axes
 
 __all__ = ["pmax", "pmax_p", "pmean", "pmin", "pmin_p", "psum", "psum_p"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.plugins.sampling import numbers
+from primax.extend.sampling import numbers
 
 __all__ = ["SAMPLES"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from primax.extend import hookimpl
 from primax.plugins.control_flow import cond_rules, platforms, samples, scan_rules, while_rules
+from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.cond import cond, switch
 from primax.plugins.control_flow.cond_rules import cond_p
 from primax.plugins.control_flow.interpretation import interpret_cond, interpret_scan, interpret_while
@@ -13,6 +14,7 @@ from primax.plugins.control_flow.loops import associative_scan, fori_loop, map
 from primax.plugins.control_flow.platforms import platform_dependent, platform_index_p
 from primax.plugins.control_flow.scan import scan
 from primax.plugins.control_flow.scan_rules import scan_p
+from primax.plugins.control_flow.staging import flatten_operands
 from primax.plugins.control_flow.while_loop import while_loop
 from primax.plugins.control_flow.while_rules import while_p
 
@@ -20,10 +22,12 @@ __all__ = [
     "associative_scan",
     "cond",
     "cond_p",
+    "flatten_operands",
     "fori_loop",
     "map",
     "platform_dependent",
     "platform_index_p",
+    "run_compiled",
     "scan",
     "scan_p",
     "switch",

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import get_aval
-from primax.plugins.calls.primitive import run_program
+from primax.plugins.calls import run_program
 
 __all__ = ["run_compiled"]
 

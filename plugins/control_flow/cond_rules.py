@@ -11,7 +11,7 @@ from primax.extend import core
 from primax.extend.core import get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
-from primax.plugins.calls.primitive import run_program
+from primax.plugins.calls import run_program
 from primax.plugins.control_flow.staging import named, permuted
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
 

@@ -12,12 +12,12 @@ from primax.extend import core
 from primax.extend.api_util import aval_of, integer
 from primax.extend.core import ShapedArray, Tracer, dtypes, get_aval, tree
 from primax.extend.transformations import vmap
-from primax.plugins import trees
 from primax.plugins.arithmetic import add
 from primax.plugins.comparison import lt
 from primax.plugins.control_flow.scan import scan
 from primax.plugins.control_flow.staging import flatten_operands, require_function
 from primax.plugins.control_flow.while_loop import while_loop
+from primax.plugins.reductions import scan_along
 from primax.plugins.structural import concatenate, convert_element_type, reshape, slice_in_dim
 
 __all__ = ["associative_scan", "fori_loop", "map"]
@@ -205,4 +205,4 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         tree.require_same_structure(what, in_tree, out_tree, "elems", "the result of fn")
         return out  # type: ignore[no-any-return]
 
-    return tree.unflatten(in_tree, trees.scan(combine, leaves, places, reverse))
+    return tree.unflatten(in_tree, scan_along(combine, leaves, places, reverse))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.sampling import bound_by, numbers
 from primax.plugins.arithmetic import add, mul, sub
 from primax.plugins.comparison import lt
 from primax.plugins.control_flow.cond import cond, switch
@@ -16,7 +17,6 @@ from primax.plugins.control_flow.scan import scan
 from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.while_loop import while_loop
 from primax.plugins.control_flow.while_rules import while_p
-from primax.plugins.sampling import bound_by, numbers
 
 __all__ = ["cond_samples", "scan_samples", "while_samples"]
 

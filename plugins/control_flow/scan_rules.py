@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from primax.extend import core
 from primax.extend.interpreters import ad, batching
 from primax.extend.interpreters import partial_eval as pe
-from primax.plugins.calls.primitive import call_params, jit_p
+from primax.plugins.calls import call_params, jit_p
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.scan_lowering import lower_scan
 from primax.plugins.control_flow.staging import named, permuted

@@ -6,6 +6,8 @@ from typing import Any
 
 from primax.extend import hookimpl
 from primax.extend.interpreters import ad
+from primax.extend.narrow import in_whole_bytes
+from primax.extend.padding import padtype_to_pads
 from primax.plugins.convolution.dimension_numbers import (
     ConvDimensionNumbers,
     conv_dimension_numbers,
@@ -19,7 +21,6 @@ from primax.plugins.convolution.functions import (
     conv_with_general_padding,
 )
 from primax.plugins.convolution.lowering import conv_general_dilated_cpu_lowering, conv_general_dilated_lowering
-from primax.plugins.convolution.padding import padtype_to_pads
 from primax.plugins.convolution.primitive import (
     conv_general_dilated,
     conv_general_dilated_abstract_eval,
@@ -36,7 +37,6 @@ from primax.plugins.convolution.shapes import (
     conv_shape_tuple,
     conv_transpose_shape_tuple,
 )
-from primax.plugins.structural.narrow import in_whole_bytes
 
 __all__ = [
     "ConvDimensionNumbers",

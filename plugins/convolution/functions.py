@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.arguments import integers
 from primax.extend.core import get_aval
+from primax.extend.padding import dilated, explicit_padding, transposed_padding
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
-from primax.plugins.convolution.padding import dilated, explicit_padding, transposed_padding
 from primax.plugins.convolution.primitive import check_steps, conv_general_dilated, shape_of
 from primax.plugins.dot import dot_general
 from primax.plugins.structural import broadcast_in_dim_p, reshape_p, rev, transpose
-from primax.plugins.structural.arguments import integers
 
 __all__ = [
     "conv",

@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import mlir
-from primax.plugins.precision import precision_attribute
+from primax.extend.precision import precision_attribute
 
 __all__ = ["conv_general_dilated_cpu_lowering", "conv_general_dilated_lowering"]
 

@@ -7,11 +7,11 @@ from operator import index
 from typing import Any
 
 from primax.extend import core
+from primax.extend.arguments import integers
 from primax.extend.core import ShapedArray, dtypes
+from primax.extend.padding import dilated, explicit_padding, named_padding, result_size
+from primax.extend.precision import canonicalize_precision
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
-from primax.plugins.convolution.padding import dilated, explicit_padding, named_padding, result_size
-from primax.plugins.precision import canonicalize_precision
-from primax.plugins.structural.arguments import integers
 
 __all__ = [
     "check_steps",

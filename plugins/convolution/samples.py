@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.precision import Precision
+from primax.extend.sampling import numbers
 from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
-from primax.plugins.precision import Precision
-from primax.plugins.sampling import numbers
 
 __all__ = ["conv_general_dilated_samples"]
 

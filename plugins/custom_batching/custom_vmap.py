@@ -9,9 +9,9 @@ from primax.extend import core
 from primax.extend.api_util import avals_of, name_of, wraps
 from primax.extend.core import get_aval, tree
 from primax.extend.programs import stage
-from primax.plugins.control_flow.loops import map as map_one_by_one
+from primax.plugins.control_flow import map as map_one_by_one
 from primax.plugins.custom_batching.rules import custom_vmap_call_p
-from primax.plugins.custom_derivatives.arguments import Forwarding, resolve
+from primax.plugins.custom_derivatives import Forwarding, resolve
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 

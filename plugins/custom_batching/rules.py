@@ -15,7 +15,7 @@ from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
-from primax.plugins.calls.primitive import evaluate
+from primax.plugins.calls import evaluate
 
 __all__ = ["custom_vmap_call_p", "rules"]
 

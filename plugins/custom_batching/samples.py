@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.sampling import bound_by, numbers
 from primax.plugins.arithmetic import add, mul
 from primax.plugins.custom_batching.custom_vmap import custom_vmap
 from primax.plugins.custom_batching.rules import custom_vmap_call_p
-from primax.plugins.sampling import bound_by, numbers
 from primax.plugins.structural import broadcast_in_dim
 from primax.plugins.trigonometry import sin
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from primax.extend import hookimpl
 from primax.plugins.custom_derivatives import jvp_rules, linear, samples, vjp_rules
+from primax.plugins.custom_derivatives.arguments import Forwarding, resolve
 from primax.plugins.custom_derivatives.closures import closure_convert, custom_gradient
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
 from primax.plugins.custom_derivatives.custom_vjp import CustomVJPPrimal, custom_vjp, custom_vjp_primal_tree_values
@@ -16,6 +17,7 @@ from primax.plugins.custom_derivatives.vjp_rules import custom_lin_p, custom_vjp
 
 __all__ = [
     "CustomVJPPrimal",
+    "Forwarding",
     "closure_convert",
     "custom_gradient",
     "custom_jvp",
@@ -29,6 +31,7 @@ __all__ = [
     "custom_vjp_primal_tree_values",
     "linear_call",
     "linear_call_p",
+    "resolve",
 ]
 
 

@@ -10,7 +10,7 @@ from primax.extend.api_util import check_function, name_of, wraps
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
-from primax.plugins.control_flow.staging import flatten_operands
+from primax.plugins.control_flow import flatten_operands
 from primax.plugins.custom_derivatives.calls import Batch, evaluate
 from primax.plugins.custom_derivatives.vjp_rules import batched_bwd
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.interpreters import ad
+from primax.extend.sampling import bound_by, numbers
 from primax.plugins.arithmetic import add, mul, neg
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
 from primax.plugins.custom_derivatives.custom_vjp import custom_vjp
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
 from primax.plugins.custom_derivatives.linear import linear_call, linear_call_p
 from primax.plugins.custom_derivatives.vjp_rules import custom_lin_p, custom_vjp_call_p
-from primax.plugins.sampling import bound_by, numbers
 from primax.plugins.trigonometry import cos, sin
 
 __all__ = ["jvp_samples", "lin_samples", "linear_samples", "vjp_samples"]

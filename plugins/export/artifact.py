@@ -9,9 +9,9 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.interpreters import ad, mlir
+from primax.extend.sampling import numbers
 from primax.plugins.arithmetic import mul
 from primax.plugins.calls import jit_p
-from primax.plugins.sampling import numbers
 
 __all__ = ["Artifact", "call_exported_p", "exported_tangents_p", "make_artifact", "rules", "tangent_rules"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from primax.extend import backend
 from primax.extend.api_util import among, integer
 from primax.extend.core import tree
-from primax.plugins.calls.stages import flat_arguments
+from primax.plugins.calls import flat_arguments
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
 from primax.plugins.export.file import from_bytes, to_bytes
 from primax.plugins.export.structure import structure_from_json, structure_to_json

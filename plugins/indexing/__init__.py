@@ -34,7 +34,7 @@ from primax.plugins.indexing.primitives import (
     scatter_sub_p,
 )
 from primax.plugins.indexing.scatter import scatter, scatter_add, scatter_max, scatter_min, scatter_mul, scatter_sub
-from primax.plugins.indexing.taking import index_take
+from primax.plugins.indexing.taking import index_take, put_along, take_along
 
 __all__ = [
     "GatherDimensionNumbers",
@@ -51,6 +51,7 @@ __all__ = [
     "gather",
     "gather_p",
     "index_take",
+    "put_along",
     "scatter",
     "scatter_add",
     "scatter_add_p",
@@ -65,6 +66,7 @@ __all__ = [
     "scatter_p",
     "scatter_sub",
     "scatter_sub_p",
+    "take_along",
 ]
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import check_function
+from primax.extend.arguments import canonical_shape, inserted
+from primax.extend.computations import elementwise, interpreted, require_pure
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.computations import elementwise, interpreted, require_pure
 from primax.plugins.indexing.dimensions import (
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -24,7 +25,6 @@ from primax.plugins.indexing.positions import cast_indices
 from primax.plugins.indexing.primitives import gather_p, scatter_apply_p, scatter_p
 from primax.plugins.indexing.scatter_rules import clipped, is_unique, scatter_region
 from primax.plugins.indexing.sequence import one_by_one
-from primax.plugins.structural.arguments import canonical_shape, inserted
 
 __all__ = ["RULES", "scatter_apply"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from primax.extend.arguments import inserted, integers
 from primax.extend.core import ShapedArray, dtypes
-from primax.plugins.structural.arguments import inserted, integers
 
 __all__ = [
     "GatherDimensionNumbers",

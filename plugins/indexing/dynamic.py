@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import integer, sequence
+from primax.extend.arguments import canonical_axis, canonical_shape, inserted
 from primax.extend.core import ShapedArray, Tracer, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -23,7 +24,6 @@ from primax.plugins.structural import (
     squeeze_p,
     zeros_of,
 )
-from primax.plugins.structural.arguments import canonical_axis, canonical_shape, inserted
 
 __all__ = [
     "RULES",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.arguments import canonical_shape, inserted
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.bitwise import and_p
@@ -25,7 +26,6 @@ from primax.plugins.indexing.positions import bounds, cast_indices, in_words
 from primax.plugins.indexing.primitives import gather_p, scatter_add_p
 from primax.plugins.reductions import reduce_and_p
 from primax.plugins.structural import broadcast_in_dim_p, select_n_p, zero_of, zeros_of
-from primax.plugins.structural.arguments import canonical_shape, inserted
 
 __all__ = ["RULES", "gather"]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.sampling import bound_by, numbers
 from primax.plugins.indexing.apply import scatter_apply
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from primax.plugins.indexing.primitives import (
@@ -22,7 +23,6 @@ from primax.plugins.indexing.primitives import (
     scatter_p,
     scatter_sub_p,
 )
-from primax.plugins.sampling import bound_by, numbers
 from primax.plugins.trigonometry import sin
 
 __all__ = ["SAMPLES"]

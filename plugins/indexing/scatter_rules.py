@@ -10,10 +10,10 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.elementwise import ANY, NUMERIC, Accepts
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, max_p, min_p, mul_p, neg_p, sub_p
 from primax.plugins.comparison import eq_p
-from primax.plugins.elementwise import ANY, NUMERIC, Accepts
 from primax.plugins.indexing.dimensions import (
     GatherScatterMode,
     as_gather,

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from primax.extend.core import get_aval
-from primax.plugins.control_flow.scan import scan
+from primax.plugins.control_flow import scan
 from primax.plugins.indexing.dimensions import ScatterDimensionNumbers, scatter_axes
 from primax.plugins.structural import reshape_p, transpose_p
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from primax.extend.arguments import canonical_axes
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.plugins.arithmetic import rem_p
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, as_scatter
 from primax.plugins.indexing.positions import from_the_end
 from primax.plugins.indexing.primitives import gather_p, scatter_p
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, convert_element_type_p, zeros_of
-from primax.plugins.structural.arguments import canonical_axes
 
 __all__ = ["along", "index_take", "put_along", "take_along"]
 

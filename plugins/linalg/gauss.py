@@ -9,10 +9,10 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import integer
 from primax.extend.core import ShapedArray, get_aval
+from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.control_flow import fori_loop
-from primax.plugins.elementwise import ir_full
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
     eye,

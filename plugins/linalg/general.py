@@ -14,7 +14,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, bitwise, comparison, structural
 from primax.plugins.cumulative import cumsum_p
-from primax.plugins.indexing.taking import take_along
+from primax.plugins.indexing import take_along
 from primax.plugins.linalg.invariants import of_eig, of_hessenberg, of_schur
 from primax.plugins.linalg.lapack import flag, ir_by_operations, ir_empty, lapack_call, letter, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (

@@ -9,11 +9,11 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
+from primax.extend.sampling import numbers
 from primax.plugins.linalg.invariants import of_pivoted_reflections, of_reflections, reflected
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu
 from primax.plugins.linalg.matrices import front_batch, require_matrix
 from primax.plugins.linalg.sampling import dominant, vary_diagonal, vary_scale
-from primax.plugins.sampling import numbers
 
 __all__ = [
     "RULES",

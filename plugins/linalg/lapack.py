@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import ShapedArray, dtypes
+from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import mlir
-from primax.plugins.elementwise import ir_full
 
 __all__ = [
     "flag",

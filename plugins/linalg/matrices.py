@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.interpreters import batching
+from primax.extend.precision import Precision
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.dot import dot_general_p
-from primax.plugins.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
-from primax.plugins.indexing.taking import put_along, take_along
-from primax.plugins.precision import Precision
+from primax.plugins.indexing import put_along, take_along
 
 __all__ = [
     "adjoint",

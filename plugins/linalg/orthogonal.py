@@ -9,9 +9,9 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, structural
-from primax.plugins.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product_p
 from primax.plugins.linalg.invariants import of_qr
 from primax.plugins.linalg.matrices import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.plugins.sampling import numbers
+from primax.extend.sampling import numbers
 
 __all__ = ["dominant", "positive", "vary_diagonal", "vary_scale"]
 

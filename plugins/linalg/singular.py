@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import among, check_hashable
+from primax.extend.arguments import integers
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, comparison, structural
@@ -40,7 +41,6 @@ from primax.plugins.linalg.matrices import (
     scaled,
 )
 from primax.plugins.linalg.sampling import dominant, vary_diagonal
-from primax.plugins.structural.arguments import integers
 
 __all__ = ["RULES", "SvdAlgorithm", "svd", "svd_p"]
 

@@ -9,13 +9,13 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sampling import numbers
 from primax.plugins import arithmetic
 from primax.plugins.linalg.gauss import lu_p
 from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_square, rows_at, rows_to
 from primax.plugins.linalg.positive import cholesky_p
 from primax.plugins.linalg.sampling import dominant, positive
 from primax.plugins.linalg.triangular import triangular_solve_p
-from primax.plugins.sampling import numbers
 from primax.plugins.structural import stop_gradient
 
 __all__ = ["RULES", "by_cholesky", "by_lu", "solve_p"]

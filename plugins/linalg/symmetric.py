@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import among, check_hashable
+from primax.extend.arguments import integers
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic
@@ -32,7 +33,6 @@ from primax.plugins.linalg.matrices import (
 )
 from primax.plugins.linalg.positive import symmetrize
 from primax.plugins.linalg.sampling import positive, vary_diagonal
-from primax.plugins.structural.arguments import integers
 
 __all__ = ["EighImplementation", "RULES", "eigh", "eigh_p", "tridiagonal", "tridiagonal_p"]
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sampling import numbers
 from primax.plugins import arithmetic
-from primax.plugins.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
 from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call
 from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_matrix, require_square, tril, triu
 from primax.plugins.linalg.sampling import dominant, vary_diagonal
-from primax.plugins.sampling import numbers
 from primax.plugins.structural import expand_dims, squeeze_p
 
 __all__ = ["RULES", "triangular_solve", "triangular_solve_p"]

@@ -9,10 +9,10 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sampling import numbers
 from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.lapack import ir_by_operations, ir_empty, lapack_call, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import along_columns, columns_merged, front_batch, require_matrix
-from primax.plugins.sampling import numbers
 
 __all__ = ["RULES", "tridiagonal_solve", "tridiagonal_solve_p"]
 

@@ -9,10 +9,11 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import real_number
 from primax.extend.core import ShapedArray, get_aval
+from primax.extend.elementwise import FLOAT32_OR_64, FLOATING
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sampling import numbers
 from primax.plugins import arithmetic, comparison, exponential, structural
 from primax.plugins.control_flow import scan
-from primax.plugins.elementwise import FLOAT32_OR_64, FLOATING
 from primax.plugins.linalg.matrices import (
     along_columns,
     along_rows,
@@ -28,7 +29,6 @@ from primax.plugins.linalg.matrices import (
 )
 from primax.plugins.linalg.sampling import positive
 from primax.plugins.linalg.triangular import triangular_solve_p
-from primax.plugins.sampling import numbers
 
 __all__ = ["RULES", "cholesky_update", "cholesky_update_p", "symmetric_product", "symmetric_product_p"]
 

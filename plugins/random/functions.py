@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, integer
+from primax.extend.arguments import canonical_shape
 from primax.extend.core import dtypes, get_aval
 from primax.extend.random import KeyDType, PRNGImpl, canonical_seeds, find_prng_impl
 from primax.plugins.random.arguments import as_keys, check_key, is_keys, one_key
@@ -19,7 +20,6 @@ from primax.plugins.random.keys import (
     random_unwrap_p,
 )
 from primax.plugins.structural import convert_element_type_p
-from primax.plugins.structural.arguments import canonical_shape
 
 __all__ = [
     "PRNGKey",

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.arguments import canonical_shape
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
+from primax.extend.sampling import samples
 from primax.plugins.bitwise import xor_p
 from primax.plugins.random.threefry import threefry_fold_in, threefry_seed, threefry_split
-from primax.plugins.sampling import samples
 from primax.plugins.structural import concatenate_p, reshape_p, slice_p, squeeze_p
-from primax.plugins.structural.arguments import canonical_shape
 
 __all__ = [
     "RULES",

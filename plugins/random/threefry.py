@@ -14,13 +14,13 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import ShapedArray, config, get_aval
+from primax.extend.elementwise import Accepts, elementwise_abstract_eval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
+from primax.extend.sampling import samples
 from primax.plugins.arithmetic import add_p
 from primax.plugins.bitwise import or_p, shift_left_p, shift_right_logical_p, xor_p
-from primax.plugins.control_flow.scan import scan
-from primax.plugins.elementwise import Accepts, elementwise_abstract_eval
-from primax.plugins.sampling import samples
+from primax.plugins.control_flow import scan
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     concatenate_p,

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.calls.primitive import evaluate
+from primax.plugins.calls import evaluate
 from primax.plugins.remat.splitting import Split, checkpoint_p, split
 
 __all__ = ["checkpoint_p", "rules"]

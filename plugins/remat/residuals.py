@@ -9,7 +9,7 @@ from primax.extend import core, source_info_util
 from primax.extend.api_util import avals_of, check_function, debug_info
 from primax.extend.core import tree
 from primax.extend.interpreters import ad
-from primax.plugins.calls.primitive import jit_p
+from primax.plugins.calls import jit_p
 from primax.plugins.remat.names import name_p
 from primax.plugins.remat.splitting import checkpoint_p
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.sampling import bound_by, numbers, samples
 from primax.plugins.arithmetic import mul
-from primax.plugins.calls.jit import jit
+from primax.plugins.calls import jit
 from primax.plugins.dot import dot
 from primax.plugins.exponential import exp
 from primax.plugins.remat.checkpoint import checkpoint
 from primax.plugins.remat.names import checkpoint_name
 from primax.plugins.remat.policies import dots_saveable, save_only_these_names
 from primax.plugins.remat.splitting import checkpoint_p
-from primax.plugins.sampling import bound_by, numbers, samples
 from primax.plugins.trigonometry import cos, sin
 
 __all__ = ["checkpoint_samples", "name_samples"]

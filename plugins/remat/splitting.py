@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from primax.extend import Interpreter, core, replay
 from primax.extend.interpreters import partial_eval as pe
-from primax.plugins.calls.primitive import jit_p
-from primax.plugins.control_flow.scan_rules import scan_p
+from primax.plugins.calls import jit_p
+from primax.plugins.control_flow import scan_p
 from primax.plugins.remat.policies import Policy
 
 __all__ = ["Split", "checkpoint_p", "split"]

@@ -12,7 +12,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.extend.sharding import Mesh, PartitionSpec, manual_scope
 from primax.plugins.collectives import psum
-from primax.plugins.control_flow.compiled import run_compiled
+from primax.plugins.control_flow import run_compiled
 from primax.plugins.sharding.parts import part_aval, physical_ndim, residual_spec, whole_aval, with_axis
 from primax.plugins.sharding.shard_map import shard_map_p
 from primax.plugins.structural import broadcast_in_dim_p, expand_dims, squeeze_p

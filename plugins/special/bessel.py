@@ -6,9 +6,9 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import dtypes
+from primax.extend.elementwise import FLOATING, like, row
 from primax.plugins.arithmetic import abs_p, add_p, div_p, mul_p, sign_p, sub_p
 from primax.plugins.comparison import lt_p
-from primax.plugins.elementwise import FLOATING, like, row
 from primax.plugins.special.formula import Num, formula, select
 from primax.plugins.structural import broadcast_in_dim, select_n_p
 

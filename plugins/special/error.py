@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from primax.extend import core
+from primax.extend.elementwise import FLOATING, like, row
 from primax.plugins.arithmetic import mul_p, neg_p, square_p
-from primax.plugins.elementwise import FLOATING, like, row
 from primax.plugins.exponential import exp_p
 
 __all__ = ["erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p"]

@@ -15,8 +15,7 @@ from primax.extend import core
 from primax.extend.interpreters import mlir
 from primax.plugins import arithmetic, bitwise, comparison, exponential, reductions
 from primax.plugins.control_flow import while_loop
-from primax.plugins.elementwise import repeat
-from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
+from primax.plugins.structural import broadcast_in_dim, convert_element_type, repeat, select_n
 
 __all__ = ["Num", "formula", "iterate", "select"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.elementwise import FLOATING, like, row
 from primax.plugins.arithmetic import add_p, mul_p, neg_p
-from primax.plugins.elementwise import FLOATING, like, row
 
 __all__ = ["digamma", "digamma_p", "lgamma", "lgamma_p", "polygamma", "polygamma_p", "zeta", "zeta_p"]
 

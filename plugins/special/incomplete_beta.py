@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.elementwise import FLOATING, like, row
 from primax.plugins.arithmetic import add_p, mul_p, neg_p, sub_p
-from primax.plugins.elementwise import FLOATING, like, row
 from primax.plugins.exponential import exp_p, log1p_p, log_p
 from primax.plugins.special.formula import Num, formula, iterate, select
 from primax.plugins.special.gamma import lgamma_p

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.elementwise import FLOATING, like, row
 from primax.plugins.arithmetic import mul_p, neg_p, sub_p
 from primax.plugins.comparison import eq_p
-from primax.plugins.elementwise import FLOATING, like, row
 from primax.plugins.exponential import exp_p, log_p
 from primax.plugins.special.error import erfc_p
 from primax.plugins.special.formula import Num, formula, iterate, select

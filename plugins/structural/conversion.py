@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.arguments import is_value
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.sampling import numbers, samples
-from primax.plugins.structural.arguments import is_value
+from primax.extend.sampling import numbers, samples
 
 __all__ = [
     "bitcast_convert_type",

@@ -9,11 +9,11 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.api_util import numpy_dtype
+from primax.extend.arguments import canonical_axis, canonical_shape, shape_or_size
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
+from primax.extend.sampling import samples
 from primax.extend.sharding import vary_like
-from primax.plugins.sampling import samples
-from primax.plugins.structural.arguments import canonical_axis, canonical_shape, shape_or_size
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 

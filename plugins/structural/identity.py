@@ -7,7 +7,7 @@ from typing import Any
 from primax.extend import backend, core
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.sampling import samples
+from primax.extend.sampling import samples
 
 __all__ = [
     "copy",

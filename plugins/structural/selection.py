@@ -9,7 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.sampling import numbers
+from primax.extend.sampling import numbers
 from primax.plugins.structural.creation import zeros_of
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 

@@ -11,10 +11,7 @@ from numpy.exceptions import AxisError
 
 from primax.extend import core
 from primax.extend.api_util import integer
-from primax.extend.core import ShapedArray, dtypes, get_aval
-from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.sampling import samples
-from primax.plugins.structural.arguments import (
+from primax.extend.arguments import (
     canonical_axes,
     canonical_shape,
     inserted,
@@ -23,6 +20,9 @@ from primax.plugins.structural.arguments import (
     listed,
     shape_or_size,
 )
+from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sampling import samples
 
 __all__ = [
     "broadcast",
@@ -35,6 +35,7 @@ __all__ = [
     "expand_dims",
     "reduce_sum",
     "reduce_sum_p",
+    "repeat",
     "reshape",
     "reshape_p",
     "squeeze",
@@ -318,6 +319,19 @@ def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
     if not axes and is_value(operand) and dtypes.is_numeric(operand.dtype):
         return operand
     return reduce_sum_p.bind(operand, axes=axes)
+
+
+def repeat(x: Any, shape: tuple[int, ...]) -> Any:
+    """An operand of an elementwise primitive, repeated to the shape of its result.
+
+    Args:
+      x: a value of that shape, of rank 0, or of that rank with axes of length 1.
+      shape: of the result.
+    """
+    before = get_aval(x).shape
+    if before == shape:
+        return x
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(range(len(before))))
 
 
 def unbroadcast(aval: Any, ct: Any) -> Any:

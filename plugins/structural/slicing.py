@@ -10,10 +10,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import integer, sequence
-from primax.extend.core import ShapedArray, get_aval
-from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.sampling import samples
-from primax.plugins.structural.arguments import (
+from primax.extend.arguments import (
     canonical_axes,
     canonical_axis,
     canonical_shape,
@@ -21,9 +18,12 @@ from primax.plugins.structural.arguments import (
     integers,
     is_value,
 )
+from primax.extend.core import ShapedArray, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.narrow import in_whole_bytes
+from primax.extend.sampling import samples
 from primax.plugins.structural.conversion import host_scalar
 from primax.plugins.structural.creation import zero_of, zeros_of
-from primax.plugins.structural.narrow import in_whole_bytes
 from primax.plugins.structural.selection import select_n_p
 from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum_p, squeeze_p
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import sequence
+from primax.extend.arguments import canonical_axis, inserted, is_value
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.sampling import samples
-from primax.plugins.structural.arguments import canonical_axis, inserted, is_value
-from primax.plugins.structural.narrow import in_whole_bytes
+from primax.extend.narrow import in_whole_bytes
+from primax.extend.sampling import samples
 from primax.plugins.structural.shapes import transpose
 
 __all__ = ["RULES", "stack", "stack_p", "unstack", "unstack_p"]

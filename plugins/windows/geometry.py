@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.arguments import inserted, integers
 from primax.extend.core import ShapedArray, get_aval
-from primax.plugins.convolution.padding import dilated, explicit_padding, padtype_to_pads, result_size
+from primax.extend.padding import dilated, explicit_padding, padtype_to_pads, result_size
 from primax.plugins.structural import pad_p, slice_p
-from primax.plugins.structural.arguments import inserted, integers
 
 __all__ = [
     "DILATED",

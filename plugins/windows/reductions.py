@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sampling import bound_by, numbers
 from primax.plugins.arithmetic import add, max, min
 from primax.plugins.bitwise import and_p, or_p
 from primax.plugins.comparison import ge_p, le_p
-from primax.plugins.computations import elementwise, interpreted, read_operands, require_pure, stage
-from primax.plugins.monoids import ADD, MAX, MIN, Monoid
-from primax.plugins.sampling import bound_by, numbers
+from primax.plugins.reductions import ADD, MAX, MIN, Combine, Monoid, fold_along
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, select_n_p, zero_of
-from primax.plugins.trees import Combine, fold
 from primax.plugins.windows.geometry import (
     DILATED,
     Params,
@@ -230,9 +229,9 @@ def _folded(values: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
     combine = elementwise(jaxpr)
     masks = inside(get_aval(operands[0]).shape, shape, params)
     if np.all(masks):
-        return combine(starts, fold(combine, stacks, (0,)))
+        return combine(starts, fold_along(combine, stacks, (0,)))
     # What is not inside is left out, so that the initial value counts once in each window.
-    (_, *outs) = fold(_where_present(combine), [np.stack(masks), *stacks], (0,))
+    (_, *outs) = fold_along(_where_present(combine), [np.stack(masks), *stacks], (0,))
     present = np.any(masks, axis=0)
     joined = combine(starts, outs)
     return [select_n_p.bind(present, x, y) for x, y in zip(starts, joined, strict=True)]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.sampling import Maker, bound_by, numbers
 from primax.plugins.arithmetic import add, mul
 from primax.plugins.comparison import ge, ge_p, le, le_p
-from primax.plugins.sampling import Maker, bound_by, numbers
 from primax.plugins.windows.geometry import places, shape_of_windows
 
 __all__ = ["gather_samples", "reduced", "scatter_add_samples", "scatter_samples", "window_samples"]

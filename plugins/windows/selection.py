@@ -10,14 +10,13 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import among
+from primax.extend.computations import elementwise, interpreted, require_pure
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.arithmetic import add_any_p, max_p, min_p
 from primax.plugins.comparison import eq_p, ge_p, le_p
-from primax.plugins.computations import elementwise, interpreted, require_pure
-from primax.plugins.monoids import ADD, MAX, MIN
-from primax.plugins.structural import broadcast_in_dim_p, select_n_p, zero_of
-from primax.plugins.structural.creation import zeros_of
+from primax.plugins.reductions import ADD, MAX, MIN
+from primax.plugins.structural import broadcast_in_dim_p, select_n_p, zero_of, zeros_of
 from primax.plugins.windows.geometry import (
     PLAIN,
     batched,

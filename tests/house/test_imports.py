@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from checkout import ROOMS, module_name, python_files, relative
+
+from primax.plugins import BUILTIN_FAMILIES
 
 ALLOWED_OUTSIDE = {
     "core": {"numpy", "ml_dtypes", "pluggy"},
@@ -204,13 +207,91 @@ def test_plugins_import_only_the_extension_surface_and_each_other() -> None:
     ] == []
 
 
+def _family(module: str) -> str:
+    """The family that a module is, or belongs to."""
+    return module.split(".")[2]
+
+
+def _unpromised(files: dict[str, str], promised: dict[str, list[str]]) -> list[str]:
+    """What families take of others that these do not export: from submodules, or names that are not in `__all__`.
+
+    Args:
+      files: the sources of families, by path.
+      promised: what each family exports.
+    """
+    found = []
+    for file, source in files.items():
+        own = _family(module_name(file))
+        whole = {}  # families that are imported as modules, by the name that stands for each
+        for each in imports_of(source, file):
+            if not each.module.startswith("primax.plugins"):
+                continue
+            if each.module == "primax.plugins":
+                whole[each.name] = each.name
+            elif _family(each.module) != own and (
+                each.module.count(".") > 2 or each.name not in promised[_family(each.module)]
+            ):
+                found.append(str(each))
+        for node in ast.walk(ast.parse(source)):
+            match node:
+                case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in whole.keys() - {own}:
+                    if attribute not in promised[whole[name]]:
+                        found.append(f"{file}:{node.lineno} uses {name}.{attribute}")
+    return found
+
+
+def _family_files() -> dict[str, str]:
+    return {
+        relative(path): path.read_text(encoding="utf-8")
+        for path in python_files()
+        if relative(path).startswith("plugins/") and relative(path) != "plugins/__init__.py"
+    }
+
+
+def test_families_take_of_each_other_what_they_export() -> None:
+    files = _family_files()
+    names = {_family(module_name(file)) for file in files}
+    promised = {name: importlib.import_module(f"primax.plugins.{name}").__all__ for name in names}
+    assert _unpromised(files, promised) == []
+
+
+def test_every_folder_and_file_of_plugins_is_a_family() -> None:
+    assert {_family(module_name(file)) for file in _family_files()} == set(BUILTIN_FAMILIES)
+
+
+def test_families_touch_no_private_parts_of_arrays() -> None:
+    touched = [
+        f"{file}:{node.lineno} uses .{node.attr}"
+        for file, source in _family_files().items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute) and node.attr in ("_b", "_host", "_committed")
+    ]
+    assert touched == []
+
+
+def test_what_a_family_takes_unpromised_is_found_wherever_it_hides() -> None:
+    source = """
+from primax.plugins import other
+from primax.plugins.other import public, hidden
+from primax.plugins.other.inner import public
+from primax.plugins.mine.inner import anything
+x = other.public + other.hidden
+"""
+    found = _unpromised({"plugins/mine/here.py": source}, {"other": ["public"], "mine": []})
+    assert [line.split()[-1] for line in found] == [
+        "primax.plugins.other.hidden",
+        "primax.plugins.other.inner.public",
+        "other.hidden",
+    ]
+
+
 def test_an_import_against_the_arrows_is_found_wherever_it_hides() -> None:
     source = """
 from typing import TYPE_CHECKING
 import importlib
 from primax import extend
 if TYPE_CHECKING:
-    from primax.plugins.elementwise import sin
+    from primax.extend.elementwise import sin
 def f():
     import primax.api_name
     return importlib.import_module("primax.plugins.random")
@@ -218,12 +299,12 @@ def f():
     found = imports_of(source, "core/made_up.py")
     assert [line.split()[-1] for line in _upward(found)] == [
         "primax.extend",
-        "primax.plugins.elementwise.sin",
+        "primax.extend.elementwise.sin",
         "primax.api_name",
         "primax.plugins.random",
     ]
     assert [each.dotted for each in found if each.in_function] == ["primax.api_name"]
-    assert [each.dotted for each in found if each.typing_only] == ["primax.plugins.elementwise.sin"]
+    assert [each.dotted for each in found if each.typing_only] == ["primax.extend.elementwise.sin"]
 
 
 def test_a_cycle_is_found_through_names_and_packages() -> None:

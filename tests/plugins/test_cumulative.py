@@ -13,8 +13,8 @@ import primax as px
 from primax.interpreters.compile import compile_lowered, lower
 from primax.interpreters.sites import one_device
 from primax.plugins import cumulative as C
-from primax.plugins.recurrence import linear_recurrence, linear_recurrence_p
-from primax.plugins.trees import scan
+from primax.plugins.cumulative.recurrence import linear_recurrence, linear_recurrence_p
+from primax.plugins.reductions.trees import scan
 
 NAMES = ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"]
 DTYPES = ["int8", "uint8", "float16", "bfloat16", "float32", "complex64"]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rulecheck import assert_close, check_against_jax, check_values, equations
 
 import primax as px
+from primax.extend.precision import canonicalize_precision
 from primax.plugins import dot as D
-from primax.plugins.precision import canonicalize_precision
 
 MATMUL = (((1,), (0,)), ((), ()))
 CASES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend.api_util import integer
+from primax.extend.arguments import canonical_axis, listed
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
@@ -20,7 +21,6 @@ from primax.plugins.linalg.positive import symmetrize
 from primax.plugins.linalg.pseudoinverse import pinv_p
 from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.solve import by_lu
-from primax.plugins.structural.arguments import canonical_axis, listed
 
 __all__ = ["inv", "lstsq", "pinv", "solve", "tensorinv", "tensorsolve"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from primax.extend.api_util import among
+from primax.extend.arguments import integers
 from primax.numpy.linalg.operands import matrices, square
 from primax.numpy.programs import one_program
 from primax.plugins.linalg.general import eig_p
@@ -15,7 +16,6 @@ from primax.plugins.linalg.positive import cholesky_p, symmetrize
 from primax.plugins.linalg.pseudoinverse import hermitian_svd
 from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.symmetric import eigh_p
-from primax.plugins.structural.arguments import integers
 
 __all__ = [
     "EigResult",

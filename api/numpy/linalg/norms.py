@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.arguments import canonical_axes, canonical_axis
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.division import power
 from primax.numpy.linalg.equations import inv
@@ -23,7 +24,6 @@ from primax.numpy.reductions import with_axes
 from primax.numpy.selection import where
 from primax.numpy.shaping import moveaxis
 from primax.numpy.ufuncs import absolute, conjugate, divide, multiply, real, sqrt
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis
 
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.api_util import integer, sequence
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import get_aval
 from primax.numpy import linear, triangles
 from primax.numpy.creation import asarray
@@ -16,7 +17,6 @@ from primax.numpy.promotion import aval_of, promote
 from primax.numpy.shaping import matrix_transpose, reshaped
 from primax.numpy.ufuncs import multiply
 from primax.plugins.linalg.matrices import eye
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = [
     "cross",

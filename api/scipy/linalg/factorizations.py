@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among
+from primax.extend.arguments import integers
 from primax.extend.core import get_aval
 from primax.numpy import linalg as numpy_linalg
 from primax.numpy.creation import asarray
@@ -19,7 +20,6 @@ from primax.plugins.linalg.householder import householder_product_p
 from primax.plugins.linalg.matrices import adjoint, as_complex, conj, triu
 from primax.plugins.linalg.orthogonal import qr_p
 from primax.plugins.linalg.symmetric import eigh_p
-from primax.plugins.structural.arguments import integers
 from primax.scipy.linalg.equations import solve_triangular
 
 __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "polar", "qr", "qr_multiply", "schur", "svd"]

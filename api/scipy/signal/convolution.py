@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.api_util import among
+from primax.extend.arguments import canonical_axes, listed
 from primax.extend.core import dtypes, get_aval
+from primax.extend.precision import canonicalize_precision
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.fft import fftn, ifftn, irfftn, rfftn
 from primax.numpy.padding import pad
 from primax.numpy.promotion import aval_of, cast, promote
 from primax.numpy.ufuncs import conjugate, multiply
 from primax.plugins.convolution.sliding import MODES, mode_padding, slide
-from primax.plugins.precision import canonicalize_precision
 from primax.plugins.structural import rev_p, slice_p
-from primax.plugins.structural.arguments import canonical_axes, listed
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.joining import concatenate
 from primax.numpy.promotion import known_integers, promote
@@ -16,7 +17,6 @@ from primax.numpy.reductions import sum as sum_
 from primax.numpy.statistics import mean
 from primax.numpy.ufuncs import multiply, subtract
 from primax.plugins.structural import slice_in_dim
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = ["detrend"]
 

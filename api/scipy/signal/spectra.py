@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, integer, naming, read_size
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import ConcretizationTypeError, dtypes, get_aval
 from primax.numpy.creation import zeros
 from primax.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
@@ -18,7 +19,6 @@ from primax.numpy.shaping import moveaxis
 from primax.numpy.statistics import mean
 from primax.numpy.ufuncs import add, conjugate, divide, imag, multiply, real, square
 from primax.plugins.arithmetic import complex as complex_of
-from primax.plugins.structural.arguments import canonical_axis
 from primax.scipy.signal.detrending import detrend as without_trend
 from primax.scipy.signal.tapers import named_window
 

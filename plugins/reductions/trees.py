@@ -12,12 +12,12 @@ from primax.plugins.arithmetic import add
 from primax.plugins.bitwise import bitwise_or
 from primax.plugins.structural import concatenate, pad, reshape, rev, slice_in_dim, transpose
 
-__all__ = ["Combine", "fold", "scan"]
+__all__ = ["Combine", "fold_along", "scan_along"]
 
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
 
-def fold(
+def fold_along(
     combine: Combine, xs: Sequence[Any], axes: Sequence[int], identities: Sequence[Any] | None = None
 ) -> list[Any]:
     """What an associative function makes of all elements along axes.
@@ -69,7 +69,7 @@ def _halves(combine: Combine, xs: Sequence[Any], size: int, identities: Sequence
     return combine(left, right)
 
 
-def scan(combine: Combine, xs: Sequence[Any], axes: Sequence[int], reverse: bool = False) -> list[Any]:
+def scan_along(combine: Combine, xs: Sequence[Any], axes: Sequence[int], reverse: bool = False) -> list[Any]:
     """What an associative function makes of the elements up to each position along an axis of each array.
 
     Args:
@@ -86,7 +86,7 @@ def scan(combine: Combine, xs: Sequence[Any], axes: Sequence[int], reverse: bool
         def reversed_(values: Sequence[Any]) -> list[Any]:
             return [rev(x, (axis,)) for x, axis in zip(values, axes, strict=True)]
 
-        return reversed_(scan(combine, reversed_(xs), axes))
+        return reversed_(scan_along(combine, reversed_(xs), axes))
     size = get_aval(xs[0]).shape[axes[0]]
     if size == 1:
         return list(xs)
@@ -95,7 +95,7 @@ def scan(combine: Combine, xs: Sequence[Any], axes: Sequence[int], reverse: bool
         return [slice_in_dim(x, start, stop, step, axis) for x, axis in zip(values, axes, strict=True)]
 
     pairs = combine(part(xs, 0, size - size % 2, 2), part(xs, 1, size, 2))
-    odd = scan(combine, pairs, axes)
+    odd = scan_along(combine, pairs, axes)
     even = part(xs, 0, 1)
     if size > 2:
         before = part(odd, 0, (size - 1) // 2)

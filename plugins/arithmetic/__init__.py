@@ -8,10 +8,7 @@ import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes
-from primax.extend.interpreters import ad, mlir
-from primax.plugins.bitwise import and_p, or_p
-from primax.plugins.comparison import eq_p, ge_p, gt_p, lt_p
-from primax.plugins.elementwise import (
+from primax.extend.elementwise import (
     ANY,
     COMPLEX,
     FLOAT32_64_OR_COMPLEX,
@@ -24,14 +21,17 @@ from primax.plugins.elementwise import (
     elementwise_abstract_eval,
     ir_full,
     like,
-    repeat,
     row,
 )
-from primax.plugins.halves import mulhi_lowering
+from primax.extend.interpreters import ad, mlir
+from primax.extend.sampling import samples
+from primax.plugins.arithmetic.halves import mulhi_lowering
+from primax.plugins.bitwise import and_p, or_p
+from primax.plugins.comparison import eq_p, ge_p, gt_p, lt_p
 from primax.plugins.rounding import RoundingMethod, round_p
-from primax.plugins.sampling import samples
 from primax.plugins.structural import (
     convert_element_type,
+    repeat,
     select_n_p,
     unbroadcast,
     zeros_like,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax.extend.api_util import real_number
+from primax.extend.elementwise import FLOATING
 from primax.extend.interpreters import mlir
-from primax.plugins.elementwise import FLOATING
 
 __all__ = ["AccuracyMode", "Tolerance", "accurate", "require_accuracy"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import dtypes
+from primax.extend.elementwise import like
 from primax.extend.interpreters import mlir
 from primax.plugins.bitwise import and_p, shift_right_arithmetic_p, shift_right_logical_p
-from primax.plugins.elementwise import like
 
 __all__ = ["mulhi_lowering"]
 

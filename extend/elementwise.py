@@ -11,8 +11,7 @@ from primax.extend import core
 from primax.extend.api_util import of_call
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.sampling import elementwise_samples
-from primax.plugins.structural.shapes import broadcast_in_dim_p
+from primax.extend.sampling import elementwise_samples
 
 __all__ = [
     "ANY",
@@ -32,7 +31,6 @@ __all__ = [
     "elementwise_abstract_eval",
     "ir_full",
     "like",
-    "repeat",
     "row",
 ]
 
@@ -193,19 +191,6 @@ def like(x: Any, value: Any) -> Any:
         ) from None
 
 
-def repeat(x: Any, shape: tuple[int, ...]) -> Any:
-    """An operand of an elementwise primitive, repeated to the shape of its result.
-
-    Args:
-      x: a value of that shape, of rank 0, or of that rank with axes of length 1.
-      shape: of the result.
-    """
-    before = core.get_aval(x).shape
-    if before == shape:
-        return x
-    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(range(len(before))))
-
-
 def ir_full(value: Any, aval: Any) -> Any:
     """A constant of a type, as an IR value."""
     scalar = mlir.ir_constant(aval.dtype.type(value))
@@ -241,4 +226,4 @@ def division_lowering(op_name: str) -> Any:
 
 def _all_bits(dtype: Any) -> int:
     """The integer of a dtype of which all bits are set."""
-    return int(dtypes.iinfo(dtype).max) if dtypes.is_unsigned_integer(dtype) else -1
+    return int(dtypes.iinfo(dtype).max) if dtypes.is_unsigned_integer(dtype) else -1  # type: ignore[no-untyped-call]

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import ShapedArray, get_aval
+from primax.extend.elementwise import INEXACT, NUMERIC, Accepts
 from primax.extend.interpreters import ad, mlir
+from primax.extend.sampling import array_samples
 from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p, sub_p
 from primax.plugins.comparison import eq_p, ne_p
-from primax.plugins.elementwise import INEXACT, NUMERIC, Accepts
+from primax.plugins.cumulative.recurrence import RULES as _RECURRENCE_RULES
+from primax.plugins.cumulative.recurrence import linear_recurrence_p, shifted
+from primax.plugins.cumulative.sequential import accumulator_dtype, lower_to_loop
 from primax.plugins.exponential import exp_p, log_p
-from primax.plugins.monoids import ADD, MAX, MIN, MUL, Monoid
-from primax.plugins.recurrence import RULES as _RECURRENCE_RULES
-from primax.plugins.recurrence import linear_recurrence_p, shifted
-from primax.plugins.sampling import array_samples
-from primax.plugins.sequential import accumulator_dtype, lower_to_loop
+from primax.plugins.reductions import ADD, MAX, MIN, MUL, Monoid
 from primax.plugins.structural import (
     convert_element_type,
     convert_element_type_p,
@@ -26,7 +27,6 @@ from primax.plugins.structural import (
     stop_gradient,
     zeros_like,
 )
-from primax.plugins.structural.arguments import canonical_axis
 
 __all__ = [
     "cumlogsumexp",

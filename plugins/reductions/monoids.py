@@ -10,10 +10,10 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes
+from primax.extend.elementwise import BOOL_OR_INT, NUMERIC, Accepts
 from primax.extend.interpreters import mlir
 from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p
 from primax.plugins.bitwise import and_p, or_p, xor_p
-from primax.plugins.elementwise import BOOL_OR_INT, NUMERIC, Accepts
 
 __all__ = ["ADD", "AND", "MAX", "MIN", "MUL", "Monoid", "OR", "XOR"]
 

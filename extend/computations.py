@@ -11,7 +11,6 @@ from primax.extend import core, programs
 from primax.extend.api_util import check_function
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import batching
-from primax.plugins.structural import convert_element_type
 
 __all__ = ["elementwise", "interpreted", "read_operands", "require_pure", "stage"]
 
@@ -50,7 +49,7 @@ def _like(init: Any, aval: ShapedArray) -> Any:
     if own.dtype == aval.dtype or not own.weak_type or dtypes.result_type(aval, own) != aval.dtype:
         return init
     if isinstance(init, core.Tracer):
-        return convert_element_type(init, aval.dtype)
+        return core.protocol_of(own).convert(init, own.update(dtype=aval.dtype, weak_type=False))
     return np.asarray(init).astype(aval.dtype)[()]
 
 

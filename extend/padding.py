@@ -7,8 +7,8 @@ from operator import index
 from typing import Any
 
 from primax.extend.api_util import among
+from primax.extend.arguments import integers
 from primax.extend.core import ConcretizationTypeError
-from primax.plugins.structural.arguments import integers
 
 __all__ = ["dilated", "explicit_padding", "named_padding", "padtype_to_pads", "result_size", "transposed_padding"]
 

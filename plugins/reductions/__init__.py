@@ -8,32 +8,39 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
+from primax.extend.arguments import canonical_axes, canonical_axis, integers, is_value
+from primax.extend.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sampling import array_samples, bound_by, numbers
 from primax.plugins.arithmetic import add, div_p, max, min, mul, mul_p
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
 from primax.plugins.comparison import eq_p, lt_p, ne_p
-from primax.plugins.computations import elementwise, interpreted, read_operands, require_pure, stage
-from primax.plugins.elementwise import ORDERED
-from primax.plugins.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
-from primax.plugins.sampling import array_samples, bound_by, numbers
+from primax.plugins.reductions.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
+from primax.plugins.reductions.trees import Combine, fold_along, scan_along
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcasted_iota,
     convert_element_type_p,
+    dtype_of,
     reduce_sum,
     reduce_sum_p,
     select_n_p,
 )
-from primax.plugins.structural.arguments import canonical_axes, canonical_axis, integers, is_value
-from primax.plugins.structural.conversion import dtype_of
-from primax.plugins.trees import fold
 
 __all__ = [
+    "ADD",
+    "Combine",
+    "MAX",
+    "MIN",
+    "MUL",
+    "Monoid",
     "argmax",
     "argmax_p",
     "argmin",
     "argmin_p",
+    "fold_along",
     "reduce",
     "reduce_and",
     "reduce_and_p",
@@ -50,6 +57,7 @@ __all__ = [
     "reduce_sum_p",
     "reduce_xor",
     "reduce_xor_p",
+    "scan_along",
 ]
 
 argmax_p = core.Primitive("argmax")
@@ -261,7 +269,7 @@ def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> Any:
         return out, ad.Zero.from_primal_value(out)
     # Division by the factors would be wrong where they are zero; a tree of products is right everywhere.
     one = MUL.start(get_aval(x).dtype)
-    (out,), (tangent,) = ad.jvp_flat(lambda x: fold(_mul, [x], axes, [one]), primals, tangents)
+    (out,), (tangent,) = ad.jvp_flat(lambda x: fold_along(_mul, [x], axes, [one]), primals, tangents)
     return out, tangent
 
 
@@ -353,7 +361,7 @@ def _folded(values: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int
     starts = [broadcast_in_dim_p.bind(x, shape=tuple(shape), broadcast_dimensions=()) for x in inits]
     if any(get_aval(operands[0]).shape[axis] == 0 for axis in dimensions):
         return starts
-    return combine(starts, fold(combine, list(operands), dimensions))
+    return combine(starts, fold_along(combine, list(operands), dimensions))
 
 
 def _reduce_jvp(primals: Any, tangents: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> Any:

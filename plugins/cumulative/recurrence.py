@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.arguments import canonical_axis
 from primax.extend.core import ShapedArray, get_aval
+from primax.extend.elementwise import INEXACT
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sampling import numbers
 from primax.plugins.arithmetic import add_p, mul_p
-from primax.plugins.elementwise import INEXACT
-from primax.plugins.sampling import numbers
-from primax.plugins.sequential import accumulator_dtype, lower_to_loop
+from primax.plugins.cumulative.sequential import accumulator_dtype, lower_to_loop
+from primax.plugins.reductions import scan_along
 from primax.plugins.structural import convert_element_type_p, pad_p
-from primax.plugins.structural.arguments import canonical_axis
-from primax.plugins.trees import scan
 
 __all__ = ["RULES", "linear_recurrence", "linear_recurrence_p", "shifted"]
 
@@ -40,7 +40,7 @@ def linear_recurrence(a: Any, b: Any, axis: int = 0, reverse: bool = False) -> A
       ValueError: `axis` is out of range.
 
     >>> import primax.numpy as pnp
-    >>> from primax.plugins.recurrence import linear_recurrence
+    >>> from primax.plugins.cumulative.recurrence import linear_recurrence
     >>> linear_recurrence(pnp.array([2., 2., 2.]), pnp.array([1., 1., 1.]))
     Array([1., 3., 7.], dtype=float32)
     """
@@ -116,7 +116,7 @@ def _loop_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, *, axis: int, 
 def _tree(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
     if 0 in b.aval.shape:
         return b
-    return scan(_compose, [a, b], (axis, axis), reverse)[1]
+    return scan_along(_compose, [a, b], (axis, axis), reverse)[1]
 
 
 def _compose(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
