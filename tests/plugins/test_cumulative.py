@@ -14,7 +14,7 @@ from primax.interpreters.compile import compile_lowered, lower
 from primax.interpreters.sites import one_device
 from primax.plugins import cumulative as C
 from primax.plugins.cumulative.recurrence import linear_recurrence, linear_recurrence_p
-from primax.plugins.reductions.trees import scan
+from primax.plugins.reductions import scan_along as scan
 
 NAMES = ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"]
 DTYPES = ["int8", "uint8", "float16", "bfloat16", "float32", "complex64"]
