@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from primax.core import rules
-from primax.core.avals import AbstractValue
+from primax.core.avals import AbstractValue, ShapedArray
 from primax.core.cache import Cache
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import Effect, Effects, OperandEffect, kind_of, no_effects
 from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.operand import Operand
+from primax.core.signatures import refuse_call
 from primax.core.thread import Thread, thread
 from primax.core.trace import set_current_trace
 from primax.core.variance import join_operands, settle_results
@@ -191,6 +192,8 @@ class Primitive:
         try:
             out = rule(*avals, **params)
         except Exception as error:
+            if isinstance(error, TypeError):
+                refuse_call(self, rule, avals, params)
             blame(error, table, self)
             raise
         if table is rules.effectful_abstract_eval_rules:
@@ -208,6 +211,8 @@ class Primitive:
             if not isinstance(one, AbstractValue):
                 must = "avals" if self.multiple_results else "an aval"
                 raise wrong(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}")
+            if isinstance(one, ShapedArray) and any(size < 0 for size in one.shape):
+                raise wrong(table, self, f"must return sizes of axes that are not negative, got shape {one.shape}")
         self.used = True
         return settle_results(self, avals, outs, params), effects
 

@@ -332,12 +332,12 @@ def location(rule: Any) -> tuple[str, int]:
     """Where a rule was written, or its main part, or where it was asked for if it says so."""
     if hasattr(rule, "asked_at"):
         return rule.asked_at  # type: ignore[no-any-return]
-    rule = _written(rule)
+    rule = written(rule)
     code = getattr(rule, "__code__", None)
     return ("<builtin>", 0) if code is None else (code.co_filename, code.co_firstlineno)
 
 
-def _written(rule: Any) -> Any:
+def written(rule: Any) -> Any:
     """The function that an author wrote, of one that was made from it by a factory, a partial or a decorator."""
     while True:
         inner = getattr(rule, "func", None) or getattr(rule, "__wrapped__", None)

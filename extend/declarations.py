@@ -208,10 +208,27 @@ def check_signatures(where: str, rules: Mapping[str, Any]) -> None:
         None if rule is None or isinstance(rule, Derivation) else _positional(rule)
         for rule in (rules.get("impl"), rules.get("abstract_eval"))
     )
+    _check_counts(where, rules, impl or types)
     if impl is not None and types is not None and not (_fits(impl, types) and _fits(types, impl)):
         raise TypeError(
             f"{where}: the abstract_eval rule must take as many arguments as the impl, {impl[0]}, got {types[0]}"
         )
+
+
+def _check_counts(where: str, rules: Mapping[str, Any], operands: tuple[int, int | None] | None) -> None:
+    """Transpose and lowering rules take one argument more than the impl: a cotangent, or a context."""
+    for kind, first in (("transpose", "the cotangent"), ("lowering", "a context")):
+        given = rules.get(kind)
+        for rule in given.values() if isinstance(given, Mapping) else (given,):
+            counts = None if rule is None or isinstance(rule, Derivation) else _positional(rule)
+            if counts is None or operands is None:
+                continue
+            least, most = operands[0] + 1, None if operands[1] is None else operands[1] + 1
+            if not (_fits((least, most), counts) and _fits(counts, (least, most))):
+                raise TypeError(
+                    f"{where}: the {kind} rule must take {first} and as many arguments as the impl, {operands[0]}, "
+                    f"so {least}, got {counts[0]}"
+                )
 
 
 def _fits(one: tuple[int, int | None], other: tuple[int, int | None]) -> bool:

@@ -150,13 +150,15 @@ def define_primitive(
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"define_primitive: name must be a non-empty string, got {name!r}")
+    if "::" in name or name != "".join(name.split()):
+        raise TypeError(f"define_primitive: name must be without blanks and '::', since programs show it, got {name!r}")
     where = f"define_primitive({name})"
     if doc is not None and not isinstance(doc, str):
         raise TypeError(f"{where}: doc must be text, got {doc!r}")
     if not (registry is None or isinstance(registry, Registry | Definitions)):
         raise TypeError(f"{where}: registry must be a Registry, Definitions or None, got {registry!r}")
     if not isinstance(samples, Sequence):
-        raise TypeError(f"{where}: samples must be a sequence, got {samples!r}")
+        raise TypeError(f"{where}: samples must be a list or a tuple, got {samples!r}")
     samples = tuple(samples)
     require_samples(where, samples)
     unsupported = dict(unsupported or {})
@@ -173,12 +175,12 @@ def define_primitive(
         "lowering": lowering,
         **further,
     }
-    given = with_declared(
+    declared = with_declared(
         where, given, linear=linear, nondiff=nondiff, vjp=vjp, elementwise=elementwise, out_like=out_like
     )
-    check_signatures(where, given)
-    given = with_effects(where, given, effects, mutates)
+    given = with_effects(where, declared, effects, mutates)
     found = rules_to_enter(where, primitive, given, unsupported)
+    check_signatures(where, declared)
     if before is not None:
         _clear(before)
         before.multiple_results = multiple_results

@@ -111,8 +111,7 @@ class BatchTrace(Trace):
         parent = self.parent
         if not batched and primitive not in _axis_functions:
             return parent.process(primitive, values, params)
-        if outsiders[primitive]:
-            require_operands(primitive, args, params)
+        promise = require_operands(primitive, args, params, 2) if outsiders[primitive] else None
         rule = _functions.get(primitive)
         by_axis = rule is None
         if rule is None:
@@ -147,8 +146,12 @@ class BatchTrace(Trace):
             if len(out) != len(dims_out):
                 text = f"returned {len(out)} outputs but {len(dims_out)} dims"
                 raise wrong(_table_of(primitive), primitive, text)
-            return [self.tracer(primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
-        return self.tracer(primitive, out, dim)
+            results: Any = [self.tracer(primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
+        else:
+            results = self.tracer(primitive, out, dim)
+        if promise is not None:
+            promise.keep(_table_of(primitive), results)
+        return results
 
     def tracer(self, primitive: Any, value: Any, dim: Any) -> Any:
         """What a batch rule returned, as a tracer; plain if it is not batched."""

@@ -82,8 +82,7 @@ class JVPTrace(Trace):
         parent = self.parent
         if not active:
             return parent.process(primitive, primals, params)
-        if outsiders[primitive]:
-            require_operands(primitive, args, params)
+        promise = require_operands(primitive, args, params, 1) if outsiders[primitive] else None
         rule = _functions.get(primitive)
         if rule is None:
             rule = _table.find(primitive, "differentiation (jvp, grad, linearize)")
@@ -111,17 +110,21 @@ class JVPTrace(Trace):
             if len(out) != len(tangent_out):
                 raise wrong(_table, primitive, f"returned {len(out)} primals but {len(tangent_out)} tangents")
             if _has_external_rule[primitive]:
-                for p in out:
-                    type_of(_table, primitive, p)
-            return [
+                for p, t in zip(out, tangent_out, strict=True):
+                    _require_zero(primitive, p, t)
+            results: Any = [
                 p if type(t) is Zero else JVPTracer(self, p, t, _checked(primitive, p, t))
                 for p, t in zip(out, tangent_out, strict=True)
             ]
-        if type(tangent_out) is Zero:
+        elif type(tangent_out) is Zero:
             if _has_external_rule[primitive]:
-                type_of(_table, primitive, out)
-            return out
-        return JVPTracer(self, out, tangent_out, _checked(primitive, out, tangent_out))
+                _require_zero(primitive, out, tangent_out)
+            results = out
+        else:
+            results = JVPTracer(self, out, tangent_out, _checked(primitive, out, tangent_out))
+        if promise is not None:
+            promise.keep(_table, out)
+        return results
 
 
 class CheckedJVPTrace(JVPTrace):
@@ -161,6 +164,14 @@ def primals_only(fun: Callable[..., Sequence[Any]], *args: Any) -> list[Any]:
     finally:
         enter(before)
         trace.end()
+
+
+def _require_zero(primitive: Any, primal: Any, tangent: Any) -> None:
+    """The primal is an array, and a symbolic zero beside it has its shape."""
+    aval = type_of(_table, primitive, primal)
+    if type(tangent) is Zero and tangent._aval is not None and getattr(aval, "shape", None) != tangent.shape:
+        text = f"returned {tangent!r} as the tangent of a primal of type {aval.str_short()}"
+        raise wrong(_table, primitive, f"{text}; that is Zero.from_primal_value(primal_out)")
 
 
 def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:

@@ -23,6 +23,7 @@ from primax.interpreters.contexts import SharedContext
 from primax.interpreters.element_lowering import holds_extended, over_elements
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
 from primax.interpreters.platforms import names_of
+from primax.interpreters.promise import type_rule_of
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tokens import TokenSet, no_tokens
 
@@ -237,7 +238,8 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
     if ctx.module_context.checked:
         for x, aval in zip(outs, ctx.avals_out, strict=True):
             if x.type != aval_to_ir_type(aval):
-                raise _wrong(ctx, key, f"returned {x.type} for a result of type {aval.str_short()}")
+                of = f"of type {aval.str_short()} by {type_rule_of(ctx.primitive)}"
+                raise _wrong(ctx, key, f"returned {x.type} for a result {of}")
     return outs
 
 

@@ -15,7 +15,7 @@ from primax.core.exact import params_key
 from primax.core.thread import thread
 from primax.interpreters.rule_results import require_list, type_of
 
-__all__ = ["Outsiders", "Promise", "check_results", "outsiders", "promised", "require_operands"]
+__all__ = ["Outsiders", "Promise", "check_results", "outsiders", "promised", "require_operands", "type_rule_of"]
 
 _types = rules.abstract_eval_rules.functions
 _ALL_BUT_WEAKNESS = frozenset({"vma"})
@@ -79,7 +79,7 @@ class Promise:
             require_list(table, primitive, returned)
             outs = returned
             if len(outs) != len(self.avals):
-                text = f"returned {len(outs)} results, but by {_type_rule(primitive)} there are {len(self.avals)}"
+                text = f"returned {len(outs)} results, but by {type_rule_of(primitive)} there are {len(self.avals)}"
                 raise wrong(table, primitive, text)
         else:
             outs = [returned]
@@ -88,7 +88,7 @@ class Promise:
             have = type_of(table, primitive, x)
             if not same_type(have, promise, ignored):
                 which = f" as result {i}" if primitive.multiple_results else ""
-                text = f"returned {_show(have, promise)}{which}, but by {_type_rule(primitive)} it is"
+                text = f"returned {_show(have, promise)}{which}, but by {type_rule_of(primitive)} it is"
                 raise wrong(table, primitive, f"{text} {_show(promise, have)}")
         if self.signature is not None and not check_rules.value:
             primitive._accepted.put(self.signature, True)
@@ -102,7 +102,7 @@ def _show(aval: Any, other: Any) -> str:
     return f"{text} of weak type" if getattr(aval, "weak_type", False) else f"{text} of strong type"
 
 
-def _type_rule(primitive: Any) -> str:
+def type_rule_of(primitive: Any) -> str:
     """What makes the promise, and where it is written."""
     primitive = primitive.form_of or primitive
     table = rules.abstract_eval_rules
@@ -141,11 +141,19 @@ def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: A
     return Promise(primitive, primitive.abstract_eval(tuple(map(get_aval, args)), params)[0], signature)
 
 
-def require_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> None:
-    """Refuse the operands that a primitive's type rule refuses; it is asked once for each signature."""
-    promise = promised(primitive, args, params, params_key(params) if params else (), 1)
-    if promise is not None and promise.signature is not None:
-        primitive._accepted.put(promise.signature, True)
+def require_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any], what: int) -> Any:
+    """Refuse the operands that a primitive's type rule refuses; it is asked once for each signature.
+
+    Args:
+      primitive: what is applied.
+      args: its operands.
+      params: its parameters.
+      what: tells apart the transformations.
+
+    Returns:
+      The promise to which what a rule returns is to be held; None if one has been for this signature.
+    """
+    return promised(primitive, args, params, params_key(params) if params else (), what)
 
 
 def check_results(table: Any, primitive: Any, args: Sequence[Any], params: dict[str, Any], returned: Any) -> None:

@@ -75,17 +75,19 @@ _REMEDY = "make it one by ad.instantiate_zeros(t), or leave it out where type(t)
 
 
 def _refuse(operator: str) -> Any:
-    def method(self: Zero, *others: Any) -> Any:
+    def method(self: Any, *others: Any) -> Any:
         raise TypeError(f"{operator}: {self._not_an_array}")
 
     return method
 
 
-for _operator in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
-    setattr(Zero, f"__{_operator}__", _refuse(_operator))
-    setattr(Zero, f"__r{_operator}__", _refuse(_operator))
-for _operator in ("neg", "pos", "abs", "array", "getitem", "float"):
-    setattr(Zero, f"__{_operator}__", _refuse(_operator))
+def _refuse_attribute(self: Any, name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    raise AttributeError(f"{name}: {self._not_an_array}")
+
+
+Zero.__getattr__ = _refuse_attribute  # type: ignore[attr-defined]
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
@@ -122,6 +124,24 @@ class UndefinedPrimal:
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval.str_short()})"
+
+    __array_ufunc__ = None
+    __getattr__ = _refuse_attribute
+
+    @property
+    def _not_an_array(self) -> str:
+        return (
+            f"{self!r} stands for an argument that the primitive is linear in, whose value nobody knows: a cotangent "
+            "must not depend on it; its type is x.aval"
+        )
+
+
+for _kind in (Zero, UndefinedPrimal):
+    for _operator in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+        setattr(_kind, f"__{_operator}__", _refuse(_operator))
+        setattr(_kind, f"__r{_operator}__", _refuse(_operator))
+    for _operator in ("neg", "pos", "abs", "array", "getitem", "float"):
+        setattr(_kind, f"__{_operator}__", _refuse(_operator))
 
 
 def is_undefined_primal(x: Any) -> bool:

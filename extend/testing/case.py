@@ -23,7 +23,7 @@ from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
 from primax.interpreters.tangents import Zero
 
-__all__ = ["Case", "Setting", "batched", "is_array_type", "refusal"]
+__all__ = ["Case", "Setting", "batched", "is_array_type", "over_axis", "refusal"]
 
 
 class Setting:
@@ -180,7 +180,7 @@ class Case:
     def mapped(self, fun: Any) -> Any:
         """A function within the axes of the sample, as one of values that have these axes in front."""
         for name, size in reversed(list(self.sample.axes.items())):
-            fun = _over(fun, AxisData(name, size))
+            fun = over_axis(fun, AxisData(name, size))
         return fun
 
     def element(self, aval: Any) -> Any:
@@ -331,7 +331,7 @@ class Case:
         ]
 
 
-def _over(fun: Any, axis: AxisData) -> Any:
+def over_axis(fun: Any, axis: AxisData) -> Any:
     """A function of flat arguments mapped over their axis 0, as are its results; zeros stay symbolic."""
 
     def run(*stacks: Any) -> list[Any]:

@@ -18,7 +18,7 @@ from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference, double, is_inexact, largest
 
-__all__ = ["check_abstract_eval", "check_bad_input", "check_dtypes", "check_shapes", "check_weak_types"]
+__all__ = ["bad_variants", "check_abstract_eval", "check_bad_input", "check_dtypes", "check_shapes", "check_weak_types"]
 
 _RULES = ("abstract_eval", "effectful_abstract_eval")
 
@@ -225,9 +225,14 @@ def _resized(x: Any, shape: tuple[int, ...]) -> Any:
 
 def check_bad_input(case: Case) -> None:
     """Arguments of another number, dtype or shape are refused by TypeError or ValueError, or computed with."""
+    with np.errstate(all="ignore"):
+        _check_variants(case, bad_variants(case), case.native.x64)
+
+
+def bad_variants(case: Case) -> list[tuple[str, list[Any]]]:
+    """Arguments of another number, dtype or shape, each with what is other about them."""
     arrays = _array_args(case)
-    native = case.native
-    args = native.args
+    args = case.native.args
     variants = [("one argument less", args[:-1]), ("one argument more", [*args, args[-1]])]
     for i in arrays:
         x = np.asarray(args[i])
@@ -239,8 +244,7 @@ def check_bad_input(case: Case) -> None:
             variants.append((f"argument {i} of shape {list(shape)}", _replaced(args, i, _resized(x, shape))))
             more = (3, *x.shape)
             variants.append((f"argument {i} of shape {list(more)}", _replaced(args, i, _resized(x, more))))
-    with np.errstate(all="ignore"):
-        _check_variants(case, variants, native.x64)
+    return variants
 
 
 def _as(x: Any, dtype: Any) -> Any:

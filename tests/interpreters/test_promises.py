@@ -259,8 +259,24 @@ def test_check_rules_finds_nothing_wrong_where_nothing_is():
             assert px.jvp(f, (X,), (X,))[1].tolist() == [0.5, 0.5, 0.5]
 
 
+@pytest.mark.parametrize(
+    ("rules", "use"),
+    [
+        ({"jvp": lambda primals, tangents: (primals[0][0], tangents[0][0])}, lambda f: px.jvp(f, (X,), (X,))),
+        ({"batch": lambda args, dims: (args[0][:, :1], 0)}, lambda f: px.vmap(f)(np.stack([X, X]))),
+        ({"batch": lambda args, dims: (args[0], None)}, lambda f: px.vmap(f)(np.stack([X, X]))),
+    ],
+)
+def test_results_under_transformations_are_held_to_the_type_rule_at_the_first_use(rules, use):
+    with pytest.raises(
+        core.RuleError, match=r"the (jvp|batch) rule of half returned f32\[.*\], but by its abstract_eval"
+    ):
+        use(half(**rules).bind)
+
+
 def test_programs_made_before_are_checked_too():
-    p = half(jvp=lambda primals, tangents: (2.0, 2.0))
+    weak = pnp.broadcast_to(2.0, (3,))
+    p = half(jvp=lambda primals, tangents: (weak, weak))
     f = px.jit(lambda x: px.jvp(p.bind, (x,), (x,))[0])
     f(X)
     with px.check_rules(), pytest.raises(core.RuleError, match="the jvp rule of half returned"):

@@ -1,0 +1,53 @@
+"""What is wrong with a call of a primitive, by the signature of the function that tells its types."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from primax.core import rules
+
+__all__ = ["refuse_call"]
+
+
+def refuse_call(primitive: Any, rule: Any, args: Sequence[Any], params: Mapping[str, Any]) -> None:
+    """Say which operand or parameter is missing or one too many, if that is why a type rule raised TypeError.
+
+    Raises:
+      TypeError: one is.
+    """
+    if getattr(rule, "derived_from", None) == "impl":
+        rule = rules.impl_rules.functions.get(primitive)
+    try:
+        signature = inspect.signature(rules.written(rule))
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*args, **params)
+    except TypeError:
+        reason = _mismatch(signature, args, params)
+        if reason:
+            raise TypeError(f"{primitive}: {reason}") from None
+
+
+def _mismatch(signature: inspect.Signature, args: Sequence[Any], params: Mapping[str, Any]) -> str:
+    declared = list(signature.parameters.values())
+    plain = [p for p in declared if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p for p in plain if p.default is p.empty and p.name not in params]
+    any_count = any(p.kind is p.VAR_POSITIONAL for p in declared)
+    if len(args) < len(needed) or (len(args) > len(plain) and not any_count):
+        least, most = len(needed), len(plain)
+        count = f"{least} or more" if any_count else str(most) if least == most else f"{least} to {most}"
+        plural = "s" if most != 1 or any_count else ""
+        return f"it must be given {count} operand{plural} by position, and parameters by name, got {len(args)}"
+    names = [p.name for p in declared if p.kind is p.KEYWORD_ONLY or (p in plain[len(args) :])]
+    unknown = [name for name in params if name not in names]
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in declared):
+        close = difflib.get_close_matches(unknown[0], names, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        known = f"parameters must be among {', '.join(names)}" if names else "it takes no parameters"
+        return f"{known}, got {unknown[0]}{hint}"
+    missing = [p.name for p in declared if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in params]
+    return f"parameter {missing[0]} must be given" if missing else ""

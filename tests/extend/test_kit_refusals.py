@@ -1,0 +1,74 @@
+"""The check that what a program refuses is refused everywhere, with the same error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from primax.core.samples import sample_sources
+from primax.extend import core, define_primitive, derive
+from primax.extend.core import primitives
+from primax.extend.testing import Outcome, Sample, iter_checks
+
+X = np.float32([0.3, -1.2])
+
+
+def _outcome(p: core.Primitive, *args: Any) -> Outcome:
+    sample_sources[p] = [Sample(list(args))]
+    try:
+        *_, outcome = [check.run() for check in iter_checks(p, only=["refusals"])]
+    finally:
+        del sample_sources[p]
+    return outcome
+
+
+class Narrowing(core.Primitive):
+    """Takes one operand more than its rules do."""
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        return super().bind(*args[:2], **params)
+
+
+class Strict(core.Primitive):
+    """Refuses by an error of its own what its rules refuse."""
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        if len(args) != 2:
+            raise ValueError("blend: give two operands")
+        return super().bind(*args, **params)
+
+
+def _blend(kind: type[core.Primitive]) -> core.Primitive:
+    p = kind("blend")
+    p.def_impl(lambda x, y: x * y)
+    for name in ("abstract_eval", "jvp", "batch", "lowering"):
+        core.rule_tables[name][p] = derive.from_impl
+    return p
+
+
+def test_what_refuses_the_same_everywhere_passes() -> None:
+    assert _outcome(_blend(core.Primitive), X, X).status == "passed"
+    p = define_primitive("scaled", elementwise=True, impl=lambda x, y: x * y, jvp=derive.from_impl)
+    assert _outcome(p, X, X).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Narrowing, "for one argument more: abstract_eval refuses it by TypeError: blend: it must be given 2 operands"),
+        (Strict, "but evaluation refuses it by ValueError: blend: give two operands"),
+    ],
+)
+def test_what_refuses_otherwise_is_found(kind: type[core.Primitive], said: str) -> None:
+    outcome = _outcome(_blend(kind), X, X)
+    assert outcome.status == "failed"
+    assert said in outcome.message
+    assert "look at its abstract_eval rule" in outcome.message
+
+
+@pytest.mark.parametrize("name", ["stop_gradient", "sin", "select_n", "concatenate"])
+def test_the_primitives_of_primax_refuse_where_they_are_evaluated(name: str) -> None:
+    outcomes = [check.run() for check in iter_checks(getattr(primitives, f"{name}_p"), only=["refusals"])]
+    assert {outcome.status for outcome in outcomes} == {"passed"}
