@@ -113,5 +113,7 @@ def _is_program(value: Any) -> bool:
 
 
 def _is_scalar(x: Any) -> bool:
-    """Whether a value becomes a literal of a program."""
+    """Whether a value becomes a literal of a program; no tracer does, which may have a derivative."""
+    if isinstance(x, Tracer):
+        return False
     return type(x) in (bool, int, float, complex) or (hasattr(x, "item") and not getattr(x, "shape", (0,)))

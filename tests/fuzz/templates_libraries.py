@@ -164,6 +164,45 @@ def others(d: Draw, f: str) -> str:
     return texts[f.rpartition(".")[2]]
 
 
+def hosts(d: Draw, f: str) -> str:
+    """Exchanges between processes, of which there is one."""
+    y, mesh = d.of((4, 2)), "m.make_mesh((1,), ('x',))"
+    spec = d.one("m.P()", "m.P('x')", "m.P(None, 'x')")
+    made = f"m.experimental.multihost_utils.host_local_array_to_global_array({y}, {mesh}, {spec})"
+    texts = {
+        "host_local_array_to_global_array": f"{f}({y}, {mesh}, {spec})",
+        "global_array_to_host_local_array": f"{f}({made}, {mesh}, {spec})",
+        "sync_global_devices": f"{f}({d.one(repr('a'), repr('b'))})",
+    }
+    return texts[f.rpartition(".")[2]]
+
+
+def foreign(d: Draw, f: str) -> str:
+    """Addresses of functions of C, and their registration under a name that is new with each call."""
+    pointer = "m.ffi.pycapsule(__import__('ctypes').pythonapi.Py_IsInitialized)"
+    name = f"'n{d.rng.randrange(10**9)}'"
+    if f.endswith("pycapsule"):
+        return f"type({f}(__import__('ctypes').pythonapi.{d.one('Py_IsInitialized', 'Py_GetVersion')})).__name__"
+    return f"{f}({name}, {pointer}{d.one('', ', platform=' + repr('cpu'))})"
+
+
+def scaled(d: Draw, f: str) -> str:
+    """Products of matrices in blocks that have scales."""
+    mode = d.one("mxfp8", "nvfp4")
+    rest = ", m.numpy.ones((1,))" if mode == "nvfp4" else ""
+    made = f"m.nn.get_scaled_dot_general_config({mode!r}{rest})"
+    if f.endswith("config"):
+        return f"{made}.{d.one('mode', 'block_size', 'data_type', 'scale_type')}"
+    blocks = d.rng.choice([1, 2])
+    data = f"{d.of((1, 2, 32 * blocks), 'float32', 'unit')}.astype('float8_e4m3fn')"
+    other = f"{d.of((1, 3, 32 * blocks), 'float32', 'unit')}.astype('float8_e4m3fn')"
+    scales = [f"m.numpy.ones((1, {rows}, {blocks}), 'float8_e8m0fnu')" for rows in (2, 3)]
+    if f.endswith("scaled_matmul"):
+        return f"{f}({data}, {other}, {', '.join(scales)})"
+    lhs, rhs = d.of((1, 2, 32 * blocks), "float32", "unit"), d.of((1, 3, 32 * blocks), "float32", "unit")
+    return f"{f}({lhs}, {rhs}, (((2,), (2,)), ((0,), (0,))))"
+
+
 LAYERS = (
     "Dense Conv ConvTranspose Conv1DTranspose GeneralConv GeneralConvTranspose BatchNorm MaxPool AvgPool SumPool elementwise "
     "Dropout serial FanOut parallel FanInConcat shape_dependent"
@@ -171,6 +210,9 @@ LAYERS = (
 
 LIBRARIES: dict[str, Template] = {
     r"ops\.segment_\w+": segments,
+    r"experimental\.multihost_utils\.(\w+_local_array|\w+_global_array|sync_global_devices)": hosts,
+    r"ffi\.(pycapsule|register_ffi_target)": foreign,
+    r"nn\.(get_scaled_dot_general_config|scaled_matmul|scaled_dot_general)": scaled,
     r"image\.(resize|scale_and_translate)": resized,
     r"scipy\.(cluster\.vq|integrate|interpolate|ndimage|optimize|sparse\.linalg|spatial\.transform)\.\w+": numeric,
     rf"example_libraries\.stax\.({'|'.join(LAYERS)})": layer,

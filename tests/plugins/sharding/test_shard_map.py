@@ -499,3 +499,15 @@ def test_random_numbers_of_keys_that_vary_are_those_of_each_device(mesh):
     wanted = np.concatenate([px.random.normal(px.random.fold_in(key, i), (2,)) for i in range(4)])
     for numbers in (draw(), px.jit(draw)()):
         np.testing.assert_array_equal(numbers, wanted)
+
+
+@pytest.mark.parametrize("wrap", [lambda g: g, px.jit, px.checkpoint])
+def test_the_derivative_of_a_number_that_all_devices_have_is_summed_over_them(mesh, wrap):
+    def loss(f):
+        return lambda s: pnp.sum(pnp.sin(f(s)))
+
+    parts = px.shard_map(lambda s: (s * (1 + lax.axis_index("x")))[None], mesh=mesh, in_specs=P(), out_specs=P("x"))
+    exact = sum(k * np.cos(0.5 * k) for k in range(1, 5))
+    assert float(px.grad(loss(wrap(parts)))(np.float32(0.5))) == pytest.approx(exact, rel=1e-5)
+    forward = px.jvp(loss(wrap(parts)), (np.float32(0.5),), (np.float32(1.0),))[1]
+    assert float(forward) == pytest.approx(exact, rel=1e-5)
