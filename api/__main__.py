@@ -10,6 +10,7 @@ from primax.extend import commands
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS = {
+    "port": ("rewrite programs for JAX into programs for primax", "primax.porting.commands.port"),
     "as-jax": ("run a program for JAX as it is, on primax", "primax.porting.commands.as_jax"),
 }
 

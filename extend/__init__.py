@@ -40,10 +40,30 @@ _LATER = {
 }
 
 
+_SUBMODULES = frozenset(
+    (
+        "api_util",
+        "backend",
+        "core",
+        "derive",
+        "effects",
+        "ffi",
+        "interpreters",
+        "linear_util",
+        "lowering",
+        "mlir",
+        "random",
+        "sharding",
+        "source_info_util",
+        "testing",
+    )
+)
+
+
 def __getattr__(name: str) -> Any:
     """Import what programs do not need, and submodules, when they are first used."""
     if name in _LATER:
         return getattr(import_module(f"primax.extend.{_LATER[name]}"), name)
-    if name in ("derive", "random"):
+    if name in _SUBMODULES:
         return import_module(f"primax.extend.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
@@ -14,6 +13,7 @@ from typing import Any
 
 import primax
 from primax.porting.absent import AbsentModuleError, AbsentNameError, placeholder, record
+from primax.porting.lookup import is_module, resolve
 from primax.porting.table import table
 
 __all__ = ["JaxFinder", "JaxModule"]
@@ -30,78 +30,6 @@ def _version_names(module: str) -> dict[str, Any]:
     if module == "jax.version":
         return {**names, "_version": _RELEASE, "_minimum_jaxlib_version": _RELEASE}
     return {}
-
-
-def _find(path: str) -> Any:
-    """What stands at a dotted path.
-
-    Raises:
-      LookupError: there is nothing.
-    """
-    module, _, name = path.rpartition(".")
-    if not module:
-        return importlib.import_module(path)
-    parent = _find(module)
-    try:
-        return getattr(parent, name)
-    except (AttributeError, ImportError):  # modules of primax raise either for what they do not have
-        submodule = _submodule(path)
-    if submodule is None:
-        raise LookupError(path)
-    return submodule
-
-
-def _submodule(path: str) -> ModuleType | None:
-    """The module at a path that its package does not have as an attribute yet; None if there is none."""
-    try:
-        found = importlib.util.find_spec(path) is not None
-    except (ModuleNotFoundError, ValueError):  # what lies above is no package
-        return None
-    return importlib.import_module(path) if found else None
-
-
-def candidates(name: str) -> Iterator[str]:
-    """The paths at which a name of JAX may be found, the best first."""
-    parts = name.split(".")
-    for end in range(len(parts), 0, -1):
-        row = table().modules.get(".".join(parts[:end]))
-        if row is not None and row.as_jax is not None:
-            yield ".".join([row.as_jax, *parts[end:]])
-            break
-    path = table().counterpart(name)
-    if path is not None:
-        yield path
-
-
-def resolve(name: str) -> Any:
-    """What stands for a name of JAX.
-
-    Raises:
-      LookupError: nothing does.
-    """
-    for path in candidates(name):
-        try:
-            return _find(path)
-        except LookupError:
-            continue
-    raise LookupError(name)
-
-
-def is_module(name: str) -> bool:
-    """Whether a name of JAX is to be had as a module."""
-    if name == "jax" or name == "jax.version":
-        return True
-    row = table().modules.get(name)
-    if row is not None and (row.to or row.as_jax or row.names or row.inert):
-        return True
-    if any(other.startswith(f"{name}.") and table().modules[other].why is None for other in table().modules):
-        return True
-    public = bool(table().names_of(name))
-    try:
-        found = resolve(name)
-    except LookupError:
-        return public and table().reason(name) is None
-    return public or isinstance(found, ModuleType)
 
 
 def _is_there(name: str) -> bool:

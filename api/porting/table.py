@@ -25,6 +25,7 @@ class Module:
       names: names whose counterpart has another path, and that path.
       notes: what to know of names that have a counterpart.
       absent: names without a counterpart, and what to do.
+      later: names that are not there yet.
       inert: names without a counterpart that may be imported all the same: they raise where they are used.
     """
 
@@ -35,6 +36,7 @@ class Module:
     names: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
+    later: frozenset[str] = frozenset()
     inert: frozenset[str] = frozenset()
 
 
@@ -48,6 +50,7 @@ def _module(row: dict[str, Any]) -> Module:
         row.get("names", {}),
         row.get("notes", {}),
         absent,
+        frozenset(row.get("later", "").split()),
         frozenset(row.get("inert", "").split()),
     )
 
@@ -99,6 +102,9 @@ class Table:
         reason = self.reason(name)
         if reason is not None:
             return reason
+        for row, rest in self._above(name):
+            if rest.partition(".")[0] in row.later:
+                return "it is not there yet"
         if self.is_public(name):
             return f"JAX {self.release} has it, primax does not"
         if "._" in name:

@@ -1,0 +1,118 @@
+"""Rewrite programs for JAX into programs for primax: imports, and the paths that start at them.
+
+What has no counterpart stays as it is, and is listed with its line and with what to do about it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from primax.extend.commands.common import UsageError, add_json, show_json
+from primax.porting import sources
+from primax.porting.rewrite import Remark, Rewritten, rewrite
+
+__all__ = ["configure", "run"]
+
+
+@dataclass(slots=True)
+class _File:
+    """What became of a file."""
+
+    path: Path
+    changed: bool = False
+    error: str | None = None
+    absent: list[Remark] = field(default_factory=list)
+    notes: list[Remark] = field(default_factory=list)
+    diff: str = ""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, or a folder with the .py files below it")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a file would change")
+    parser.add_argument("--diff", action="store_true", help="write nothing; print what would change")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Rewrite files. Exit code 1 if something is left to do: an absent name, a file that could not be ported."""
+    writes = not (arguments.check or arguments.diff)
+    try:
+        files = [_port(path, writes) for path in sources.python_files(arguments.paths)]
+    except FileNotFoundError as error:
+        raise UsageError(f"PATH must be a file or a folder, got {str(error)!r}, which is not there") from error
+    if arguments.json:
+        show_json([_plain(file) for file in files])
+    else:
+        for line in _report(files, writes=writes, diff=arguments.diff):
+            sys.stdout.write(line)
+    left = any(file.error or file.absent or (arguments.check and file.changed) for file in files)
+    return int(left)
+
+
+def _port(path: Path, writes: bool) -> _File:
+    """Rewrite a file, or say why it stays as it is."""
+    file = _File(path)
+    try:
+        source = sources.read(path)
+        done: Rewritten = rewrite(source.text)
+        file.absent, file.notes, file.changed = done.absent, done.notes, done.text != source.text
+        file.diff = _diff(path, source.text, done.text) if file.changed and not writes else ""
+        if file.changed and writes:
+            sources.write(source, done.text)
+    except sources.SourceError as error:
+        file.error, file.changed = str(error), False
+    except SyntaxError as error:
+        file.error = f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
+    return file
+
+
+def _diff(path: Path, before: str, after: str) -> str:
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), str(path), f"{path} (primax)"
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _report(files: list[_File], *, writes: bool, diff: bool) -> Iterator[str]:
+    for file in files:
+        if diff:
+            yield file.diff
+        if file.error is not None:
+            yield f"{file.path}: left as it is: {file.error}\n"
+        elif file.changed and not diff:
+            yield f"{file.path}: {'rewritten' if writes else 'would be rewritten'}\n"
+        for remark in file.absent:
+            yield f"{file.path}:{remark.line}: {remark.name} is not in primax: {remark.text}\n"
+        for remark in file.notes:
+            yield f"{file.path}:{remark.line}: note: {remark.text}: {remark.name}\n"
+    changed = sum(file.changed for file in files)
+    names = [remark.name for file in files for remark in file.absent]
+    errors = sum(file.error is not None for file in files)
+    yield (
+        f"{_count(changed, 'file')} {'rewritten' if writes else 'to rewrite'} of {len(files)}, "
+        f"{_count(len(set(names)), 'name')} without counterpart in {_count(len(names), 'place')}"
+        + (f", {_count(errors, 'file')} that could not be ported" if errors else "")
+        + "\n"
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _plain(file: _File) -> dict[str, Any]:
+    return {
+        "path": str(file.path),
+        "changed": file.changed,
+        "error": file.error,
+        "absent": [{"line": each.line, "name": each.name, "what": each.text} for each in file.absent],
+        "notes": [{"line": each.line, "name": each.name, "what": each.text} for each in file.notes],
+        "diff": file.diff,
+    }

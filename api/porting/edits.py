@@ -1,0 +1,65 @@
+"""Changes of a text at positions that a syntax tree gives."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+__all__ = ["Edits"]
+
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+
+
+@dataclass(slots=True)
+class Edits:
+    """A text, and what is to be changed in it.
+
+    Positions are counted in bytes of UTF-8 from the beginning, as syntax trees count them within a line.
+    """
+
+    text: str
+    _data: bytes = field(init=False)
+    _starts: list[int] = field(init=False)
+    _changes: dict[tuple[int, int], str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._data = self.text.encode("utf-8")
+        self._starts = [0, *accumulate(len(line) for line in _LINE.findall(self._data))]
+
+    def start(self, node: ast.expr | ast.stmt | ast.alias) -> int:
+        """Where a node begins."""
+        return self._starts[node.lineno - 1] + node.col_offset
+
+    def end(self, node: ast.expr | ast.stmt | ast.alias) -> int:
+        """Where a node ends."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self._starts[node.end_lineno - 1] + node.end_col_offset
+
+    def between(self, start: int, end: int) -> str:
+        """The text between two positions."""
+        return self._data[start:end].decode("utf-8")
+
+    def indentation(self, node: ast.stmt) -> str | None:
+        """What stands before a statement on its line, if that is white space alone."""
+        before = self.between(self._starts[node.lineno - 1], self.start(node))
+        return before if before.isspace() or not before else None
+
+    def newline(self) -> str:
+        """How the lines of the text end."""
+        found = re.search(r"\r\n|\r|\n", self.text)
+        return found[0] if found else "\n"
+
+    def replace(self, start: int, end: int, text: str) -> None:
+        """Put a text in the place of another."""
+        if self.between(start, end) != text:
+            self._changes[start, end] = self._changes.get((start, end), "") + text if start == end else text
+
+    def result(self) -> str:
+        """The text with all changes."""
+        data = self._data
+        for (start, end), text in sorted(self._changes.items(), reverse=True):
+            data = data[:start] + text.encode("utf-8") + data[end:]
+        return data.decode("utf-8")

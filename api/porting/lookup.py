@@ -1,0 +1,106 @@
+"""Where the names of JAX lead in the primax that is installed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from primax.porting.table import table
+
+__all__ = ["candidates", "find", "is_module", "ported_path", "resolve", "stands_in"]
+
+
+def find(path: str) -> Any:
+    """What stands at a dotted path.
+
+    Raises:
+      LookupError: there is nothing.
+    """
+    module, _, name = path.rpartition(".")
+    if not module:
+        return importlib.import_module(path)
+    parent = find(module)
+    try:
+        return getattr(parent, name)
+    except (AttributeError, ImportError):  # modules of primax raise either for what they do not have
+        submodule = _submodule(path)
+    if submodule is None:
+        raise LookupError(path)
+    return submodule
+
+
+def _submodule(path: str) -> ModuleType | None:
+    """The module at a path that its package does not have as an attribute yet; None if there is none."""
+    try:
+        found = importlib.util.find_spec(path) is not None
+    except (ModuleNotFoundError, ValueError):  # what lies above is no package
+        return None
+    return importlib.import_module(path) if found else None
+
+
+def candidates(name: str) -> Iterator[str]:
+    """The paths at which a name of JAX may be found, the best first."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        row = table().modules.get(".".join(parts[:end]))
+        if row is not None and row.as_jax is not None:
+            yield ".".join([row.as_jax, *parts[end:]])
+            break
+    path = table().counterpart(name)
+    if path is not None:
+        yield path
+
+
+def resolve(name: str) -> Any:
+    """What stands for a name of JAX.
+
+    Raises:
+      LookupError: nothing does.
+    """
+    for path in candidates(name):
+        try:
+            return find(path)
+        except LookupError:
+            continue
+    raise LookupError(name)
+
+
+def is_module(name: str) -> bool:
+    """Whether a name of JAX is to be had as a module."""
+    if name == "jax" or name == "jax.version":
+        return True
+    row = table().modules.get(name)
+    if row is not None and (row.to or row.as_jax or row.names or row.inert):
+        return True
+    if any(other.startswith(f"{name}.") and table().modules[other].why is None for other in table().modules):
+        return True
+    public = bool(table().names_of(name))
+    try:
+        found = resolve(name)
+    except LookupError:
+        return public and table().reason(name) is None
+    return public or isinstance(found, ModuleType)
+
+
+def ported_path(name: str) -> str | None:
+    """The path in primax that a name of JAX is rewritten into; None if it has no counterpart."""
+    path = table().counterpart(name)
+    if path is None:
+        return None
+    try:
+        find(path)
+    except LookupError:
+        return None
+    return path
+
+
+def stands_in(name: str) -> bool:
+    """Whether something stands for a name of JAX where primax stands in for JAX."""
+    try:
+        resolve(name)
+    except LookupError:
+        return is_module(name) and not table().is_inert(f"{name}.x")
+    return True

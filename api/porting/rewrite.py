@@ -1,0 +1,286 @@
+"""The source of a module for JAX, rewritten for primax: imports, and the paths that start at them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+
+from primax.porting.edits import Edits
+from primax.porting.lookup import is_module, ported_path, stands_in
+from primax.porting.names import Use, is_jax, uses_of
+from primax.porting.table import table
+
+__all__ = ["Remark", "Rewritten", "rewrite"]
+
+_MODULE = re.compile(r"from\s+(?P<module>[\w.]+)\s")
+_CODE = re.compile(
+    r"^\s*(?:>>>|\.\.\.)?\s*(?:(?:from|import)\s+jax\b|(?<=>>>\s).*\bjax\.\w|.*>>>.*\bjax\.\w)", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Remark:
+    """Something about a line: a name of JAX without a counterpart and what to do, or a text that was left as it is."""
+
+    line: int
+    name: str
+    text: str
+
+
+@dataclass(slots=True)
+class Rewritten:
+    """What became of a source.
+
+    Attributes:
+      text: the source as it is now.
+      absent: the names without a counterpart.
+      notes: what was seen and left: names of JAX in strings.
+    """
+
+    text: str
+    absent: list[Remark] = field(default_factory=list)
+    notes: list[Remark] = field(default_factory=list)
+
+
+def rewrite(text: str) -> Rewritten:
+    """Rewrite the source of a module.
+
+    Args:
+      text: the source, with the ends of its lines as they are.
+
+    Returns:
+      What it became. Everything but imports of JAX and paths of attributes that start at them is as it was.
+
+    Raises:
+      SyntaxError: the source is no Python.
+    """
+    mark = "\ufeff" if text.startswith("\ufeff") else ""  # of the order of bytes
+    body = text.removeprefix(mark)
+    tree = _parsed(body)
+    rewriter = _Rewriter(Edits(body))
+    uses = list(uses_of(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            rewriter.plain_import(node)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and is_jax(node.module):
+            rewriter.from_import(node)
+    for use in uses:
+        rewriter.use(use)
+    rewriter.strings(tree)
+    rewriter.add_imports(tree)
+    done = rewriter.edits.result()
+    if done != body:
+        _parsed(done)
+    return Rewritten(mark + done, sorted(set(rewriter.absent)), sorted(set(rewriter.notes)))
+
+
+def _parsed(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes in strings, say: they are the file's own affair
+        try:
+            return ast.parse(text)
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise SyntaxError(str(error) or type(error).__name__) from error
+
+
+def _as(path: str, name: str) -> str:
+    """One item of an import, which binds a name."""
+    return path if path == name else f"{path} as {name}"
+
+
+@dataclass(slots=True)
+class _Rewriter:
+    """Collects the changes of one source."""
+
+    edits: Edits
+    absent: list[Remark] = field(default_factory=list)
+    notes: list[Remark] = field(default_factory=list)
+    read: set[int] = field(default_factory=set)  # lines with uses in strings
+    modules: set[str] = field(default_factory=set)  # that paths start at, and which no import of the source binds
+
+    def tell_absent(self, node: ast.expr | ast.stmt | ast.alias, name: str) -> None:
+        text = "it is private in JAX; `primax as-jax` has it" if stands_in(name) else table().explain(name)
+        self.absent.append(Remark(node.lineno, name, text))
+
+    def plain_import(self, node: ast.Import) -> None:
+        """Rewrite `import jax`, `import jax.numpy as jnp` and the like, item by item."""
+        bound: set[str] = set()
+        for alias in node.names:
+            if not is_jax(alias.name):
+                continue
+            path = ported_path(alias.name) if is_module(alias.name) else None
+            if path is None:
+                self.tell_absent(alias, alias.name)
+                continue
+            items = [f"{path} as {alias.asname}"] if alias.asname else ["primax as jax"]
+            if not alias.asname and not path.startswith("primax"):
+                items.append(path)
+            new = ", ".join(item for item in items if item not in bound)
+            bound.update(items)
+            # An item that the statement has already is said twice rather than taken out: it does no harm.
+            self.edits.replace(self.edits.start(alias), self.edits.end(alias), new or items[0])
+
+    def from_import(self, node: ast.ImportFrom) -> None:
+        """Rewrite `from jax... import ...`; what has no counterpart stays, in a statement of its own."""
+        assert node.module is not None
+        if node.names[0].name == "*":
+            path = ported_path(node.module) if is_module(node.module) else None
+            if path is None:
+                self.tell_absent(node, node.module)
+            else:
+                self._replace_module(node, path)
+            return
+        homes: dict[int, tuple[str, str]] = {}
+        for at, alias in enumerate(node.names):
+            path = ported_path(f"{node.module}.{alias.name}")
+            if path is None:
+                self.tell_absent(alias, f"{node.module}.{alias.name}")
+                homes[at] = (node.module, alias.name)
+            else:
+                module, _, name = path.rpartition(".")
+                homes[at] = (module, name) if module else ("", name)
+        self._divide(node, homes)
+
+    def _divide(self, node: ast.ImportFrom, homes: dict[int, tuple[str, str]]) -> None:
+        """Rewrite a statement whose items come from one or more modules now."""
+        count = Counter(module for module, _ in homes.values())
+        main = max(count, key=lambda module: (count[module], bool(module), -len(module)))
+        items = [_as(homes[at][1], alias.asname or alias.name) for at, alias in enumerate(node.names)]
+        others = [at for at in homes if homes[at][0] != main]
+        source = self.edits.between(self.edits.start(node), self.edits.end(node))
+        comments: list[str] = []
+        if not main or (others and len(source.splitlines()) == 1):
+            kept = ", ".join(item for at, item in enumerate(items) if at not in others)
+            kept = f"({kept})" if "(" in source and main else kept
+            new = f"from {main} import {kept}" if main else f"import {kept}"
+            self.edits.replace(self.edits.start(node), self.edits.end(node), new)
+        else:
+            self._replace_module(node, main)
+            for at, alias in enumerate(node.names):
+                if at in others:
+                    comments += self._take_out(node, at)
+                else:
+                    self.edits.replace(self.edits.start(alias), self.edits.end(alias), items[at])
+        lines = []
+        for module in sorted({homes[at][0] for at in others}):
+            moved = ", ".join(items[at] for at in others if homes[at][0] == module)
+            lines.append(f"from {module} import {moved}" if module else f"import {moved}")
+        self._insert(node, lines, comments)
+
+    def _insert(self, node: ast.stmt, statements: list[str], comments: list[str]) -> None:
+        """Put statements before another, on lines of their own where that has one."""
+        if not statements:
+            return
+        indentation = self.edits.indentation(node)
+        glue = "; " if indentation is None else self.edits.newline() + indentation
+        if indentation is not None and comments:
+            statements = [*statements[:-1], f"{statements[-1]}  {' '.join(comments)}"]
+        self.edits.replace(self.edits.start(node), self.edits.start(node), glue.join([*statements, ""]))
+
+    def _take_out(self, node: ast.ImportFrom, at: int) -> list[str]:
+        """Take an item out of a statement of several lines, and its line if that has nothing else.
+
+        Returns:
+          The comment that stood behind the item.
+        """
+        start, end = self.edits.start(node.names[at]), self.edits.end(node.names[at])
+        before = self.edits.between(self.edits.start(node), start)
+        after = self.edits.between(end, self.edits.end(node))
+        behind = re.match(
+            r"[ \t]*(?:\r?\n[ \t]*)?,?[ \t]*(?P<comment>#[^\r\n]*)?(?P<line>(?:\r\n|\r|\n)[ \t]*(?![ \t)]))?", after
+        )
+        assert behind is not None
+        space = re.search(r"(?:\r\n|\r|\n)?[ \t]*\Z", before)
+        assert space is not None
+        end += len(behind[0].encode())
+        alone = space[0] != before and space[0].startswith(("\r", "\n"))
+        if behind["line"] is not None and not alone:  # other items of the line stay on it
+            end -= len(behind["line"].encode())
+            start -= len(space[0].encode())
+        if behind["line"] is None and alone:  # the last line: the one before it ends as it did
+            start -= len(space[0].encode())
+        self.edits.replace(start, end, "")
+        return [] if behind["comment"] is None else [behind["comment"]]
+
+    def _replace_module(self, node: ast.ImportFrom, path: str) -> None:
+        start = self.edits.start(node)
+        found = _MODULE.match(self.edits.between(start, self.edits.end(node)))
+        assert found is not None
+        first = len(found[0][: found.start("module")].encode())
+        self.edits.replace(start + first, start + first + len(found["module"].encode()), path)
+
+    def use(self, use: Use) -> None:
+        """Rewrite a path of attributes that leads elsewhere in primax."""
+        if self.edits.between(self.edits.start(use.root) - 1, self.edits.start(use.root)) in ('"', "'"):
+            self.read.add(use.node.lineno)
+        names = self._leaf(use)
+        if names is None:
+            return
+        leaf, name = names
+        path = ported_path(name)
+        if path is None:
+            self.tell_absent(leaf, name)
+            return
+        root = ported_path(self._root_path(use))
+        rest = name.removeprefix(self._root_path(use))
+        if root is not None and path == root + rest:
+            return
+        if root is not None and path.startswith(f"{root}."):
+            self.edits.replace(self.edits.end(use.root), self.edits.end(leaf), path.removeprefix(root))
+        else:
+            self.edits.replace(self.edits.start(use.root), self.edits.end(leaf), path)
+            self.modules.add(path.rpartition(".")[0])
+
+    def _root_path(self, use: Use) -> str:
+        """What the first name of a path means."""
+        depth = 0
+        node = use.node
+        while isinstance(node, ast.Attribute):
+            node, depth = node.value, depth + 1
+        return use.path.rsplit(".", depth)[0] if depth else use.path
+
+    def _leaf(self, use: Use) -> tuple[ast.expr, str] | None:
+        """The longest part of a path that is a name of JAX: its node and path; None if that is the first name alone."""
+        root = self._root_path(use)
+        nodes = []
+        node = use.node
+        while isinstance(node, ast.Attribute):
+            nodes.append(node)
+            node = node.value
+        if not is_module(root):
+            return None
+        name, leaf = root, None
+        for each in reversed(nodes):
+            name, leaf = f"{name}.{each.attr}", each
+            if each.attr.startswith("__") or not is_module(name):
+                break
+        return None if leaf is None or leaf.attr.startswith("__") else (leaf, name)
+
+    def strings(self, tree: ast.Module) -> None:
+        """Note the strings that have code for JAX and are left as they are."""
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node.lineno in self.read:
+                continue
+            if re.fullmatch(r"jax(\.\w+)+|jax", node.value):
+                self.notes.append(Remark(node.lineno, node.value, "a string is left as it is"))
+            elif _CODE.search(node.value):
+                self.notes.append(Remark(node.lineno, "jax", "a string with code for JAX is left as it is"))
+
+    def add_imports(self, tree: ast.Module) -> None:
+        """Import the modules that rewritten paths start at, before the first import of JAX."""
+        imports = [
+            node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) and _imports_jax(node)
+        ]
+        if not self.modules or not imports:
+            return
+        first = min(imports, key=lambda node: node.lineno)
+        self._insert(first, [f"import {module}" for module in sorted(self.modules)], [])
+
+
+def _imports_jax(node: ast.Import | ast.ImportFrom) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return node.level == 0 and is_jax(node.module)
+    return any(is_jax(alias.name) for alias in node.names)

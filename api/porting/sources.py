@@ -1,0 +1,101 @@
+"""The files that a path names, and reading and writing them so that nothing is lost."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import tokenize
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Source", "SourceError", "python_files", "read", "write"]
+
+_SKIPPED = ("__pycache__", "node_modules", "site-packages")
+
+
+class SourceError(Exception):
+    """A file cannot be read, or cannot be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of Python, as text with the ends of its lines as they are."""
+
+    path: Path
+    text: str
+    encoding: str
+
+
+def python_files(paths: Iterable[str]) -> Iterator[Path]:
+    """The files that paths name: a file as it is, a folder with all `.py` and `.pyi` files below it, each file once.
+
+    Hidden folders, environments and links to folders are left out.
+
+    Raises:
+      FileNotFoundError: there is nothing at a path.
+    """
+    seen: set[Path] = set()
+    for name in paths:
+        path = Path(name)
+        if not path.exists():
+            raise FileNotFoundError(name)
+        for each in _below(path) if path.is_dir() else [path]:
+            real = each.resolve()
+            if real not in seen:
+                seen.add(real)
+                yield each
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and name not in _SKIPPED and not Path(parent, name, "pyvenv.cfg").exists()
+        )
+        yield from (Path(parent, name) for name in sorted(names) if name.endswith((".py", ".pyi")))
+
+
+def read(path: Path) -> Source:
+    """Read a file in the encoding that it says it has.
+
+    Raises:
+      SourceError: it cannot be read, or is not in that encoding.
+    """
+    try:
+        data = path.read_bytes()
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return Source(path, data.decode(encoding), encoding)
+    except OSError as error:
+        raise SourceError(error.strerror or str(error)) from error
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise SourceError(f"not in the encoding that it says it has: {error}") from error
+
+
+def write(source: Source, text: str) -> None:
+    """Put a text in the place of a file's: wholly or not at all. Links, and the file's mode, stay as they are.
+
+    Raises:
+      SourceError: the file may not be written, has changed since it was read, or cannot hold the text.
+    """
+    real = source.path.resolve()
+    try:
+        mode = real.stat().st_mode
+        if not mode & 0o222 or not os.access(real, os.W_OK):
+            raise SourceError("read-only")
+        if real.read_bytes() != source.text.encode(source.encoding):
+            raise SourceError("changed by somebody else meanwhile")
+        data = text.encode(source.encoding)
+        handle, temporary = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.chmod(temporary, mode & 0o7777)
+            os.replace(temporary, real)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except (OSError, UnicodeEncodeError) as error:
+        raise SourceError(getattr(error, "strerror", None) or str(error)) from error

@@ -1,0 +1,161 @@
+"""Sources for JAX, rewritten: imports, paths of attributes, and what is left as it is."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from primax.porting.rewrite import rewrite
+
+
+def rewritten(text: str) -> str:
+    return rewrite(textwrap.dedent(text)).text
+
+
+CASES = {
+    "import jax": "import primax as jax",
+    "import jax as j": "import primax as j",
+    "import jax.numpy as jnp": "import primax.numpy as jnp",
+    "import os, jax, jax.numpy as jnp  # all": "import os, primax as jax, primax.numpy as jnp  # all",
+    "import jax.numpy\njax.numpy.sin": "import primax as jax\njax.numpy.sin",
+    "from jax import grad, jit as j": "from primax import grad, jit as j",
+    "from jax.numpy import *": "from primax.numpy import *",
+    "from jax.core import Tracer": "from primax.extend.core import Tracer",
+    "from jax.experimental.shard_map import shard_map": "from primax import shard_map",
+    "from jax.experimental.pjit import pjit": "from primax import jit as pjit",
+    "from jax import core, lax, vmap": "from primax.extend import core\nfrom primax import lax, vmap",
+    "if x: from jax import core, lax, vmap": "if x: from primax.extend import core; from primax import lax, vmap",
+    "from jax._src.lib.mlir import ir": "from jaxlib.mlir import ir",
+    "import jax\njax.core.Tracer": "import primax as jax\njax.extend.core.Tracer",
+    "import jax\njax.interpreters.ad.Zero(x)": "import primax as jax\njax.extend.interpreters.ad.Zero(x)",
+    "import jax.experimental.pjit as p\np.pjit": "import primax\nimport jax.experimental.pjit as p\nprimax.jit",
+    "from jax import core as c\nc.Tracer": "from primax.extend import core as c\nc.Tracer",
+    "import jax\ndef f(jax):\n    jax.core.Tracer": "import primax as jax\ndef f(jax):\n    jax.core.Tracer",
+    "import jax\n[jax.core for jax in y], jax.core": "import primax as jax\n[jax.core for jax in y], jax.extend.core",
+    "def f():\n    global jax\n    import jax\njax.core": (
+        "def f():\n    global jax\n    import primax as jax\njax.extend.core"
+    ),
+    "import jax\nclass A:\n    jax = 1\n    def f(self): jax.core": (
+        "import primax as jax\nclass A:\n    jax = 1\n    def f(self): jax.extend.core"
+    ),
+    "try:\n    import jax\nexcept ImportError:\n    jax = None\njax.core": (
+        "try:\n    import primax as jax\nexcept ImportError:\n    jax = None\njax.extend.core"
+    ),
+    "import jax\ndef f(x: 'jax.core.Tracer | None'): ...": (
+        "import primax as jax\ndef f(x: 'jax.extend.core.Tracer | None'): ..."
+    ),
+    "if TYPE_CHECKING:\n    from jax import Array, core": (
+        "if TYPE_CHECKING:\n    from primax.extend import core\n    from primax import Array"
+    ),
+    "s = 'größe'; import jax; jax.core": "s = 'größe'; import primax as jax; jax.extend.core",
+    "from jaxtyping import Array\nfrom .jax import x\nfrom . import jax\njax.core": (
+        "from jaxtyping import Array\nfrom .jax import x\nfrom . import jax\njax.core"
+    ),
+    "import jaxlib, jaxtyping": "import jaxlib, jaxtyping",
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_a_source_is_rewritten(text: str) -> None:
+    assert rewrite(text).text == CASES[text]
+
+
+def test_what_is_rewritten_is_not_rewritten_again() -> None:
+    for text in CASES.values():
+        if "jax.experimental.pjit" not in text:
+            assert rewrite(text).text == text
+
+
+def test_statements_of_several_lines_keep_their_lines_and_comments() -> None:
+    text = """
+        from jax import (
+            core as c,  # the types
+            grad,
+            # of batches
+            vmap,
+            profiler,  # for pictures
+        )
+        from jax import (grad, core,
+                         vmap)
+        from jax import \\
+            grad, vmap
+        """
+    assert rewritten(text) == textwrap.dedent(
+        """
+        from jax import profiler
+        from primax.extend import core as c  # the types # for pictures
+        from primax import (
+            grad,
+            # of batches
+            vmap,
+        )
+        from primax.extend import core
+        from primax import (grad,
+                         vmap)
+        from primax import \\
+            grad, vmap
+        """
+    )
+
+
+def test_ends_of_lines_and_marks_of_order_stay() -> None:
+    text = "\ufeffimport jax\r\nfrom jax import core, lax\r\nx = 1\r\n\tjax"
+    assert rewrite(text.replace("\t", "")).text == (
+        "\ufeffimport primax as jax\r\nfrom primax.extend import core\r\nfrom primax import lax\r\nx = 1\r\njax"
+    )
+
+
+def test_what_has_no_counterpart_stays_and_is_listed_with_what_to_do() -> None:
+    text = """\
+        import jax
+        from jax.core import Tracer, max_dim
+        import jax.experimental.pallas as pl
+        from jax._src.core import trace_state_clean
+        jax.tree_map(f, x); jax.numpy.nonsense
+        pl.pallas_call
+        """
+    done = rewrite(textwrap.dedent(text))
+    assert done.text == textwrap.dedent(
+        """\
+        import primax as jax
+        from primax.extend.core import Tracer
+        from jax.core import max_dim
+        import jax.experimental.pallas as pl
+        from jax._src.core import trace_state_clean
+        jax.tree_map(f, x); jax.numpy.nonsense
+        pl.pallas_call
+        """
+    )
+    assert [(each.line, each.name) for each in done.absent] == [
+        (2, "jax.core.max_dim"),
+        (3, "jax.experimental.pallas"),
+        (4, "jax._src.core.trace_state_clean"),
+        (5, "jax.numpy.nonsense"),
+        (5, "jax.tree_map"),
+        (6, "jax.experimental.pallas.pallas_call"),
+    ]
+    reasons = {each.name: each.text for each in done.absent}
+    assert reasons["jax.core.max_dim"] == "shapes are static; use `max`"
+    assert reasons["jax._src.core.trace_state_clean"].endswith("`primax as-jax` has it")
+    assert "JAX 0.12.0 does not have it" in reasons["jax.numpy.nonsense"]
+
+
+def test_code_in_strings_is_left_and_noted() -> None:
+    text = '''\
+        """Doc.
+
+        >>> import jax
+        """
+        import_module("jax.numpy")
+        "jax is fast"
+        '''
+    done = rewrite(textwrap.dedent(text))
+    assert done.text == textwrap.dedent(text)
+    assert [(each.line, each.name) for each in done.notes] == [(1, "jax"), (5, "jax.numpy")]
+
+
+@pytest.mark.parametrize("text", ["def f(:", "x = '\x00'", "print 1"])
+def test_what_is_no_python_is_refused(text: str) -> None:
+    with pytest.raises(SyntaxError):
+        rewrite(text)
