@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from primax.plugins.checkify.check import check, check_error, debug_check
 from primax.plugins.checkify.errors import (
     DivisionByZeroError,
@@ -32,10 +34,13 @@ from primax.plugins.checkify.errors import (
 )
 from primax.plugins.checkify.rules import Checker, checkify
 
+ErrorCategory: TypeAlias = type[JaxException]  # what the sets of checks hold
+
 __all__ = [
     "Checker",
     "DivisionByZeroError",
     "Error",
+    "ErrorCategory",
     "FailedCheckError",
     "JaxException",
     "JaxRuntimeError",

@@ -56,7 +56,8 @@ def bindings(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str | Non
     for alias in node.names:
         if isinstance(node, ast.Import):
             path = alias.name if alias.asname else alias.name.partition(".")[0]
-            yield alias.asname or path, path if is_jax(path) else None
+            ported = (alias.name, alias.asname) == ("primax", "jax")  # what `import jax` becomes
+            yield alias.asname or path, "jax" if ported else path if is_jax(path) else None
         elif alias.name != "*":
             means = node.level == 0 and is_jax(node.module)
             yield alias.asname or alias.name, f"{node.module}.{alias.name}" if means else None

@@ -60,11 +60,13 @@ class Table:
     """What names of JAX are in primax. Names are dotted paths, such as `jax.numpy.sin`.
 
     Attributes:
-      release: the release of JAX whose behaviour primax follows.
+      release: the release of JAX whose programs primax's are like, which `jax.__version__` says.
+      newest: the release that the public names are from.
       modules: the modules of JAX that have rows, by name.
     """
 
     release: str
+    newest: str
     modules: Mapping[str, Module]
 
     def counterpart(self, name: str) -> str | None:
@@ -106,10 +108,10 @@ class Table:
             if rest.partition(".")[0] in row.later:
                 return "it is not there yet"
         if self.is_public(name):
-            return f"JAX {self.release} has it, primax does not"
+            return f"JAX {self.newest} has it, primax does not"
         if "._" in name:
             return "it is private in JAX, and the table of names does not have it"
-        return f"JAX {self.release} does not have it either"
+        return f"JAX {self.newest} does not have it either"
 
     def note(self, name: str) -> str | None:
         """What to know of a name that has a counterpart."""
@@ -152,7 +154,7 @@ def table() -> Table:
     """The table that primax comes with."""
     data = tomllib.loads((files("primax.porting") / "table.toml").read_text(encoding="utf-8"))
     modules = [_module(row) for row in data["module"]]
-    return Table(data["release"], {module.name: module for module in modules})
+    return Table(data["release"], data["names"], {module.name: module for module in modules})
 
 
 @cache

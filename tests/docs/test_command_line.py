@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from primax.__main__ import COMMANDS
 from primax.core.config import compilation_cache_dir
 from primax.core.host import host
 from primax.extend.commands import main
@@ -59,7 +60,7 @@ def test_the_page_shows_what_the_commands_print(
             installed.append(name)
             continue
         with contextlib.suppress(SystemExit):
-            main(arguments)
+            main(arguments, further=COMMANDS)
         printed = capsys.readouterr().out
         example = doctest.Example(command, wanted)
         assert checker.check_output(wanted, printed, flags), checker.output_difference(example, printed, flags)
@@ -78,4 +79,6 @@ def test_the_page_names_every_command() -> None:
         "devices",
         "draw",
         "new",
+        "port",
+        "as-jax",
     }

@@ -42,7 +42,7 @@ def _modules(package: types.ModuleType) -> dict[str, types.ModuleType]:
 
 def _is_own(module: types.ModuleType, name: str, value: Any) -> bool:
     """Whether a name is the module's own, rather than what it imports for itself."""
-    if name.startswith("_") or isinstance(value, types.ModuleType):
+    if name.startswith("_") or name == "annotations" or isinstance(value, types.ModuleType):
         return False
     if name in getattr(module, "__all__", ()):
         return True

@@ -1,53 +1,26 @@
-"""Porting a module written for JAX: its imports are rewritten by the table in docs/porting.md, and nothing else."""
+"""Modules written for JAX, rewritten as `primax port` does; and the tables of docs/porting.md, made from the data.
+
+Run as a program, it writes the tables into the page.
+"""
 
 from __future__ import annotations
 
 import re
 import types
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
+
+from primax.porting.rewrite import rewrite
+from primax.porting.table import Module, table
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "porting.md"
-_ROW = re.compile(r"^\| `([\w.]+)` \| `([\w.]+)` \|", re.MULTILINE)
-
-
-@cache
-def replacements() -> dict[str, str]:
-    """What each module of JAX is called in primax, from the document's section on imports."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    section = text.split("\n## Imports\n")[1].split("\n## ")[0]
-    return dict(_ROW.findall(section))
-
-
-def renamed(dotted: str) -> str:
-    """The new name of a module or of a name within it: that of the longest part which the table has."""
-    parts = dotted.split(".")
-    for end in range(len(parts), 0, -1):
-        found = replacements().get(".".join(parts[:end]))
-        if found is not None:
-            return ".".join([found, *parts[end:]])
-    return dotted
+_TABLE = re.compile(r"(<!-- made by tests/support/porting.py: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def ported(source: str) -> str:
-    """A module's source with its imports rewritten."""
-    return "\n".join(_ported_line(line) for line in source.split("\n"))
-
-
-def _ported_line(line: str) -> str:
-    found = re.fullmatch(r"from ([\w.]+) import ([\w, ]+)", line)
-    if found:
-        lines = []
-        for item in found[2].split(","):
-            name, _, alias = item.strip().partition(" as ")
-            module, _, new = renamed(f"{found[1]}.{name}").rpartition(".")
-            lines.append(f"from {module} import {new} as {alias or name}")
-        return "; ".join(lines)
-    found = re.fullmatch(r"import ([\w.]+)(?: as (\w+))?", line)
-    if found and (new := renamed(found[1])) != found[1]:
-        return f"import {new} as {found[2] or found[1]}"
-    return line
+    """A module's source, rewritten."""
+    return rewrite(source).text
 
 
 def load(path: Path, *, port: bool) -> types.ModuleType:
@@ -56,3 +29,48 @@ def load(path: Path, *, port: bool) -> types.ModuleType:
     module = types.ModuleType(f"{'ported' if port else 'original'}.{path.stem}")
     exec(compile(ported(source) if port else source, str(path), "exec"), vars(module))
     return module
+
+
+def page(text: str) -> str:
+    """The text of docs/porting.md with the tables that the data give."""
+    tables = {"rooms": _rooms, "names": _names}
+    return _TABLE.sub(lambda found: "\n".join([found[1], *tables[found[2]](), ""]), text)
+
+
+def _rooms() -> Iterator[str]:
+    yield "| in JAX | in primax |"
+    yield "|---|---|"
+    for module in table().modules.values():
+        if module.to is not None:
+            yield f"| `{module.name}` | `{module.to}` |"
+
+
+def _names() -> Iterator[str]:
+    for module in table().modules.values():
+        rows = list(_rows(module))
+        if rows:
+            yield from (f"### {module.name}", "", "| in JAX | in primax | note |", "|---|---|---|", *rows, "")
+
+
+def _rows(module: Module) -> Iterator[str]:
+    if module.why is not None:
+        yield f"| all of it | | {module.why} |"
+    to = table().counterpart(module.name)
+    for name in sorted({*module.names, *module.notes}):
+        path = module.names.get(name, f"{to}.{name}")
+        yield f"| `{name}` | `{path}` | {module.notes.get(name, '')} |".replace("|  |", "| |")
+    reasons: dict[str, list[str]] = {}
+    for name, why in sorted(module.absent.items()):
+        reasons.setdefault(why, []).append(name)
+    for why, names in sorted(reasons.items(), key=lambda row: row[1]):
+        yield f"| {_listed(names)} | | {why} |"
+    if module.later:
+        yield f"| {_listed(sorted(module.later))} | | not there yet |"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(page(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")

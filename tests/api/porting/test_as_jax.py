@@ -42,7 +42,7 @@ import primax
 assert jax is not primax and "primax" in repr(jax)
 assert jax.jit is primax.jit and jnp.sin is primax.numpy.sin and jnp is jax.numpy
 assert Tracer is primax.extend.core.Tracer and ad.JVPTrace.__module__.startswith("primax")
-assert jax.__version__ == importlib.metadata.version("jax") == "0.12.0" and jax.__version_info__ == (0, 12, 0)
+assert jax.__version__ == importlib.metadata.version("jax") == "0.10.2" and jax.__version_info__ == (0, 10, 2)
 assert importlib.metadata.metadata("jax")["Name"] == "jax"
 assert importlib.metadata.version("jaxlib") == __import__("jaxlib").__version__
 assert abs(float(normal.pdf(0.0)) - 0.3989423) < 1e-6
@@ -57,7 +57,7 @@ def message(program, kind):
         return str(error)
     raise AssertionError(program)
 assert "jax.tree_map is not in primax: gone from JAX" in message("jax.tree_map", AttributeError)
-assert "JAX 0.12.0 does not have it either" in message("jax.nonsense", AttributeError)
+assert "JAX 0.12 does not have it either" in message("jax.nonsense", AttributeError)
 assert "Pallas" in message("from jax.extend import pallas", ImportError)
 assert "Pallas" in message("import jax.extend.pallas", ModuleNotFoundError)
 assert "jax.lax.nonsense is not in primax" in message("from jax.lax import nonsense", ImportError)
