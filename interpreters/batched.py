@@ -40,11 +40,12 @@ LOST = {
 
 
 class Level(NamedTuple):
-    """One use of `vmap`: how many elements, where each operand has them (or None), and the name of the axis."""
+    """One use of `vmap`: how many elements, where each operand has them (or None), and the names of the axis."""
 
     size: int
     dims: tuple[int | None, ...]
     name: Any = None
+    spmd: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
         name = "" if self.name is None else f" as {self.name!r}"
@@ -52,7 +53,7 @@ class Level(NamedTuple):
 
     @property
     def axis(self) -> AxisData:
-        return AxisData(self.name, self.size)
+        return AxisData(self.name, self.size, self.spmd)
 
 
 class BatchedPrimitive(Primitive):
@@ -158,7 +159,7 @@ def bind_batched(
 
 
 def _bind(form: BatchedPrimitive, axis: AxisData, args: Any, dims: Any, params: dict[str, Any]) -> tuple[Any, Any]:
-    level = Level(axis.size, tuple(dims), axis.name)
+    level = Level(axis.size, tuple(dims), axis.name, axis.spmd)
     out = form.bind(*args, **{**params, "vmapped": (level, *params["vmapped"])})
     return out, [0] * len(out) if form.multiple_results else 0
 

@@ -43,6 +43,7 @@ class AxisData:
     """The axis being mapped over: its name (None if it has none) and its length.
 
     Attributes:
+      spmd: the axes of a mesh along which it is divided where values are told to lie on one; none as a rule.
       tag: tells apart uses of `vmap`; set in what axis-aware rules are given, for `batch_flat(..., resume=True)`.
 
     Raises:
@@ -51,6 +52,7 @@ class AxisData:
 
     name: Any
     size: int
+    spmd: tuple[Any, ...] = ()
     tag: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,7 +90,7 @@ class BatchTrace(Trace):
 
     def __init__(self, parent: Any, axis: AxisData) -> None:
         super().__init__(parent)
-        self.axis = AxisData(axis.name, axis.size, object())
+        self.axis = AxisData(axis.name, axis.size, axis.spmd, object())
 
     def provenance(self, tracer: Any) -> str:
         value = tracer.value

@@ -35,7 +35,9 @@ def vmap(
         mapped arguments), or a prefix of the structure of the result.
       axis_name: a name by which collectives refer to the axis.
       axis_size: the length of the axis, needed if no argument is mapped.
-      spmd_axis_name: None; names of axes of a mesh are not taken.
+      spmd_axis_name: the name of an axis of a mesh, or several. Where `fun` says how values lie on the mesh, by
+        `shard_map` or `lax.with_sharding_constraint`, the mapped axis is divided along it; otherwise it makes no
+        difference.
       sum_match: whether a result that depends on mapped arguments, and for which `out_axes` is None, is the sum over
         the axis.
 
@@ -51,8 +53,12 @@ def vmap(
     [0.0, 2.0, 4.0]
     """
     check_function("vmap", "fun", fun)
-    if spmd_axis_name is not None:
-        raise NotImplementedError(f"vmap: spmd_axis_name must be None, got {spmd_axis_name!r}")
+    spmd = () if spmd_axis_name is None else spmd_axis_name
+    spmd = spmd if isinstance(spmd, tuple) else (spmd,)
+    try:
+        hash(spmd)
+    except TypeError:
+        raise TypeError(f"vmap: spmd_axis_name must be hashable, got {spmd_axis_name!r}") from None
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, int | tuple)):
@@ -83,7 +89,7 @@ def vmap(
             check_outputs(outs, out_tree, name_of(fun))
             return outs
 
-        outs, found = batch_flat(flat, AxisData(axis_name, size), leaves, dims)
+        outs, found = batch_flat(flat, AxisData(axis_name, size, spmd), leaves, dims)
         (out_tree,) = out_trees
         wanted = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
         results = [_to_out(x, dim, want, size, sum_match) for x, dim, want in zip(outs, found, wanted, strict=True)]

@@ -19,6 +19,7 @@ __all__ = [
     "device_get",
     "device_put",
     "device_put_p",
+    "require_free",
     "sharding_constraint_p",
     "with_sharding_constraint",
 ]
@@ -113,13 +114,32 @@ def _constraint_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, sharding: Any
     return [mlir.constrained(ctx.module_context, x, sharding.mesh, sharding.spec, len(ctx.avals_in[0].shape))]
 
 
+def require_free(what: str, names: Sequence[Any], mesh: Mesh, specs: Sequence[PartitionSpec]) -> None:
+    """Refuse axes of a mesh along which `vmap` divides, if they are none, or divide values already.
+
+    Raises:
+      ValueError: one is.
+    """
+    for name in names:
+        if name not in mesh.axis_names:
+            raise ValueError(f"vmap: spmd_axis_name must name axes of {mesh!r}, got {name!r}")
+        used = [spec for spec in specs if name in spec.axes]
+        if used:
+            raise ValueError(
+                f"vmap: spmd_axis_name must name axes that {what} leave free for the mapped axis, got {name!r}, which "
+                f"{used[0]} has"
+            )
+
+
 def _constraint_batch(axis: batching.AxisData, args: Any, dims: Any, *, sharding: Any) -> Any:
     (x,), (dim,) = args, dims
     if dim is None:
         return sharding_constraint_p.bind(x, sharding=sharding), None
     if isinstance(sharding, NamedSharding):
         parts = [*sharding.spec, *[None] * (dim - len(sharding.spec))]
-        parts.insert(dim, PartitionSpec.UNCONSTRAINED)
+        names = axis.spmd
+        require_free("the specifications of with_sharding_constraint", axis.spmd, sharding.mesh, [sharding.spec])
+        parts.insert(dim, (names[0] if len(names) == 1 else names) if names else PartitionSpec.UNCONSTRAINED)
         sharding = sharding.update(spec=PartitionSpec(*parts))
     return sharding_constraint_p.bind(x, sharding=sharding), dim
 

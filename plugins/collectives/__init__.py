@@ -7,6 +7,7 @@ from typing import Any
 from primax.extend import hookimpl
 from primax.plugins.collectives import exchange as _exchange
 from primax.plugins.collectives import position as _position
+from primax.plugins.collectives import ragged as _ragged
 from primax.plugins.collectives import reductions as _reductions
 from primax.plugins.collectives import variance as _variance
 from primax.plugins.collectives.exchange import (
@@ -22,6 +23,12 @@ from primax.plugins.collectives.exchange import (
     reduce_scatter_p,
 )
 from primax.plugins.collectives.position import axis_index, axis_index_p, axis_size
+from primax.plugins.collectives.ragged import (
+    pbroadcast,
+    pbroadcast_p,
+    ragged_all_to_all,
+    ragged_all_to_all_p,
+)
 from primax.plugins.collectives.reductions import pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p
 from primax.plugins.collectives.samples import SAMPLES
 from primax.plugins.collectives.variance import (
@@ -42,6 +49,8 @@ __all__ = [
     "axis_index",
     "axis_index_p",
     "axis_size",
+    "pbroadcast",
+    "pbroadcast_p",
     "pcast",
     "pmax",
     "pmax_p",
@@ -59,13 +68,15 @@ __all__ = [
     "pswapaxes",
     "pvary",
     "pvary_p",
+    "ragged_all_to_all",
+    "ragged_all_to_all_p",
     "reduce_scatter_p",
 ]
 
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    for part in (_reductions, _exchange, _position, _variance):
+    for part in (_reductions, _exchange, _ragged, _position, _variance):
         for primitive, rules in part.RULES.items():
             samples = [SAMPLES[primitive.name]] if primitive.name in SAMPLES else []
             registry.define(primitive, samples=samples, **rules)

@@ -17,13 +17,16 @@ __all__ = [
     "lower_all_gather",
     "lower_all_to_all",
     "lower_axis_index",
+    "lower_broadcast",
     "lower_permutation",
+    "lower_ragged_exchange",
     "lower_reduce_scatter",
     "lower_reduction",
+    "mesh_of",
 ]
 
 
-def _mesh(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> Any:
+def mesh_of(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> Any:
     """The mesh whose axes are meant.
 
     Raises:
@@ -40,7 +43,7 @@ def _mesh(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> Any:
 
 def _groups(ctx: mlir.LoweringRuleContext, axes: Sequence[Any], groups: Groups = None) -> list[list[int]]:
     """The devices that take part with each other, as numbers in the order of the mesh."""
-    mesh = _mesh(ctx, axes)
+    mesh = mesh_of(ctx, axes)
     places = [mesh.axis_names.index(name) for name in axes]
     others = [i for i in range(len(mesh.axis_names)) if i not in places]
     numbers = np.arange(mesh.size).reshape(mesh.axis_sizes).transpose([*others, *places])
@@ -200,6 +203,25 @@ def lower_permutation(ctx: mlir.LoweringRuleContext, x: Any, *, axis_name: Any, 
     return [mlir.hlo.CollectivePermuteOp(x, source_target_pairs=table, channel_handle=_channel(ctx)).result]
 
 
+def lower_broadcast(ctx: mlir.LoweringRuleContext, x: Any, *, axis_name: Any, source: int) -> Any:
+    rows = [[row[source], *row[:source], *row[source + 1 :]] for row in _groups(ctx, axis_name)]
+    attributes = {"replica_groups": _attribute(rows), "channel_handle": _channel(ctx)}
+    return mlir.ir.Operation.create("stablehlo.collective_broadcast", [x.type], [x], attributes).results
+
+
+def lower_ragged_exchange(
+    ctx: mlir.LoweringRuleContext, *args: Any, axis_name: Any, axis_index_groups: Groups, **params: Any
+) -> Any:
+    config = {
+        "replica_groups": _attribute(_groups(ctx, axis_name, axis_index_groups)),
+        "channel_id": np.int64(ctx.module_context.new_channel()),
+    }
+    results = [mlir.aval_to_ir_type(ctx.avals_out[0])]
+    return mlir.custom_call(
+        "ragged_all_to_all", result_types=results, operands=args, backend_config=config, api_version=4
+    ).results
+
+
 def _by_operations(ctx: mlir.LoweringRuleContext, fun: Callable[..., Any], x: Any, aval: Any) -> Any:
     """The IR of a function of one array."""
     inner = ctx.replace(avals_in=[aval], avals_out=[])
@@ -207,7 +229,7 @@ def _by_operations(ctx: mlir.LoweringRuleContext, fun: Callable[..., Any], x: An
 
 
 def lower_axis_index(ctx: mlir.LoweringRuleContext, *, axis_name: Any) -> Any:
-    mesh = _mesh(ctx, (axis_name,))
+    mesh = mesh_of(ctx, (axis_name,))
     _, manual = ctx.module_context.manual
     rest = [name for name in mesh.axis_names if name not in manual and mesh.shape[name] > 1]
     if not rest:

@@ -33,7 +33,9 @@ __all__ = [
     "axis_index_p",
     "bind_checked",
     "collective_batch",
+    "gathered",
     "index_along",
+    "own_part",
     "rows",
 ]
 
@@ -71,10 +73,10 @@ def collective_batch(
         others = tuple(name for name in given if name != axis.name)
         if not others:
             return _by_groups(across, stack, groups, params)
-        out, out_dim = _by_groups(across, _gathered(stack, axis, given, others), groups, params)
+        out, out_dim = _by_groups(across, gathered(stack, axis, given, others), groups, params)
         if out_dim is None:
             return out, None
-        return _own_part(batching.moveaxis(out, out_dim, 0), axis, given, others), 0
+        return own_part(batching.moveaxis(out, out_dim, 0), axis, given, others), 0
 
     batch.__name__ = f"collective_batch({primitive})"
     batch.func = across  # type: ignore[attr-defined]
@@ -92,7 +94,7 @@ def _by_groups(across: Across, stack: Any, groups: Groups, params: dict[str, Any
     return rows(concatenate(parts, 0), np.argsort(order).tolist()), 0
 
 
-def _gathered(stack: Any, axis: batching.AxisData, names: Sequence[Any], others: tuple[Any, ...]) -> Any:
+def gathered(stack: Any, axis: batching.AxisData, names: Sequence[Any], others: tuple[Any, ...]) -> Any:
     """The values along all axes, in the order of their names, from those along the one that is mapped here."""
     sizes = axis_sizes(others)
     everything = all_gather_p.bind(
@@ -109,7 +111,7 @@ def _gathered(stack: Any, axis: batching.AxisData, names: Sequence[Any], others:
     return reshape(ordered, (prod(sizes) * axis.size, *shape))
 
 
-def _own_part(stack: Any, axis: batching.AxisData, names: Sequence[Any], others: tuple[Any, ...]) -> Any:
+def own_part(stack: Any, axis: batching.AxisData, names: Sequence[Any], others: tuple[Any, ...]) -> Any:
     """Of results along all axes those along the one that is mapped here, at the current place of the others."""
     sizes = axis_sizes(others)
     place = names.index(axis.name)

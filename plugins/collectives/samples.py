@@ -55,6 +55,26 @@ def _positions() -> Iterator[core.Sample]:
     yield core.Sample([], {"axis_name": "i"}, axes=_TWO, reference=lambda axis_name: [[0, 0], [1, 1]])
 
 
+def _broadcasts() -> Iterator[core.Sample]:
+    yield _sample((2,), {"i": 3}, "one", axis_name=("i",), source=1)
+    yield _sample((2,), _TWO, "two axes", axis_name=("j", "i"), source=2)
+
+
+def _ragged() -> Iterator[core.Sample]:
+    """Chunks of which some are empty, beside rows that nobody sends."""
+    counts = [np.int32(x) for x in ([[0, 1], [0, 1]], [[1, 2], [0, 1]], [[0, 1], [2, 0]], [[1, 0], [2, 1]])]
+    params = {"axis_name": ("i",), "axis_index_groups": None, "axis_size": 2}
+    skip = {"inputs_unchanged": "it calls rules with the values of all, stacked, whose counts are no vectors"}
+    for name, rest in (("numbers", ()), ("rows", (2,))):
+        args = [numbers((2, 3, *rest)), numbers((2, 4, *rest)), *counts]
+        yield core.Sample(args, params, name=name, axes=_ONE, vary=_vary, skip=skip)
+
+
+def _vary(args: Any, k: int) -> Any:
+    operand, output, *counts = args
+    return [operand * (1 + k / 4), output - k, *counts]
+
+
 SAMPLES = {
     "psum": _reductions(np.sum),
     "pmax": _reductions(np.max),
@@ -64,4 +84,6 @@ SAMPLES = {
     "all_to_all": _ways((2, 3), {"split_axis": 0, "concat_axis": 1}, {"split_axis": 0, "concat_axis": 1}),
     "ppermute": _permutations,
     "axis_index": _positions,
+    "pbroadcast": _broadcasts,
+    "ragged_all_to_all": _ragged,
 }

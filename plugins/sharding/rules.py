@@ -13,6 +13,7 @@ from primax.extend.interpreters import partial_eval as pe
 from primax.extend.sharding import Mesh, PartitionSpec, manual_scope
 from primax.plugins.collectives import psum
 from primax.plugins.control_flow import run_compiled
+from primax.plugins.devices import require_free
 from primax.plugins.sharding.parts import part_aval, physical_ndim, residual_spec, whole_aval, with_axis
 from primax.plugins.sharding.shard_map import shard_map_p
 from primax.plugins.structural import broadcast_in_dim_p, expand_dims, squeeze_p
@@ -79,11 +80,61 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **pa
     if all(d is None for d in dims) and axis.name not in core.named_axes(jaxpr):
         outs = shard_map_p.bind(*args, jaxpr=jaxpr, **params)
         return outs, [None] * len(outs)
+    if axis.spmd:
+        return _batch_along_mesh(axis, args, dims, jaxpr, params)
     with _scope(params):
         program, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
     ins = map(with_axis, params["in_specs"], dims)
     outs = map(with_axis, params["out_specs"], out_dims)
     return shard_map_p.bind(*args, **_changed(params, program, list(ins), list(outs))), out_dims
+
+
+def _batch_along_mesh(axis: batching.AxisData, args: Any, dims: Any, jaxpr: Closed, params: dict[str, Any]) -> Any:
+    """The batch rule where the mapped axis is divided along axes of the mesh: each device maps over its elements.
+
+    Raises:
+      ValueError: the axes divide values already, the elements cannot be divided so, or collectives exchange them.
+    """
+    mesh, checked = params["mesh"], params["check_vma"]
+    require_free("the specifications of shard_map", axis.spmd, mesh, [*params["in_specs"], *params["out_specs"]])
+    along = core.named_axes(jaxpr) & {axis.name, *axis.spmd}
+    if along:
+        raise ValueError(
+            "vmap: spmd_axis_name must be None where a shard_map inside communicates along the mapped axis or those of "
+            f"the mesh that divide it, {', '.join(map(repr, along))}; got {axis.spmd}"
+        )
+    names = tuple(name for name in axis.spmd if name in params["manual_axes"])
+    count = mesh.size_along(names)
+    if axis.size % count:
+        sizes = ", ".join(f"{name!r} of size {mesh.shape[name]}" for name in names)
+        raise ValueError(
+            f"vmap: the mapped axis must be a multiple of {count} to be divided along spmd_axis_name, {sizes}, got "
+            f"{axis.size}"
+        )
+    own = batching.AxisData(axis.name, axis.size // count)
+    divided = (names[0] if len(names) == 1 else names) if names else None
+
+    def make() -> tuple[Closed, list[int | None]]:
+        found: list[int | None] = []
+
+        def run(*parts: Any) -> list[Any]:
+            outs, out_dims = batching.batch_flat(core.jaxpr_as_fun(jaxpr), own, parts, dims)
+            found.extend(out_dims)
+            return outs
+
+        avals = [aval.unmapped(own.size, dim) for aval, dim in zip(jaxpr.in_avals, dims, strict=True)]
+        if checked:
+            avals = [
+                aval if dim is None else aval.update(vma=aval.vma | frozenset(names))
+                for aval, dim in zip(avals, dims, strict=True)
+            ]
+        return core.trace_to_jaxpr(run, avals, jaxpr.jaxpr.debug_info), found
+
+    with _scope(params):
+        program, out_dims = core.cached(jaxpr, ("batch along a mesh", own, names, tuple(dims), checked), make)
+    ins = [with_axis(spec, dim, divided) for spec, dim in zip(params["in_specs"], dims, strict=True)]
+    outs = [with_axis(spec, dim, divided) for spec, dim in zip(params["out_specs"], out_dims, strict=True)]
+    return shard_map_p.bind(*args, **_changed(params, program, ins, outs)), out_dims
 
 
 def _stacked(closed: Closed, count: int, axes: Sequence[Any], checked: bool) -> tuple[Closed, list[Any]]:

@@ -1,0 +1,319 @@
+"""Exchanges that are not alike for all: chunks of rows of any lengths, and the value of one for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.api_util import integer
+from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sharding import manual_scope
+from primax.plugins.arithmetic import add, sub
+from primax.plugins.bitwise import and_p
+from primax.plugins.collectives.exchange import all_gather, all_to_all
+from primax.plugins.collectives.lowerings import lower_broadcast, lower_ragged_exchange, mesh_of
+from primax.plugins.collectives.mapped import collective_batch, gathered, index_along, own_part, rows
+from primax.plugins.collectives.names import Groups, canonical_groups, group_size, names_in_scope
+from primax.plugins.collectives.reductions import psum
+from primax.plugins.collectives.variance import split_names, varying_by_name
+from primax.plugins.comparison import eq, ge, lt
+from primax.plugins.indexing import GatherDimensionNumbers, gather
+from primax.plugins.reductions import reduce_max, reduce_or
+from primax.plugins.structural import (
+    broadcast_in_dim,
+    concatenate,
+    convert_element_type,
+    full_like,
+    iota,
+    reshape,
+    select,
+    squeeze,
+    transpose,
+    zeros_like,
+)
+
+__all__ = ["pbroadcast", "pbroadcast_p", "ragged_all_to_all", "ragged_all_to_all_p"]
+
+pbroadcast_p = core.Primitive("pbroadcast")
+ragged_all_to_all_p = core.Primitive("ragged_all_to_all")
+
+_COUNTS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """What one has along an axis that is being mapped over, for all.
+
+    Args:
+      x: arrays in any containers.
+      axis_name: the name of the axis, or several, of which the last varies fastest.
+      source: the index of the one.
+
+    Returns:
+      The structure of `x`, and the shapes of its arrays.
+
+    Raises:
+      NameError: no axis of that name is being mapped over.
+      ValueError: there is no such index.
+
+    >>> import primax as px
+    >>> px.vmap(lambda x: px.lax.pbroadcast(x, "i", 1), axis_name="i")(px.numpy.arange(3)).tolist()
+    [1, 1, 1]
+    """
+    names = names_in_scope(axis_name, "pbroadcast")
+    number = integer("pbroadcast", "source", source)
+    size = group_size(names, None)
+    if not 0 <= number < size:
+        raise ValueError(f"pbroadcast: source must be an index in [0, {size}), got {number}")
+    return tree.tree_map(lambda leaf: pbroadcast_p.bind(leaf, axis_name=names, source=number), x) if names else x
+
+
+def ragged_all_to_all(
+    operand: Any,
+    output: Any,
+    input_offsets: Any,
+    send_sizes: Any,
+    output_offsets: Any,
+    recv_sizes: Any,
+    *,
+    axis_name: Any,
+    axis_index_groups: Any = None,
+) -> Any:
+    """Each sends to each along an axis that is being mapped over a chunk of its rows, of any length.
+
+    To the one of index i goes `operand[input_offsets[i] : input_offsets[i] + send_sizes[i]]`, and becomes the rows from
+    `output_offsets[i]` on of what that one gets. Rows that nobody sends are those of `output`.
+
+    Args:
+      operand: the rows, along axis 0.
+      output: rows of the same shape and dtype.
+      input_offsets: integers of shape (n,) for n indices along the axis: where chunks begin.
+      send_sizes: how many rows they have.
+      output_offsets: where they go to.
+      recv_sizes: how many rows come from each; what that one has at this index of its `send_sizes`.
+      axis_name: the name of the axis, or several, of which the last varies fastest.
+      axis_index_groups: groups of indices along the axis, to exchange within; of one size, each index in one of them.
+
+    Returns:
+      An array of the shape of `output`. Rows that chunks overlap in are those of one of them. The derivative is right
+      where the chunks that one sends do not overlap either; otherwise what several send counts once.
+
+    Raises:
+      NameError: no axis of that name is being mapped over.
+      TypeError: dtypes differ, or offsets and sizes are no integers.
+      ValueError: shapes do not fit.
+    """
+    names = names_in_scope(axis_name, "ragged_all_to_all")
+    groups = canonical_groups(axis_index_groups, names, "ragged_all_to_all")
+    args = (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes)
+    params = {"axis_name": names, "axis_index_groups": groups, "axis_size": group_size(names, groups)}
+    ragged_all_to_all_p.abstract_eval(tuple(map(get_aval, args)), params)
+    return ragged_all_to_all_p.bind(*args, **params)
+
+
+def _abstract_eval(operand: Any, output: Any, *counts: Any, axis_size: int, **params: Any) -> Any:
+    function = "ragged_all_to_all"
+    if operand.dtype != output.dtype:
+        raise TypeError(
+            f"{function}: operand and output must be of one dtype, got {operand.str_short()} and {output.str_short()}"
+        )
+    if not operand.shape or operand.shape[1:] != output.shape[1:] or len(operand.shape) != len(output.shape):
+        raise ValueError(
+            f"{function}: operand and output must have rows of one shape, got {operand.str_short()} and "
+            f"{output.str_short()}"
+        )
+    for name, aval in zip(_COUNTS, counts, strict=True):
+        if not dtypes.is_integer(aval.dtype):
+            raise TypeError(f"{function}: {name} must be integers, got {aval.str_short()}")
+        if aval.shape != (axis_size,):
+            raise ValueError(
+                f"{function}: {name} must be of shape ({axis_size},), one number for each index along the axis, got "
+                f"{aval.str_short()}"
+            )
+    return output.update(vma=frozenset().union(output.vma, operand.vma, *(aval.vma for aval in counts)))
+
+
+def _variance(*avals: Any, axis_name: Any, **params: Any) -> list[frozenset[Any]]:
+    joined = frozenset(split_names(axis_name)[0]).union(*(aval.vma for aval in avals))
+    return [joined] * len(avals)
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    """It is linear in the operand and the output together."""
+    out = ragged_all_to_all_p.bind(*primals, **params)
+    if all(type(t) is ad.Zero for t in tangents[:2]):
+        return out, ad.Zero.from_primal_value(out)
+    given = map(ad.instantiate_zeros, tangents[:2])
+    return out, ragged_all_to_all_p.bind(*given, *primals[2:], **params)
+
+
+def _transpose(ct: Any, operand: Any, output: Any, *counts: Any, **params: Any) -> list[Any]:
+    """What was sent comes back; rows of the output that were received have no part in the result."""
+    unknown = [type(x) is ad.UndefinedPrimal for x in (operand, output)]
+    nothing = [None] * len(counts)
+    if type(ct) is ad.Zero:
+        return [*(ad.Zero(x.aval) if u else None for x, u in zip((operand, output), unknown, strict=True)), *nothing]
+    starts, sends, targets, receives = counts
+    names, groups = params["axis_name"], params["axis_index_groups"]
+
+    def exchanged(x: Any) -> Any:
+        return all_to_all(x, names, 0, 0, axis_index_groups=groups, tiled=True)
+
+    arrived = exchanged(targets)
+    back = kept = None
+    if unknown[0]:
+        aval = operand.aval
+        zeros = broadcast_in_dim(aval.dtype.type(0), aval.shape, ())
+        back = ragged_all_to_all_p.bind(ct, zeros, arrived, receives, exchanged(starts), sends, **params)
+    if unknown[1]:
+        shape = get_aval(ct).shape
+        written = _inside(shape[0], arrived, receives)
+        mask = broadcast_in_dim(reduce_or(written, (0,)), shape, (0,))
+        kept = select(mask, zeros_like(ct), ct)
+    return [back, kept, *nothing]
+
+
+def _inside(length: int, starts: Any, sizes: Any) -> Any:
+    """For each chunk and each row of an array whether the row is in the chunk; axes in front of the last are kept."""
+    shape = (*get_aval(starts).shape, length)
+    dtype = get_aval(starts).dtype
+    spread = tuple(range(len(shape) - 1))
+    place = iota(dtype, length)
+    places = broadcast_in_dim(place, shape, (len(shape) - 1,))
+    low = broadcast_in_dim(starts, shape, spread)
+    high = broadcast_in_dim(add(starts, sizes), shape, spread)
+    return and_p.bind(ge(places, low), lt(places, high))
+
+
+def _received(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any) -> Any:
+    """What some get of what all have.
+
+    Args:
+      stack: the operands of all, along axis 0.
+      outputs: those of them who get something, along axis 0.
+      starts: for each of these, for each of all, where the chunk begins that it gets from it.
+      sizes: likewise its length.
+      targets: likewise where it goes to.
+    """
+    count, length, *rest = get_aval(stack).shape
+    some, rows_out = get_aval(outputs).shape[:2]
+    shape = (some, count, rows_out)
+    # Offsets may be of a narrow dtype, in which rows of the whole stack have no number.
+    wide = np.dtype(np.int32)
+    starts, sizes, targets = (convert_element_type(x, wide) for x in (starts, sizes, targets))
+    inside = _inside(rows_out, targets, sizes)
+    first = add(starts, broadcast_in_dim(np.arange(count, dtype=wide) * wide.type(length), (some, count), (1,)))
+    shift = broadcast_in_dim(sub(first, targets), shape, (0, 1))
+    source = add(shift, broadcast_in_dim(iota(wide, rows_out), shape, (2,)))
+    chosen = reduce_max(select(inside, source, full_like(source, -1)), (1,))
+    flat = reshape(stack, (count * length, *rest))
+    numbers = GatherDimensionNumbers(tuple(range(2, 2 + len(rest))), (0,), (0,))
+    places = reshape(chosen, (some, rows_out, 1))
+    found = gather(flat, places, numbers, (1, *rest), mode="clip") if count * length else outputs
+    written = broadcast_in_dim(ge(chosen, full_like(chosen, 0)), get_aval(outputs).shape, (0, 1))
+    return select(written, found, outputs)
+
+
+def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> Any:
+    names, groups = params["axis_name"], params["axis_index_groups"]
+    if axis.name not in names:
+        return _batch_elsewhere(axis, args, dims, params)
+    stacks = [batching.to_dim(x, axis.size, dim, 0) for x, dim in zip(args, dims, strict=True)]
+    others = tuple(name for name in names if name != axis.name)
+    if others:
+        stacks = [gathered(x, axis, names, others) for x in stacks]
+    if groups is None:
+        out = _across(*stacks)
+    else:
+        parts = [_across(*(rows(x, group) for x in stacks)) for group in groups]
+        order = [i for group in groups for i in group]
+        out = rows(concatenate(parts, 0), np.argsort(order).tolist())
+    return (own_part(out, axis, names, others) if others else out), 0
+
+
+def _across(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any, received: Any) -> Any:
+    """What all get of what all have, along axis 0."""
+    return _received(stack, outputs, *(transpose(x, (1, 0)) for x in (starts, sizes, targets)))
+
+
+def _batch_elsewhere(axis: batching.AxisData, args: Any, dims: Any, params: dict[str, Any]) -> Any:
+    """Elements that are mapped along another axis: as more columns, if chunks are alike for them, or one by one."""
+    if all(dim is None for dim in dims[2:]):
+        operand, output = (batching.to_dim(x, axis.size, dim, 1) for x, dim in zip(args[:2], dims[:2], strict=True))
+        return ragged_all_to_all_p.bind(operand, output, *args[2:], **params), 1
+    stacks = [batching.to_dim(x, axis.size, dim, 0) for x, dim in zip(args, dims, strict=True)]
+    outs = [
+        ragged_all_to_all_p.bind(*(squeeze(rows(x, [i]), (0,)) for x in stacks), **params) for i in range(axis.size)
+    ]
+    whole = [broadcast_in_dim(x, (1, *get_aval(x).shape), tuple(range(1, get_aval(x).ndim + 1))) for x in outs]
+    return concatenate(whole, 0), 0
+
+
+def _dense(*args: Any, axis_name: Any, axis_index_groups: Groups, axis_size: int) -> Any:
+    """Where XLA knows no such exchange: all get all rows, and take theirs."""
+    operand, output, *counts, _ = args
+    stack = all_gather(operand, axis_name, axis_index_groups=axis_index_groups)
+    mine = [all_to_all(x, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True) for x in counts]
+
+    def alone(x: Any) -> Any:
+        return reshape(x, (1, *get_aval(x).shape))
+
+    return squeeze(_received(stack, alone(output), *map(alone, mine)), (0,))
+
+
+def _by_operations(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The lowering of a collective by others."""
+
+    def lowering(ctx: mlir.LoweringRuleContext, *args: Any, **params: Any) -> Any:
+        with manual_scope(mesh_of(ctx, params["axis_name"]), params["axis_name"], False):
+            return mlir.lower_fun(lambda *xs: fun(*xs, **params), multiple_results=False)(ctx, *args)
+
+    return lowering
+
+
+def _broadcast_abstract_eval(x: Any, **params: Any) -> Any:
+    return x
+
+
+def _broadcast_transpose(ct: Any, *, axis_name: Any, source: int) -> list[Any]:
+    total = psum(ct, axis_name)
+    own = eq(index_along(axis_name), np.int32(source))
+    return [select(broadcast_in_dim(own, get_aval(ct).shape, ()), total, zeros_like(total))]
+
+
+def _broadcast_across(stack: Any, *, source: int) -> tuple[Any, None]:
+    return squeeze(rows(stack, [source]), (0,)), None
+
+
+def _picked(x: Any, *, axis_name: Any, source: int) -> Any:
+    """Where XLA knows no broadcast: all get what all have, and take that of the source."""
+    return squeeze(rows(all_gather(x, axis_name), [source]), (0,))
+
+
+def _named(*, axis_name: Any, **params: Any) -> Any:
+    return axis_name
+
+
+RULES = {
+    pbroadcast_p: {
+        "abstract_eval": _broadcast_abstract_eval,
+        "jvp": ad.linear_jvp(pbroadcast_p),
+        "transpose": ad.linear_transpose(pbroadcast_p, _broadcast_transpose),
+        "axis_batch": collective_batch(pbroadcast_p, _broadcast_across),
+        "named_axes": _named,
+        "lowering": {None: _by_operations(_picked), "gpu": lower_broadcast},
+        "variance": varying_by_name,
+    },
+    ragged_all_to_all_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "named_axes": _named,
+        "lowering": {None: _by_operations(_dense), "gpu": lower_ragged_exchange},
+        "variance": _variance,
+    },
+}
