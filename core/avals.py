@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import threading
+import weakref
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -61,35 +64,34 @@ class AbstractValue:
 
 
 class ShapedArray(AbstractValue):
-    """The type of an array: shape, dtype, weakness in promotion, and the mesh axes along which it varies."""
+    """The type of an array: shape, dtype, weakness in promotion, and the mesh axes along which it varies.
 
-    __slots__ = ("_hash", "dtype", "shape", "vma", "weak_type")
+    There is one object for each type: equal types are identical, so that keys with types in them are cheap.
+    """
+
+    __slots__ = ("dtype", "shape", "vma", "weak_type")
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     weak_type: bool
     vma: frozenset[str]
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         shape: Any,
         dtype: Any,
         weak_type: bool = False,
         *,
         vma: frozenset[str] = _NO_AXES,
-    ) -> None:
+    ) -> ShapedArray:
         shape = tuple(shape)
         for size in shape:
             if type(size) is not int:
                 shape = tuple(_dimension(size, shape) for size in shape)
                 break
-        if not isinstance(dtype, np.dtype) and not isinstance(dtype, dtypes.ExtendedDType):
-            dtype = np.dtype(dtype)
-        self.shape = shape
-        self.dtype = dtype
-        self.weak_type = weak_type
-        self.vma = vma
-        self._hash = hash((shape, dtype, weak_type, vma))
+        known = _of_fields.get((shape, dtype, weak_type, vma))
+        found = None if known is None else known()
+        return _interned(shape, dtype, weak_type, vma) if found is None else found
 
     @property
     def ndim(self) -> int:
@@ -101,20 +103,6 @@ class ShapedArray(AbstractValue):
         for length in self.shape:
             total *= length
         return total
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return (
-            type(other) is ShapedArray
-            and self.shape == other.shape
-            and self.dtype == other.dtype
-            and self.weak_type == other.weak_type
-            and self.vma == other.vma
-        )
 
     def update(self, **changes: Any) -> ShapedArray:
         """A copy with some of `shape`, `dtype`, `weak_type`, `vma` replaced."""
@@ -152,6 +140,34 @@ class ShapedArray(AbstractValue):
 
     def __reduce__(self) -> Any:
         return _rebuild, (self.shape, self.dtype, self.weak_type, self.vma)
+
+
+# The types that somebody holds, by their fields.
+_of_fields: dict[Any, weakref.ref[ShapedArray]] = {}
+_interning = threading.RLock()
+
+
+def _interned(shape: tuple[int, ...], dtype: Any, weak_type: bool, vma: frozenset[str]) -> ShapedArray:
+    """The one type with these fields, made if nobody holds it."""
+    if not isinstance(dtype, np.dtype) and not isinstance(dtype, dtypes.ExtendedDType):
+        dtype = np.dtype(dtype)
+    key = shape, dtype, bool(weak_type), vma
+    made = object.__new__(ShapedArray)
+    made.shape, made.dtype, made.weak_type, made.vma = key
+    own = weakref.ref(made, functools.partial(_forget, key))
+    with _interning:
+        known = _of_fields.setdefault(key, own)
+        found = known()
+        if found is None:  # it ended just now
+            _of_fields[key] = own
+            found = made
+    return found
+
+
+def _forget(key: Any, ended: weakref.ref[ShapedArray]) -> None:
+    with _interning:
+        if _of_fields.get(key) is ended:
+            del _of_fields[key]
 
 
 def same_type(one: AbstractValue, other: AbstractValue, ignoring: Collection[str] = ()) -> bool:

@@ -16,21 +16,23 @@ def params_key(params: dict[str, Any]) -> Any:
 
     It depends on the order of the names. A value that has no hash is found out when the key is used.
     """
-    kinds = tuple(map(type, params.values()))
+    values = params.values()
+    kinds = tuple(map(type, values))
     if kinds in _plain:
-        return (*params, *params.values()), kinds
-    values = [_of_ints(x) if kind is tuple else exact(x) for kind, x in zip(kinds, params.values(), strict=True)]
-    if tuple not in kinds and all(_readers.get(kind, exact) is None for kind in kinds):
-        if len(_plain) >= _MOST:
-            _plain.clear()
-        _plain.add(kinds)
-    return (*params, *values), kinds
-
-
-def _of_ints(x: tuple[Any, ...]) -> Any:
-    """`exact` of a tuple, which holds ints more often than not."""
-    kinds = list(map(type, x))
-    return x if kinds.count(int) == len(kinds) else exact(x)
+        return (*params, *values), kinds
+    if kinds in _plain_but_for_tuples:
+        for x in values:
+            if type(x) is tuple and not _unlike_others(map(type, x)):
+                break
+        else:
+            return (*params, *values), kinds
+    read = tuple(map(exact, values))
+    if all(kind is tuple or _readers.get(kind, exact) is None for kind in kinds):
+        known = _plain_but_for_tuples if tuple in kinds else _plain
+        if len(known) >= _MOST:
+            known.clear()
+        known.add(kinds)
+    return (*params, *read), kinds
 
 
 def exact(x: Any) -> Any:
@@ -51,15 +53,18 @@ def equal_is_same(x: Any) -> bool:
     """Whether values of this one's type that equal it are the same, as far as `exact` tells."""
     kind = type(x)
     if kind is tuple:
-        return all(type(value) in _UNLIKE_OTHERS for value in x)
+        return _unlike_others(map(type, x))
     if kind is float or kind is complex:
         return bool(x.real != 0 and (kind is float or x.imag != 0))
     return exact(x) is x
 
 
 _UNLIKE_OTHERS = frozenset({int, str, type(None)})  # values of two of these types are never equal
+_unlike_others = _UNLIKE_OTHERS.issuperset
 _MOST = 4096
-_plain: set[tuple[type, ...]] = set()  # types of parameters that are told apart by their types and `==`
+# Types of parameters that are told apart by their types and `==`, as tuples are if what they hold is.
+_plain: set[tuple[type, ...]] = set()
+_plain_but_for_tuples: set[tuple[type, ...]] = set()
 _readers: dict[type, Callable[[Any], Any] | None] = {}
 
 
@@ -86,10 +91,9 @@ def _is_generated(method: Any) -> bool:
 
 
 def _of_tuple(x: tuple[Any, ...]) -> Any:
-    kinds = list(map(type, x))
-    if kinds.count(int) == len(kinds):
+    if _unlike_others(map(type, x)):
         return x if type(x) is tuple else (type(x), tuple(x))
-    return type(x), tuple([(kind, exact(value)) for kind, value in zip(kinds, x, strict=True)])
+    return type(x), tuple([(type(value), exact(value)) for value in x])
 
 
 def _of_numpy_scalar(x: np.generic) -> Any:

@@ -148,4 +148,5 @@ def logical(base: Any, aval: Any) -> Any:
 
 register_aval(ExtendedArray, lambda x: x.aval)
 array_classes.add(ExtendedArray)
-tree.dispatch_registry.register_dataclass_node(ExtendedArray, ["base"], ["dtype"])
+for _registry in (tree.dispatch_registry, tree.result_registry):
+    _registry.register_dataclass_node(ExtendedArray, ["base"], ["dtype"])

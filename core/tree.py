@@ -44,6 +44,7 @@ from primax.core.tree_registry import (
     register_pytree_with_keys_class,
     register_static,
     registry,
+    result_registry,
     static,
 )
 
@@ -78,6 +79,7 @@ __all__ = [
     "register_static",
     "registry",
     "require_same_structure",
+    "result_registry",
     "static",
     "tree_all",
     "tree_broadcast",

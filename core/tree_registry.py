@@ -1,4 +1,4 @@
-"""The two pytree registries, and the functions that declare a class to be a pytree node."""
+"""The pytree registries, and the functions that declare a class to be a pytree node."""
 
 from __future__ import annotations
 
@@ -40,10 +40,13 @@ def _new_registry(name: str) -> Any:
     return new
 
 
-# An Array is a leaf of `registry`, and a node of `dispatch_registry`, by which the C++ dispatch sees the
-# buffer inside. In all else the two agree.
+# An Array is a leaf of `registry`. It is a node of the others, by which the C++ dispatch takes arguments apart and puts
+# results together, since one way of registering a class is the fastest for the former and another for the latter.
+# In all else they agree.
 registry = _new_registry("registry")
 dispatch_registry = _new_registry("dispatch_registry")
+result_registry = _new_registry("result_registry")
+registries = registry, dispatch_registry, result_registry
 
 _lock = threading.RLock()
 # The fields of each class that is a node: those of a dataclass, or () where its children have no names.
@@ -61,7 +64,7 @@ def child_names(cls: type) -> tuple[str, ...] | None:
 
 
 def _check_new(who: str, nodetype: Any, argument: str = "nodetype") -> None:
-    """Refuse what neither registry could take, before either is written to."""
+    """Refuse what no registry could take, before one is written to."""
     if not isinstance(nodetype, type):
         raise TypeError(f"{who}: {argument} must be a class, got {nodetype!r}")
     if nodetype in aval_handlers or issubclass(nodetype, np.generic):
@@ -71,7 +74,7 @@ def _check_new(who: str, nodetype: Any, argument: str = "nodetype") -> None:
         )
     taken = nodetype in _child_names
     if not taken and not is_namedtuple(nodetype):  # C++ calls any namedtuple a node, though it may be replaced
-        taken = registry.is_node(nodetype) or dispatch_registry.is_node(nodetype)
+        taken = any(one.is_node(nodetype) for one in registries)
     if taken:
         raise ValueError(
             f"{who}: {argument} must be a class that is not a pytree node yet, got {nodetype!r}, "
@@ -92,13 +95,13 @@ def _register(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Key, Any]], Aux]] | None,
 ) -> None:
-    """Add one class to both registries, or to neither."""
+    """Add one class to all registries, or to none."""
     _check_callable(who, flatten_func=flatten_func, unflatten_func=unflatten_func)
     if flatten_with_keys is not None:
         _check_callable(who, flatten_with_keys=flatten_with_keys)
     with _lock:
         _check_new(who, nodetype)
-        for one in (registry, dispatch_registry):
+        for one in registries:
             one.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys)
         _child_names[nodetype] = ()
 
@@ -329,7 +332,7 @@ def register_dataclass(
     )
     with _lock:
         _check_new("register_dataclass", nodetype)
-        for one in (registry, dispatch_registry):
+        for one in registries:
             one.register_dataclass_node(nodetype, list(data), list(meta))
         _child_names[nodetype] = data
     return nodetype

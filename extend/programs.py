@@ -50,12 +50,12 @@ class Program:
 
     @property
     def fast_tree(self) -> Any:
-        """`out_tree` for jaxlib's dispatcher, to which an `Array` is a node."""
+        """`out_tree` for jaxlib's dispatcher, which makes an `Array` of each buffer."""
         if self._fast_tree is None:
             filled = tree.unflatten(
                 self.out_tree, [core.logical(core.Array(0), v.aval) for v in self.closed.jaxpr.outvars]
             )
-            self._fast_tree = tree.dispatch_registry.flatten(filled)[1]
+            self._fast_tree = tree.result_registry.flatten(filled)[1]
         return self._fast_tree
 
     @property

@@ -24,7 +24,7 @@ from primax.core.exact import is_hashable, params_key
 from primax.core.extended import ExtendedArray
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, set_current_trace, thread
-from primax.core.tree import dispatch_registry, flatten
+from primax.core.tree import dispatch_registry, flatten, result_registry
 from primax.core.tree_flatten import TOO_DEEP, too_deep
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, executable_for, is_committed
@@ -275,7 +275,7 @@ def first_call(
 def leaves_tree(outs: Sequence[Any]) -> Any:
     """The structure of a list of results."""
     try:
-        return dispatch_registry.flatten(outs)[1]
+        return result_registry.flatten(outs)[1]
     except SystemError as error:
         raise too_deep(error) from None
 
@@ -349,7 +349,7 @@ class EvalTrace(Trace):
 eval_trace = EvalTrace(None)
 install_eval_trace(eval_trace)
 
-_leaf_tree = dispatch_registry.flatten(Array(0))[1]
+_leaf_tree = result_registry.flatten(Array(0))[1]
 
 
 def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:

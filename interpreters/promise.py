@@ -59,7 +59,7 @@ class Promise:
 
     __slots__ = ("avals", "primitive", "signature")
 
-    def __init__(self, primitive: Any, avals: Sequence[Any], signature: int | None) -> None:
+    def __init__(self, primitive: Any, avals: Sequence[Any], signature: tuple[Any, ...] | None) -> None:
         self.primitive = primitive
         self.avals = avals
         self.signature = signature
@@ -129,11 +129,8 @@ def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: A
     if primitive not in _types and not typed[primitive]:
         return None
     try:
-        # Only the hash is kept: params may hold programs, which a key would keep alive.
-        state = [key, what, thread.config]
-        for x in args:
-            state.append(x._b.aval._hash if type(x) is Array else hash(get_aval(x)))
-        signature = hash(tuple(state))
+        # Of the parameters the hash alone is kept: they may hold programs, which a key would keep alive.
+        signature = (hash((key, what, thread.config)), *[x._b.aval if type(x) is Array else get_aval(x) for x in args])
     except TypeError:
         signature = None
     if signature in primitive._accepted:

@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import naming, of_call
 from primax.extend.arguments import integers, listed
-from primax.extend.core import Array, ShapedArray, Tracer, array_of, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, Tracer, array_of, current_trace, dtypes, get_aval
 from primax.extend.interpreters import ad
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p
@@ -37,6 +37,7 @@ _PYTHON_SCALARS = (int, float, bool, complex)
 _NUMBERS = (int, float)
 _BOOL = np.dtype(np.bool_)
 _EXACT_INT = 2**24
+_MIN_INT, _MAX_INT = -(2**31), 2**31 - 1
 
 _foreign: dict[type, bool] = dict.fromkeys((Array, np.ndarray, int, float, bool, complex), False)
 
@@ -100,14 +101,20 @@ _makers: dict[tuple[Any, type], Any] = {}
 
 
 def scalar_in(aval: Any, scalar: Any) -> Any:
-    """A Python scalar in the dtype of its partner; None if the two promote to another dtype."""
-    if aval.weak_type:
+    """A Python scalar in the dtype of its partner; None if the two promote to another dtype.
+
+    A program holds a number of NumPy's, which says its dtype. Where nothing is traced, Python's own does, which is the
+    fastest to get to the device.
+    """
+    weak = aval.weak_type
+    if weak or not current_trace().tracing:
         own = dtypes.python_scalar_dtypes
-        if own[type(scalar)] == aval.dtype:
+        if own[type(scalar)] == aval.dtype and (weak or type(scalar) is float or _MIN_INT <= scalar <= _MAX_INT):
             return scalar
         if type(scalar) is int and aval.dtype == own[float] and -_EXACT_INT <= scalar <= _EXACT_INT:
             return float(scalar)
-        return None
+        if weak:
+            return None
     key = (aval.dtype, type(scalar))
     make = _makers.get(key)
     if make is None:

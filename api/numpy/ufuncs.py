@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.extend.sharding import vary_like
 from primax.numpy.complexes import RULES, of_complex
@@ -72,6 +72,7 @@ __all__ = [
 ]
 
 _BOOL = np.dtype(np.bool_)
+_FLOAT32 = np.dtype(np.float32)
 _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 
 Function = Callable[..., Any]
@@ -111,8 +112,11 @@ def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, t
     bind = primitive.bind
     rule = RULES.get(name)
     bind_complex = bind if rule is None else of_complex(primitive, rule)
+    taken = _FLOAT32 if to is None or to(_FLOAT32) == _FLOAT32 else None  # as it is
 
     def function(x: Any, /) -> Any:
+        if type(x) is Array and x.aval.dtype is taken:
+            return bind(x)
         aval = aval_of(name, x)
         if to is not None and to(aval.dtype) != aval.dtype:
             (x,) = promote(name, x, to=to)
