@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import enum
+import gc
+import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -10,7 +14,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax import lax
-from primax.core import dtypes
+from primax.core import avals, dtypes
 from primax.core.avals import (
     ALL_BUT_SHAPE_AND_DTYPE,
     WEAKNESS,
@@ -251,3 +255,49 @@ def test_types_are_compared_but_for_what_is_ignored(other, same, but_weakness, b
         assert same_type(a, b) is same
         assert same_type(a, b, WEAKNESS) is but_weakness
         assert same_type(a, b, ALL_BUT_SHAPE_AND_DTYPE) is but_both
+
+
+def test_equal_types_are_one_object_however_they_are_written() -> None:
+    one = ShapedArray((2, 3), np.dtype(np.float32))
+    for other in (
+        ShapedArray([2, 3], np.float32),
+        ShapedArray((np.int64(2), 3), "float32"),
+        ShapedArray((2, 3), np.float32, np.False_),
+        pickle.loads(pickle.dumps(one)),
+        copy.deepcopy(one),
+        one.update(weak_type=True).strip_weak_type(),
+    ):
+        assert other is one
+
+
+def test_a_length_that_is_no_integer_is_refused_whatever_types_there_are() -> None:
+    held = ShapedArray((7,), np.float32)
+    with pytest.raises(TypeError, match=r"shape must consist of integers, got 7\.0"):
+        ShapedArray((7.0,), np.float32)
+    assert held.shape == (7,)
+    assert type(ShapedArray((True,), np.float32).shape[0]) is int
+
+
+def test_a_type_ends_when_nobody_holds_it() -> None:
+    before = len(avals._of_fields)
+    held = [ShapedArray((size, 3, 7, 1), np.int8) for size in range(1000, 1100)]
+    assert len(avals._of_fields) == before + 100
+    del held
+    gc.collect()
+    assert len(avals._of_fields) <= before
+
+
+def test_threads_that_make_a_type_at_once_have_one() -> None:
+    barrier = threading.Barrier(8)
+    made: list[list[ShapedArray]] = []
+
+    def make() -> None:
+        barrier.wait()
+        made.append([ShapedArray((size, 11, 13), np.int16) for size in range(300)])
+
+    threads = [threading.Thread(target=make) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(len({id(x) for x in same}) == 1 for same in zip(*made, strict=True))
