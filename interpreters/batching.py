@@ -12,11 +12,11 @@ from primax.core import rules
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import NO_VALUE, get_aval
 from primax.core.config import check_rules
-from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.diagnostics import shorten, wrong
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
-from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread, tracing_flag
+from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
 from primax.interpreters.promise import check_results, outsiders, require_operands
-from primax.interpreters.rule_results import ExternalRules, not_array, require_list, stale
+from primax.interpreters.rule_results import ExternalRules, call_rule, not_array, require_list, stale
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
 _functions = rules.batch_rules.functions
 _axis_functions = rules.axis_batch_rules.functions
 _has_external_rule = ExternalRules(rules.batch_rules)
-_swap_flag = tracing_flag.swap_local
 
 not_mapped = None
 
@@ -110,50 +109,43 @@ class BatchTrace(Trace):
             else:
                 values.append(x)
                 dims.append(None)
-        parent = self.parent
         if not batched and primitive not in _axis_functions:
-            return parent.process(primitive, values, params)
+            return self.parent.process(primitive, values, params)
         promise = require_operands(primitive, args, params, 2) if outsiders[primitive] else None
+        results = self.results(primitive, self.call_rule(primitive, values, dims, params))
+        if promise is not None:
+            promise.keep(_table_of(primitive), results)
+        return results
+
+    def call_rule(self, primitive: Any, values: Any, dims: Any, params: dict[str, Any]) -> Any:
+        """What the primitive's rule returns; that of an axis-aware one, if there is no other."""
         rule = _functions.get(primitive)
-        by_axis = rule is None
         if rule is None:
-            rule = rules.axis_batch_rules.get_or_load(primitive)
-            if rule is None:
-                rule = rules.batch_rules.find(primitive, self.transformation)
-                by_axis = False
-        before = thread.trace
-        thread.trace = parent
-        flagged = before.tracing
-        if flagged is not parent.tracing:
-            _swap_flag(not flagged)
-        try:
-            if by_axis:
-                returned = rule(self.axis, values, dims, **params)
-            else:
-                returned = rule(values, dims, **params)
-        except Exception as error:
-            blame(error, _table_of(primitive), primitive)
-            raise
-        finally:
-            thread.trace = before
-            if flagged is not parent.tracing:
-                _swap_flag(flagged)
+            by_axis = rules.axis_batch_rules.get_or_load(primitive)
+            if by_axis is not None:
+                table = rules.axis_batch_rules
+                return call_rule(self.parent, table, primitive, by_axis, self.axis, values, dims, params=params)
+            rule = rules.batch_rules.find(primitive, self.transformation)
+        return call_rule(self.parent, rules.batch_rules, primitive, rule, values, dims, params=params)
+
+    def results(self, primitive: Any, returned: Any) -> Any:
+        """What a rule returned, as tracers; plain where it is not batched.
+
+        Raises:
+          RuleError: it is not the results and where each has its batch axis.
+        """
         try:
             out, dim = returned
         except (TypeError, ValueError):
             raise wrong(_table_of(primitive), primitive, f"must return (out, dim), got {shorten(returned)}") from None
-        if primitive.multiple_results:
-            require_list(_table_of(primitive), primitive, out)
-            dims_out = dim if isinstance(dim, list | tuple) else [dim] * len(out)
-            if len(out) != len(dims_out):
-                text = f"returned {len(out)} outputs but {len(dims_out)} dims"
-                raise wrong(_table_of(primitive), primitive, text)
-            results: Any = [self.tracer(primitive, x, d) for x, d in zip(out, dims_out, strict=True)]
-        else:
-            results = self.tracer(primitive, out, dim)
-        if promise is not None:
-            promise.keep(_table_of(primitive), results)
-        return results
+        if not primitive.multiple_results:
+            return self.tracer(primitive, out, dim)
+        require_list(_table_of(primitive), primitive, out)
+        dims = dim if isinstance(dim, list | tuple) else [dim] * len(out)
+        if len(out) != len(dims):
+            text = f"returned {len(out)} outputs but {len(dims)} dims"
+            raise wrong(_table_of(primitive), primitive, text)
+        return [self.tracer(primitive, x, d) for x, d in zip(out, dims, strict=True)]
 
     def tracer(self, primitive: Any, value: Any, dim: Any) -> Any:
         """What a batch rule returned, as a tracer; plain if it is not batched."""

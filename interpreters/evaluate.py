@@ -317,6 +317,21 @@ class EvalTrace(Trace):
             except (SystemError, AttributeError, RecursionError):
                 _refuse_depth(primitive, args)
                 raise
+        return self.evaluate(primitive, args, params, key)
+
+    def evaluate(self, primitive: Any, args: Any, params: dict[str, Any], key: Any) -> Any:
+        """The results of a primitive that has an impl rule, or of another at its first use with these parameters.
+
+        Args:
+          primitive: what to compute.
+          args: its arguments.
+          params: its parameters.
+          key: what distinguishes these.
+
+        Raises:
+          MissingRuleError: it has no impl rule, and its plugin says that there is none.
+          RuleError: its rule returned what it must not.
+        """
         impl = rules.impl_rules.get_or_load(primitive)
         if impl is None:
             if primitive in rules.impl_rules.unsupported:

@@ -8,12 +8,12 @@ from typing import Any
 from primax.core import dtypes, rules
 from primax.core.avals import NO_VALUE, get_aval
 from primax.core.config import check_rules
-from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.diagnostics import shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
-from primax.core.trace import Trace, Tracer, encloses, enter, escaped, leakless, thread, tracing_flag
+from primax.core.trace import Trace, Tracer, encloses, enter, escaped, leakless, thread
 from primax.interpreters.promise import check_results, outsiders, require_operands
-from primax.interpreters.rule_results import ExternalRules, not_array, stale, type_of
+from primax.interpreters.rule_results import ExternalRules, call_rule, not_array, stale, type_of
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
@@ -22,7 +22,6 @@ __all__ = ["JVPTrace", "JVPTracer", "PrimalTrace", "jvp_flat", "jvp_jaxpr", "pri
 _table = rules.jvp_rules
 _functions = _table.functions
 _has_external_rule = ExternalRules(_table)
-_swap_flag = tracing_flag.swap_local
 
 
 class JVPTracer(Tracer):
@@ -79,27 +78,22 @@ class JVPTrace(Trace):
             else:
                 primals.append(x)
                 tangents.append(Zero.from_primal_value(x))
-        parent = self.parent
         if not active:
-            return parent.process(primitive, primals, params)
+            return self.parent.process(primitive, primals, params)
         promise = require_operands(primitive, args, params, 1) if outsiders[primitive] else None
-        rule = _functions.get(primitive)
-        if rule is None:
-            rule = _table.find(primitive, "differentiation (jvp, grad, linearize)")
-        before = thread.trace
-        thread.trace = parent
-        flagged = before.tracing
-        if flagged is not parent.tracing:
-            _swap_flag(not flagged)
-        try:
-            returned = rule(primals, tangents, **params)
-        except Exception as error:
-            blame(error, _table, primitive)
-            raise
-        finally:
-            thread.trace = before
-            if flagged is not parent.tracing:
-                _swap_flag(flagged)
+        rule = _functions.get(primitive) or _table.find(primitive, "differentiation (jvp, grad, linearize)")
+        returned = call_rule(self.parent, _table, primitive, rule, primals, tangents, params=params)
+        results = self.results(primitive, returned)
+        if promise is not None:
+            promise.keep(_table, returned[0])
+        return results
+
+    def results(self, primitive: Any, returned: Any) -> Any:
+        """What a rule returned, as tracers; plain where the tangent is zero.
+
+        Raises:
+          RuleError: it is not the primals and tangents of the results, or their types do not fit.
+        """
         try:
             out, tangent_out = returned
         except (TypeError, ValueError):
@@ -109,22 +103,16 @@ class JVPTrace(Trace):
                 raise _refused(primitive, "a list of primals and one of tangents", returned)
             if len(out) != len(tangent_out):
                 raise wrong(_table, primitive, f"returned {len(out)} primals but {len(tangent_out)} tangents")
-            if _has_external_rule[primitive]:
-                for p, t in zip(out, tangent_out, strict=True):
-                    _require_zero(primitive, p, t)
-            results: Any = [
-                p if type(t) is Zero else JVPTracer(self, p, t, _checked(primitive, p, t))
-                for p, t in zip(out, tangent_out, strict=True)
-            ]
-        elif type(tangent_out) is Zero:
-            if _has_external_rule[primitive]:
-                _require_zero(primitive, out, tangent_out)
-            results = out
-        else:
-            results = JVPTracer(self, out, tangent_out, _checked(primitive, out, tangent_out))
-        if promise is not None:
-            promise.keep(_table, out)
-        return results
+            return [self.tracer(primitive, p, t) for p, t in zip(out, tangent_out, strict=True)]
+        return self.tracer(primitive, out, tangent_out)
+
+    def tracer(self, primitive: Any, primal: Any, tangent: Any) -> Any:
+        """One result of a rule as a tracer; plain if its tangent is zero."""
+        if type(tangent) is not Zero:
+            return JVPTracer(self, primal, tangent, _checked(primitive, primal, tangent))
+        if _has_external_rule[primitive]:
+            _require_zero(primitive, primal, tangent)
+        return primal
 
 
 class CheckedJVPTrace(JVPTrace):
@@ -166,10 +154,10 @@ def primals_only(fun: Callable[..., Sequence[Any]], *args: Any) -> list[Any]:
         trace.end()
 
 
-def _require_zero(primitive: Any, primal: Any, tangent: Any) -> None:
-    """The primal is an array, and a symbolic zero beside it has its shape."""
+def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
+    """The primal is an array, and the symbolic zero beside it has its shape."""
     aval = type_of(_table, primitive, primal)
-    if type(tangent) is Zero and tangent._aval is not None and getattr(aval, "shape", None) != tangent.shape:
+    if tangent._aval is not None and getattr(aval, "shape", None) != tangent.shape:
         text = f"returned {tangent!r} as the tangent of a primal of type {aval.str_short()}"
         raise wrong(_table, primitive, f"{text}; that is Zero.from_primal_value(primal_out)")
 

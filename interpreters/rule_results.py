@@ -1,4 +1,4 @@
-"""What rules return, looked at before it is used."""
+"""Calling rules, and looking at what they return before it is used."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from primax.core.cache import epoch
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.source_info import is_internal
-from primax.core.trace import Tracer
+from primax.core.trace import Tracer, thread, tracing_flag
 
-__all__ = ["ExternalRules", "apply_rule", "not_array", "require_list", "stale", "type_of"]
+__all__ = ["ExternalRules", "apply_rule", "call_rule", "not_array", "require_list", "stale", "type_of"]
+
+_swap_flag = tracing_flag.swap_local
 
 
 def type_of(table: Any, key: Any, x: Any) -> Any:
@@ -62,6 +64,24 @@ def require_list(table: Any, primitive: Any, returned: Any) -> None:
     """Refuse what a rule has returned for a primitive of multiple results, if it is no list."""
     if not isinstance(returned, list | tuple):
         raise wrong(table, primitive, f"must return a list, since multiple_results is True, got {shorten(returned)}")
+
+
+def call_rule(parent: Any, table: Any, primitive: Any, rule: Any, *args: Any, params: dict[str, Any]) -> Any:
+    """What a rule of a transformation returns, with the trace around that transformation as the current one."""
+    before = thread.trace
+    thread.trace = parent
+    flagged = before.tracing
+    if flagged is not parent.tracing:
+        _swap_flag(not flagged)
+    try:
+        return rule(*args, **params)
+    except Exception as error:
+        blame(error, table, primitive)
+        raise
+    finally:
+        thread.trace = before
+        if flagged is not parent.tracing:
+            _swap_flag(flagged)
 
 
 def apply_rule(table: Any, primitive: Any, trace: Any, args: Any, params: dict[str, Any]) -> Any:
