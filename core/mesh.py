@@ -61,11 +61,13 @@ class PartitionSpec:
     P('data', None)
     """
 
-    __slots__ = ("__weakref__", "_hash", "partitions", "reduced", "unreduced")
+    __slots__ = ("__weakref__", "_along", "_hash", "axes", "partitions", "reduced", "unreduced")
 
     UNCONSTRAINED = _UNCONSTRAINED
 
     partitions: tuple[Any, ...]
+    axes: tuple[Any, ...]
+    """All mesh axes that divide an axis, in order."""
 
     def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()) -> None:
         self.partitions = tuple(map(_partition, partitions))
@@ -74,6 +76,8 @@ class PartitionSpec:
                 raise TypeError(f"PartitionSpec: {name} must be a set of names of mesh axes, got {axes!r}")
         self.unreduced = frozenset(unreduced)
         self.reduced = frozenset(reduced)
+        self._along = tuple([_names_in(part) for part in self.partitions])
+        self.axes = sum(self._along, ())
         self._hash = hash((self.partitions, self.unreduced, self.reduced))
 
     def __hash__(self) -> int:
@@ -125,17 +129,7 @@ class PartitionSpec:
 
     def along(self, axis: int) -> tuple[Any, ...]:
         """The mesh axes that divide an axis; none if it is unconstrained."""
-        if axis >= len(self.partitions):
-            return ()
-        part = self.partitions[axis]
-        if part is None or part is _UNCONSTRAINED:
-            return ()
-        return part if isinstance(part, tuple) else (part,)
-
-    @property
-    def axes(self) -> tuple[Any, ...]:
-        """All mesh axes that divide an axis, in order."""
-        return tuple(name for i in range(len(self.partitions)) for name in self.along(i))
+        return self._along[axis] if axis < len(self._along) else ()
 
     def __repr__(self) -> str:
         parts = [*map(repr, self.partitions)]
@@ -150,6 +144,13 @@ class PartitionSpec:
 
 def _rebuild_spec(partitions: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
     return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+
+
+def _names_in(part: Any) -> tuple[Any, ...]:
+    """The mesh axes that divide an axis."""
+    if part is None or part is _UNCONSTRAINED:
+        return ()
+    return part if isinstance(part, tuple) else (part,)
 
 
 def _partition(part: Any) -> Any:
@@ -171,12 +172,14 @@ def _name(name: Any) -> Any:
 class _Axes:
     """What meshes and abstract meshes share: axes with names, sizes and types."""
 
-    __slots__ = ("_hash", "axis_names", "axis_sizes", "axis_types")
+    __slots__ = ("_hash", "_sizes", "axis_names", "axis_sizes", "axis_types", "manual_axes")
 
     _hash: int
     axis_names: tuple[Any, ...]
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
+    manual_axes: tuple[Any, ...]
+    """The axes that the program decides on."""
 
     def _set_axes(self, sizes: Any, names: Any, types: Any, default: AxisType) -> None:
         kind = type(self).__name__
@@ -201,6 +204,8 @@ class _Axes:
         self.axis_names = names
         self.axis_sizes = sizes
         self.axis_types = types
+        self.manual_axes = self._axes_of(AxisType.Manual)
+        self._sizes = dict(zip(names, sizes, strict=True))
 
     @property
     def shape(self) -> OrderedDict[Any, int]:
@@ -236,11 +241,6 @@ class _Axes:
         return self._axes_of(AxisType.Explicit)
 
     @property
-    def manual_axes(self) -> tuple[Any, ...]:
-        """The axes that the program decides on."""
-        return self._axes_of(AxisType.Manual)
-
-    @property
     def are_all_axes_auto(self) -> bool:
         return all(kind is AxisType.Auto for kind in self.axis_types)
 
@@ -254,8 +254,7 @@ class _Axes:
 
     def size_along(self, names: Sequence[Any]) -> int:
         """The product of the sizes of axes."""
-        sizes = self.shape
-        return prod(sizes[name] for name in names)
+        return prod([self._sizes[name] for name in names]) if names else 1
 
     def _described(self) -> str:
         axes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)

@@ -80,15 +80,15 @@ def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -
     Scalars stay as they are, and the operands of what holds programs, which say themselves what they take.
     """
     rule = rules.variance_rules.functions.get(primitive)
-    if rule is None and holds_jaxpr(params):
-        return args
-    avals = [get_aval(x) for x in args]
+    avals = [x.aval if isinstance(x, Tracer) else get_aval(x) for x in args]
     if rule is not None:
         return [vary(x, axes) for x, axes in zip(args, rule(*avals, **params), strict=True)]
     found = [getattr(aval, "vma", _NOTHING) for aval in avals]
-    joined = _NOTHING.union(*found)
-    if not joined:
+    if not found or found.count(found[0]) == len(found):
         return args
+    if holds_jaxpr(params):
+        return args
+    joined = _NOTHING.union(*found)
     return [
         x if axes == joined or (not axes and _is_scalar(x)) else _varied(x, joined - axes)
         for x, axes in zip(args, found, strict=True)
@@ -97,7 +97,7 @@ def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -
 
 def settle_results(primitive: Any, avals: Sequence[Any], outs: list[Any], params: dict[str, Any]) -> list[Any]:
     """The types of results, which vary along the axes along which some operand does, unless the primitive says more."""
-    joined = _NOTHING.union(*(aval.vma for aval in avals if type(aval) is ShapedArray))
+    joined = _NOTHING.union(*[aval.vma for aval in avals if type(aval) is ShapedArray])
     if not joined or primitive in rules.variance_rules.functions or holds_jaxpr(params):
         return outs
     return [out.update(vma=joined) if type(out) is ShapedArray and out.vma != joined else out for out in outs]
@@ -105,11 +105,19 @@ def settle_results(primitive: Any, avals: Sequence[Any], outs: list[Any], params
 
 def holds_jaxpr(params: dict[str, Any]) -> bool:
     """Whether one of the parameters of an equation is a program, or a tuple that holds one."""
-    return any(map(_is_program, params.values()))
+    for value in params.values():
+        kind = type(value)
+        if kind is ClosedJaxpr or kind is Jaxpr or (kind is tuple and value and _holds_program(value)):
+            return True
+    return False
 
 
-def _is_program(value: Any) -> bool:
-    return isinstance(value, Jaxpr | ClosedJaxpr) or (type(value) is tuple and any(map(_is_program, value)))
+def _holds_program(values: tuple[Any, ...]) -> bool:
+    for value in values:
+        kind = type(value)
+        if kind is ClosedJaxpr or kind is Jaxpr or (kind is tuple and value and _holds_program(value)):
+            return True
+    return False
 
 
 def _is_scalar(x: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from math import prod
 from types import TracebackType
 from typing import Any
@@ -142,19 +143,25 @@ def manual_axes() -> tuple[Any, ...]:
     return scope.abstract.manual_axes if scope is not None and scope.checked else ()
 
 
+@lru_cache(256)
+def _with_manual(mesh: AbstractMesh, names: tuple[Any, ...]) -> AbstractMesh:
+    """A mesh of which the program decides on some axes."""
+    return mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
+
+
 @contextmanager
 def manual_scope(mesh: Mesh, axes: Iterable[Any], checked: bool) -> Iterator[None]:
     """Within a `with` statement, what is traced is the program of one device along axes of a mesh."""
     outer = current_scope()
-    kinds = dict.fromkeys(axes, AxisType.Manual)
+    names = tuple(axes)
     abstract = mesh.abstract_mesh
     if outer is not None and outer.abstract.shape_tuple == abstract.shape_tuple:
         abstract = outer.abstract
     sizes = mesh.shape
     before = thread.axes
-    thread.axes = {**before, **{name: sizes[name] for name in kinds}}
+    thread.axes = {**before, **{name: sizes[name] for name in names}}
     try:
-        with mesh_scope(MeshScope(mesh, abstract.update_axis_types(kinds), checked)):
+        with mesh_scope(MeshScope(mesh, _with_manual(abstract, names), checked)):
             yield
     finally:
         thread.axes = before

@@ -85,7 +85,7 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 
 
 def _vary(x: Any, axes: frozenset[Any]) -> Any:
-    return pvary_p.bind(x, axes=tuple(sorted(axes, key=_order)))
+    return pvary_p.bind(x, axes=tuple(axes) if len(axes) == 1 else tuple(sorted(axes, key=_order)))
 
 
 def _order(name: Any) -> Any:

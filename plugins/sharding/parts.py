@@ -18,6 +18,8 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any) -> None
       ValueError: it has too few axes, or one is no multiple of the number of parts.
     """
     shape = aval.shape
+    if not len(spec):
+        return
     if len(spec) > len(shape):
         raise ValueError(f"{who} is {spec}, for arrays of at least {len(spec)} axes, and it is {aval.str_short()}")
     for i, size in enumerate(shape):
@@ -32,14 +34,17 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any) -> None
 
 def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool) -> Any:
     """The type of the part that one device has of a value."""
-    shape = tuple(size // mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape))
-    vma = aval.vma | frozenset(spec.axes) if checked else aval.vma
-    return aval.update(shape=shape, vma=vma)
+    if not spec.axes:
+        return aval
+    shape = tuple([size // mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
+    return aval.update(shape=shape, vma=aval.vma.union(spec.axes) if checked else aval.vma)
 
 
 def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) -> Any:
     """The type of the whole of which each device has a part of the given type."""
-    shape = tuple(size * mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape))
+    if not (spec.axes or aval.vma):
+        return aval
+    shape = tuple([size * mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
     return aval.update(shape=shape, vma=aval.vma - frozenset(axes))
 
 
