@@ -151,7 +151,8 @@ def blame(error: BaseException, table: Any, key: Any, source: Any = None) -> Non
     if not place and isinstance(error, MissingRuleError | RuleError):
         return
     at = place and f" ({place})"
-    error.add_note(f"{_NOTE}{table.kind} rule of {name_of_key(key)}{at}, bound at {user_line(source)}")
+    itself = f"; does that rule bind {name_of_key(key)} itself?" if isinstance(error, RecursionError) and place else ""
+    error.add_note(f"{_NOTE}{table.kind} rule of {name_of_key(key)}{at}, bound at {user_line(source)}{itself}")
 
 
 def of_call() -> str:

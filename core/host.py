@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 import threading
 import warnings
+import weakref
 from functools import reduce
 from typing import Any
 
@@ -21,7 +23,7 @@ from primax.core.operand import release_operators, withhold_operator
 from primax.core.plugin_catalog import DISABLED, PluginCatalog
 from primax.core.plugin_record import PluginRecord, one_line
 from primax.core.primitive import Primitive
-from primax.core.registry import Holding, RefusedError, Registry, nearest
+from primax.core.registry import Holding, RefusedError, Registry, nearest, not_entered
 from primax.core.source_info import register_plugin_files
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
@@ -54,6 +56,7 @@ class PluginHost(PluginCatalog):
         self._active: list[PluginRecord] = []
         self._unreported: list[PluginRecord] = []
         self._not_imported: list[str] = []  # the packages of plugins that wait
+        self._withdrawn: weakref.WeakKeyDictionary[Primitive, str] = weakref.WeakKeyDictionary()
         self._remarks: list[str] = []  # warnings of plugins that are active
         self._owners: dict[tuple[str, Any], Holding] = {}
         self._consents = Consents()
@@ -82,7 +85,14 @@ class PluginHost(PluginCatalog):
 
         Raises:
           PluginError: it failed or was refused, and nothing of it remains.
+          TypeError: an argument is not as above.
         """
+        if isinstance(module, str) or module is None:
+            raise TypeError(
+                f"plugins.register: plugin must be a module, a class or an object with hooks, got {module!r}"
+            )
+        if not (name is None or (isinstance(name, str) and name)):
+            raise TypeError(f"plugins.register: name must be a non-empty string, got {name!r}")
         module_name = name_of(module)
         where = getattr(module, "__module__", None) or module_name
         record = PluginRecord(name or module_name, "explicit", entry_point=where)
@@ -90,7 +100,7 @@ class PluginHost(PluginCatalog):
         with self._lock:
             taken = self._find(record.name)
             if taken is not None:
-                raise PluginError(f"register_module: plugin {taken.describe()} has that name already")
+                raise PluginError(f"plugins.register: plugin {taken.describe()} has that name already")
             self._explicit.append(record)
             try:
                 self._register(record, module)
@@ -100,6 +110,7 @@ class PluginHost(PluginCatalog):
             if record.state != "active":
                 self._unreported.remove(record)
                 raise PluginError(record.reason) from record.error
+        self._report()
         return record
 
     def unregister(self, name: str) -> None:
@@ -110,12 +121,20 @@ class PluginHost(PluginCatalog):
         blocked.
 
         Raises:
-          PluginError: no plugin of this name is active.
+          PluginError: no plugin of this name is active, or primax cannot do without it.
         """
         with self._lock:
             record = self._find(name)
-            if record is None or record.state != "active":
+            if record is None:
                 raise PluginError(f"unregister: no plugin {name!r} is active{self._nearest(name)}")
+            if record.state != "active":
+                registering = record is self._activation.loading
+                state = "is registering just now" if registering else f"is {record.state}, not active"
+                raise PluginError(f"unregister: no plugin {name!r} is active: it {state}")
+            if record.source == "built-in" and name in self._essential:
+                raise PluginError(f"unregister: plugin {name!r} cannot be withdrawn: the others rest on it")
+            for primitive in [each for each in self.primitives.values() if each.plugin == name]:
+                self._withdrawn[primitive] = name
             start = self._active.index(record)
             later = [(each, each.plugin) for each in self._active[start + 1 :]]
             for each in reversed(self._active[start:]):
@@ -185,7 +204,10 @@ class PluginHost(PluginCatalog):
                 "a plugin should bind primitives when its functions are called, not when it is imported."
             )
         home = self._home(primitive)
-        if home is not None and home.state != "active":
+        withdrawn = self._withdrawn.get(primitive)
+        if withdrawn is not None and primitive.plugin is None:
+            lines.append(f"Its plugin {withdrawn!r} was unregistered.")
+        elif home is not None and home.state != "active":
             reason = home.reason or "it has not been loaded yet"
             lines.append(f"Its plugin {home.name!r} is not active: {reason}.")
         else:
@@ -341,6 +363,7 @@ class PluginHost(PluginCatalog):
     def _register(self, record: PluginRecord, plugin: Any) -> None:
         """Let a plugin register, and undo all of it if it fails. The lock is held."""
         registry = Registry(record.name, self.primitives, self._owners, self._consents)
+        waiting = set(not_entered)
         activation = self._activation
         outer = activation.loading, activation.running
         activation.loading, activation.running = record, True
@@ -369,6 +392,7 @@ class PluginHost(PluginCatalog):
             record.reason = record.traceback = ""
             self._active.append(record)
             self._look_at_file(record)
+            self._look_for_forgotten(record, waiting)
         finally:
             activation.loading, activation.running = outer
 
@@ -379,6 +403,8 @@ class PluginHost(PluginCatalog):
           PluginError: there is no plugin of a name.
         """
         for name in names:
+            if not isinstance(name, str):
+                raise TypeError(f"allow_overrides: names must be names of plugins, each an argument, got {name!r}")
             self.record(name)
         with self._lock:
             self._consents.add(list(names))
@@ -415,11 +441,28 @@ class PluginHost(PluginCatalog):
         if record is None or record.source != "installed":
             return ""  # it comes with primax, or the user has given it by hand
         holder = None if owner is None else self._find(owner)
-        may_ask = holder is None or holder.source != "built-in"
+        may_ask = holder is not None and holder.source != "built-in"
         refusal = self._consents.refusal(record.name, owner, current, may_ask)
         if refusal:
             self._without_consent.add(record.name)
         return refusal
+
+    def _look_for_forgotten(self, record: PluginRecord, before: set[Primitive]) -> None:
+        """Note primitives that a plugin has defined for the host to enter, and has not entered.
+
+        Args:
+          record: the plugin.
+          before: the primitives that waited to be entered before it registered.
+        """
+        homes = {each: self._home(each) for each in list(not_entered)}
+        forgotten = [each for each, home in homes.items() if home is record or (home is None and each not in before)]
+        if forgotten:
+            names = ", ".join(sorted(each.name for each in forgotten))
+            self._remarks.append(
+                f"plugin {record.describe()} is active, but has not entered {names}; did you forget "
+                "definitions.enter(registry) in its primax_register?"
+            )
+            not_entered.difference_update(forgotten)
 
     def _look_at_file(self, record: PluginRecord) -> None:
         """Note what an installed plugin gives and its file does not say: other programs go without."""
@@ -451,6 +494,10 @@ class PluginHost(PluginCatalog):
                         f"{hook!r} is no hook of primax{nearest(hook, known)} (there is {', '.join(known)})"
                     ) from error
             raise RefusedError(" ".join(str(error).split())) from error
+        for caller in self.manager.get_hookcallers(plugin) or ():
+            for implementation in caller.get_hookimpls():
+                if implementation.plugin is plugin:
+                    _require_callable_hook(caller, implementation)
         if not self.manager.get_hookcallers(plugin):
             unmarked = callable(getattr(plugin, "primax_register", None))
             raise RefusedError(
@@ -497,6 +544,21 @@ class PluginHost(PluginCatalog):
                 PluginWarning,
                 stacklevel=author(inside=("primax.",)).level,
             )
+
+
+def _require_callable_hook(caller: Any, implementation: Any) -> None:
+    """A hook takes what it is given, and does its work when it is called.
+
+    Raises:
+      RefusedError: it does not.
+    """
+    missing = [each for each in caller.spec.argnames if each not in implementation.argnames]
+    if missing:
+        raise RefusedError(f"its {caller.name} must take {', '.join(missing)}, without a default")
+    function = implementation.function
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        kind = "a generator" if inspect.isgeneratorfunction(function) else "a coroutine"
+        raise RefusedError(f"its {caller.name} must be a plain function, got {kind}, of which nothing would run")
 
 
 def _is_hidden(primitive: Primitive, kind: str) -> bool:

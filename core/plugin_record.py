@@ -10,7 +10,7 @@ from primax.core.registry import Entry, Registry
 
 __all__ = ["PluginRecord"]
 
-_HOST_CODE = ("primax.core.", "pluggy", "importlib", "_frozen_importlib")
+_HOST_CODE = ("primax.core.", "primax.extend.", "pluggy", "importlib", "_frozen_importlib")
 
 
 @dataclass(slots=True, eq=False)

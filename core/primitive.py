@@ -24,7 +24,7 @@ from primax.core.thread import Thread, thread
 from primax.core.trace import set_current_trace
 from primax.core.variance import join_operands, settle_results
 
-__all__ = ["Primitive"]
+__all__ = ["Primitive", "require_declaration"]
 
 
 class Primitive:
@@ -110,16 +110,8 @@ class Primitive:
         Raises:
           TypeError: it is no mapping from names to types and functions.
         """
-        if parameters is None:
-            self._parameters = None
-            return
-        where = f"{self}: parameters"
-        if not isinstance(parameters, Mapping):
-            raise TypeError(f"{where} must be a mapping from names to types or functions, got {parameters!r}")
-        for name, kind in parameters.items():
-            if not isinstance(name, str) or not (callable(kind) or isinstance(kind, UnionType)):
-                raise TypeError(f"{where} must map names to types or functions, got {name!r}: {kind!r}")
-        self._parameters = dict(parameters)
+        require_declaration(str(self), parameters)
+        self._parameters = None if parameters is None else dict(parameters)
 
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Register the impl rule; usable as a decorator."""
@@ -215,6 +207,25 @@ class Primitive:
                 raise wrong(table, self, f"must return sizes of axes that are not negative, got shape {one.shape}")
         self.used = True
         return settle_results(self, avals, outs, params), effects
+
+
+def require_declaration(where: str, parameters: Any) -> None:
+    """Refuse what does not say which parameters there are.
+
+    Args:
+      where: what is called, for messages.
+      parameters: as for `Primitive.declare_parameters`.
+
+    Raises:
+      TypeError: it is no mapping from names to types and functions.
+    """
+    if parameters is None:
+        return
+    if not isinstance(parameters, Mapping):
+        raise TypeError(f"{where}: parameters must be a mapping from names to types or functions, got {parameters!r}")
+    for name, kind in parameters.items():
+        if not isinstance(name, str) or not (callable(kind) or isinstance(kind, UnionType)):
+            raise TypeError(f"{where}: parameters must map names to types or functions, got {name!r}: {kind!r}")
 
 
 def _check_parameters(primitive: Primitive, params: dict[str, Any]) -> None:

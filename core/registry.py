@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
@@ -25,10 +26,14 @@ from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.samples import Sample, SampleSource, sample_sources
 
-__all__ = ["Entry", "Holding", "RefusedError", "Registry"]
+__all__ = ["Entry", "Holding", "RefusedError", "Registry", "not_entered"]
 
 _PROTOCOL = tuple(field.name for field in fields(ArrayProtocol))
 _REQUIRED = tuple(field.name for field in fields(ArrayProtocol) if field.default is MISSING)
+
+
+# Primitives that wait to be entered, since a module has defined them for its plugin.
+not_entered: weakref.WeakSet[Primitive] = weakref.WeakSet()
 
 
 class RefusedError(PluginError):
@@ -121,12 +126,15 @@ class Registry:
             another may say so in an attribute `derived_from`, such as `"lowering"`.
 
         Raises:
-          TypeError: a keyword is no kind of rule, or a rule is not callable.
+          TypeError: a keyword is no kind of rule, a rule is not callable, or `override` is no bool.
           PluginError: the name belongs to another primitive, or a rule is there and `override` is False.
         """
         self._require_open("define")
         if not isinstance(primitive, Primitive):
             raise TypeError(f"registry.define: primitive must be a Primitive, got {primitive!r}")
+        if not isinstance(override, bool):
+            raise TypeError(f"registry.define({primitive}): override must be True or False, got {override!r}")
+        not_entered.discard(primitive)
         unsupported = unsupported or {}
         flat = rules_to_enter(f"registry.define({primitive})", primitive, given, unsupported)
         with journal.recording(self.undos):
@@ -302,9 +310,13 @@ class Registry:
           override: whether to replace what is there by that name.
 
         Raises:
+          TypeError: `table` is no dictionary, or `what` or `name` no string.
           PluginError: the name is taken and `override` is False.
         """
         self._require_open("enter")
+        _require_type("registry.enter: table must be a dictionary", table, MutableMapping)
+        _require_type("registry.enter: what must be a string", what, str)
+        _require_type("registry.enter: name must be a string", name, str)
         if self._may_enter(what, name, name in table, override):
             with self._entering(what, name, value):
                 journal.put(table, name, value)
@@ -386,6 +398,11 @@ class Registry:
 
     def _enter_rule(self, primitive: Primitive, table: RuleTable, key: Any, rule: Any, override: bool) -> None:
         current = table.provenance.get(key)
+        if current is not None and not override and current.plugin == self.plugin:
+            raise RefusedError(
+                f"plugin {self.plugin!r} gives the {table.kind} rule of {name_of_key(key)} twice: it is there already, "
+                f"{current}"
+            )
         if current is not None and not override:
             raise RefusedError(
                 f"plugin {self.plugin!r} may not replace the {table.kind} rule of {name_of_key(key)}, "
@@ -429,13 +446,15 @@ class Registry:
         if not taken:
             return True
         holding = self._owners.get((what, key))
-        name, given = _name_of(key), str(holding.current) if holding is not None else "given by no plugin"
+        name, given = _name_of(key), str(holding.current) if holding is not None else "given by primax itself"
         if not override:
             raise RefusedError(
                 f"plugin {self.plugin!r} may not replace the {what} {name!r}, {given}, unless it passes override=True"
             )
-        if holding is None:
+        if holding is None and not (isinstance(key, type) and key.__module__.startswith(_OF_THE_KERNEL)):
             return True
+        if holding is None:
+            holding = Holding("primax", Provenance("primax", "", 0))
         refusal = rules.loader.refusal(holding.owner, holding.current)
         if refusal:
             raise RefusedError(f"plugin {self.plugin!r} may not replace the {what} {name!r}, {given}, {refusal}")
@@ -486,6 +505,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing if no known name is near."""
     close = difflib.get_close_matches(name, list(known), 1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+_OF_THE_KERNEL = ("primax.", "builtins", "numpy")  # where classes are from whose types the kernel knows
 
 
 def _shown_kind(table: RuleTable, key: Any) -> str:
@@ -562,10 +584,18 @@ def _flatten(where: str, primitive: Primitive, given: Mapping[str, Any]) -> Iter
 
 
 def _require_known(where: str, names: Iterable[str], known: Iterable[str]) -> None:
-    known = list(known)
+    known = sorted(known) if isinstance(known, frozenset) else list(known)
     for name in names:
+        hint = nearest(name, known)
+        if name not in known and hint and len(known) > 40:
+            raise TypeError(f"{where} must be known ones, got {name!r}{hint}")
         if name not in known:
-            raise TypeError(f"{where} must be among {', '.join(known)}, got {name!r}{nearest(name, known)}")
+            raise TypeError(f"{where} must be among {', '.join(known)}, got {name!r}{hint}")
+
+
+def _require_type(must: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{must}, got {value!r}")
 
 
 def _require_callable(where: str, functions: Mapping[str, Any]) -> None:

@@ -12,8 +12,8 @@ from primax.core.derivation import Derivation
 from primax.core.effects import Effect
 from primax.core.errors import PluginWarning
 from primax.core.host import host
-from primax.core.primitive import Primitive
-from primax.core.registry import Registry, require_samples, rules_to_enter
+from primax.core.primitive import Primitive, require_declaration
+from primax.core.registry import Registry, not_entered, require_samples, rules_to_enter
 from primax.core.rules import load_plugins, rule_tables
 from primax.core.samples import SampleSource, sample_sources
 from primax.extend.declarations import check_signatures, with_declared, with_effects
@@ -65,6 +65,7 @@ class Definitions:
         samples: tuple[SampleSource, ...],
     ) -> None:
         self._all.append((primitive, given, unsupported, samples))
+        not_entered.add(primitive)
 
 
 def define_primitive(
@@ -159,6 +160,7 @@ def define_primitive(
         raise TypeError(f"{where}: registry must be a Registry, Definitions or None, got {registry!r}")
     if not isinstance(samples, Sequence):
         raise TypeError(f"{where}: samples must be a list or a tuple, got {samples!r}")
+    require_declaration(where, parameters)
     samples = tuple(samples)
     require_samples(where, samples)
     unsupported = dict(unsupported or {})

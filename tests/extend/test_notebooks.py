@@ -70,6 +70,8 @@ def test_a_definition_that_is_wrong_leaves_the_one_before(notebook):
     p = notebook(DEFINITION, factor=2.0)["op_p"]
     with pytest.raises(TypeError, match="rule kinds must be among"):
         notebook('op_p = define_primitive("cell_op", impl=lambda x: x, jpv=None)')
+    with pytest.raises(TypeError, match="parameters must be a mapping"):
+        notebook('op_p = define_primitive("cell_op", impl=lambda x: x, parameters=["k"])')
     with pytest.raises(TypeError, match="the jvp rule must be"):
         notebook('op_p = define_primitive("cell_op", impl=lambda x: x, jvp=lambda x: x)')
     assert px.jit(px.grad(p.bind))(1.0) == 2

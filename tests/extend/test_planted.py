@@ -7,6 +7,7 @@ numbers show are in `test_kit_faults.py` and `test_kit_causes.py`, more of what 
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,8 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.core.samples import sample_sources
-from primax.extend import Definitions, core, define_primitive, derive, hookimpl
+from primax.extend import Definitions, core, define_primitive, derive, hookimpl, plugins
+from primax.extend.effects import Effect, OperandEffect, register_effect
 from primax.extend.interpreters import ad, batching
 from primax.extend.testing import Report, Sample, check_plugin, iter_checks
 
@@ -57,6 +59,47 @@ def _jvp(p: Any) -> Any:
     return px.jvp(p.bind, (X,), (X,))
 
 
+def _jit(p: Any) -> Any:
+    return px.jit(p.bind)(X)
+
+
+def _eager(p: Any) -> Any:
+    return p.bind(X)
+
+
+def _vmap(p: Any) -> Any:
+    return px.vmap(p.bind)(X)
+
+
+def _scale(value: Any) -> Any:
+    return lambda p: p.bind(X, scale=value)
+
+
+def _positive(value: Any) -> bool:
+    return value > 0
+
+
+@dataclass(frozen=True)
+class Reads(OperandEffect):
+    """An effect that is known."""
+
+
+class Unheard(Effect):
+    """One that is not."""
+
+
+register_effect(Reads)
+
+SEVERAL: dict[str, Any] = {"multiple_results": True, "jvp": None, "transpose": None, "batch": None, "lowering": None}
+SCALED: dict[str, Any] = {"impl": lambda x, *, scale: x * scale, "jvp": None, "transpose": None}
+LOWERED: dict[str, Any] = {
+    **dict.fromkeys(("impl", "jvp", "transpose", "batch")),
+    "abstract_eval": lambda x: x,
+    "lowering": lambda ctx, x: [x],
+}
+_last: list[Any] = []  # the primitive that a test has defined
+
+
 def _zero_in_arithmetic(primals: Any, tangents: Any) -> Any:
     return 3 * primals[0], 3 * tangents[0] + 0 * ad.Zero.from_primal_value(primals[0])
 
@@ -78,6 +121,55 @@ AT_DEFINITION = {
     "a vjp beside a jvp": Mistake({"vjp": (abs, abs)}, "vjp must not be given beside a jvp rule"),
     "linear in what there is not": Mistake({"linear": (1,)}, "of which there are 1, got 1"),
     "samples that are none": Mistake({"samples": [3]}, "samples must be Samples or functions that return some"),
+    "samples that can be read once": Mistake({"samples": (x for x in ())}, "samples must be a list or a tuple"),
+    "a transpose without operands": Mistake({"transpose": lambda ct: [ct]}, "take the cotangent and as many arguments"),
+    "a lowering without a context": Mistake({"lowering": lambda x: [x]}, "take a context and as many arguments as the"),
+    "one of two lowerings without a context": Mistake(
+        {"lowering": {"cpu": lambda ctx, x: [x], None: lambda x: [x]}}, "the lowering rule must take a context"
+    ),
+    "a lowering for a platform that is no name": Mistake(
+        {"lowering": {3: lambda ctx, x: [x]}}, "platforms of lowerings must be strings or None, got 3"
+    ),
+    "a lowering for a platform that is no function": Mistake({"lowering": {"cpu": 3}}, "must be a function (ctx,"),
+    "an axis-aware batch rule without the axis": Mistake(
+        {"batch": None, "axis_batch": lambda args, dims: (args[0], dims[0])}, "must be (axis_data, args, dims"
+    ),
+    "a reason that says nothing": Mistake({"jvp": None, "unsupported": {"jvp": ""}}, "must be text, got ''"),
+    "a reason for a kind of rule that there is none of": Mistake({"unsupported": {"jpv": "no"}}, "did you mean 'jvp'"),
+    "linear as a number": Mistake({"linear": 0}, "linear must be a tuple of positions of arguments, got 0"),
+    "linear and without derivative": Mistake({"linear": (0,), "nondiff": (0,)}, "both linear and nondiff, got 0"),
+    "no derivative of what there is not": Mistake({"nondiff": (2,)}, "of which there are 1, got 2"),
+    "a vjp that is one function": Mistake(
+        {"jvp": None, "transpose": None, "vjp": abs}, "vjp must be a pair of functions"
+    ),
+    "a vjp beside linear": Mistake(
+        {"jvp": None, "transpose": None, "vjp": (abs, abs), "linear": (0,)}, "vjp must not be given beside linear"
+    ),
+    "a result like an argument that there is not": Mistake(
+        {"abstract_eval": None, "out_like": 1}, "there are 1, got 1"
+    ),
+    "a result like an argument, and a type rule": Mistake({"out_like": 0}, "out_like must not be given beside a type"),
+    "elementwise as a word": Mistake({"elementwise": "yes"}, "elementwise must be True or False, got 'yes'"),
+    "parameters as a list": Mistake({"parameters": ["k"]}, "parameters must be a mapping from names to types"),
+    "a parameter of a type that is none": Mistake({"parameters": {"k": 3}}, "got 'k': 3"),
+    "an effect that is a class": Mistake({"effects": (Reads,)}, "which is a class: make an instance"),
+    "an effect on what there is not": Mistake({"effects": (Reads(1),)}, "of which there are 1, got 1"),
+    "effects that an impl lacks, for interpreters": Mistake(
+        {"effects": (Reads(0),), "interpret": FROM_IMPL}, "interpret must not be derive.from_impl beside effects"
+    ),
+    "writing to what there is not": Mistake({"mutates": (1,)}, "mutates must name positions of arguments"),
+    "writing without a type rule": Mistake({"abstract_eval": None, "mutates": (0,)}, "beside an abstract_eval rule"),
+    "documentation that is no text": Mistake({"doc": 3}, "doc must be text, got 3"),
+    "a registry that is a class": Mistake(
+        {"registry": Definitions}, "registry must be a Registry, Definitions or None"
+    ),
+}
+
+NAMES = {
+    "no name": ("", "name must be a non-empty string, got ''"),
+    "a name that is no text": (3, "name must be a non-empty string, got 3"),
+    "a name with a blank": ("tri ple", "name must be without blanks and '::'"),
+    "a name with the name of a plugin": ("mine::triple", "name must be without blanks and '::'"),
 }
 
 AT_FIRST_USE = {
@@ -139,13 +231,127 @@ AT_FIRST_USE = {
     "an impl of NumPy, to be derived from": Mistake(
         {"impl": lambda x: np.sin(x), "abstract_eval": lambda x: x},
         "NumPy asked for the array of a tracer",
-        lambda p: px.jit(p.bind)(X),
+        _jit,
     ),
+    "an impl that returns a list": Mistake({"impl": lambda x: [x], "abstract_eval": lambda x: x}, "got [", _eager),
+    "an impl that is a generator": Mistake(
+        {"impl": lambda x: (y for y in [x]), "abstract_eval": lambda x: x}, "must return arrays, got <generator", _eager
+    ),
+    "an impl that returns text": Mistake({"impl": lambda x: "3", "abstract_eval": lambda x: x}, "got '3'", _eager),
+    "several results that are one": Mistake(
+        {**SEVERAL, "impl": lambda x: x, "abstract_eval": lambda x: [x]}, "must return a list, since multiple", _eager
+    ),
+    "one result too many": Mistake(
+        {**SEVERAL, "impl": lambda x: [x, x], "abstract_eval": lambda x: [x]}, "returned 2 results, but by its", _eager
+    ),
+    "an impl that binds itself": Mistake(
+        {"impl": lambda x: _last[0].bind(x), "abstract_eval": lambda x: x}, "does that rule bind triple itself?", _eager
+    ),
+    "a type rule that returns nothing": Mistake(
+        {"abstract_eval": lambda x: None}, "must return an aval, got None", _jit
+    ),
+    "a type rule that returns a tuple": Mistake({"abstract_eval": lambda x: (x,)}, "must return an aval, got (", _jit),
+    "a type rule that returns a shape": Mistake({"abstract_eval": lambda x: x.shape}, "got (3,)", _jit),
+    "a type rule that returns an array": Mistake(
+        {"abstract_eval": lambda x: X}, "must return an aval, got array", _jit
+    ),
+    "a type rule that computes": Mistake({"abstract_eval": lambda x: pnp.sin(x)}, "got ShapedArray", _jit),
+    "a type rule of one type for several results": Mistake(
+        {**SEVERAL, "impl": lambda x: [x], "abstract_eval": lambda x: x}, "must return a list of avals", _jit
+    ),
+    "a size less than none": Mistake(
+        {"abstract_eval": lambda x: core.ShapedArray((-1,), x.dtype)}, "that are not negative, got shape (-1,)", _jit
+    ),
+    "a size that is no integer": Mistake(
+        {"abstract_eval": lambda x: core.ShapedArray((3.0,), x.dtype)}, "must consist of integers, got 3.0", _jit
+    ),
+    "an effect that nobody has registered": Mistake(
+        {"abstract_eval": None, "effectful_abstract_eval": lambda x: (x, {Unheard()})}, "register_effect(Unheard", _jit
+    ),
+    "a type rule with effects that returns none": Mistake(
+        {"abstract_eval": None, "effectful_abstract_eval": lambda x: x}, "must return (avals, effects)", _jit
+    ),
+    "an operand too many": Mistake({}, "must be given 1 operand by position, and parameters", lambda p: p.bind(X, 2)),
+    "no operand": Mistake({}, "must be given 1 operand by position, and parameters by name, got 0", lambda p: p.bind()),
+    "a parameter that there is not": Mistake({}, "it takes no parameters, got k", lambda p: p.bind(X, k=2)),
+    "a parameter that is misspelt": Mistake(SCALED, "did you mean scale?", lambda p: p.bind(X, scal=2)),
+    "a parameter that is left out": Mistake(SCALED, "parameter scale must be given", lambda p: p.bind(X)),
+    "a dictionary as a parameter": Mistake(SCALED, "make it a tuple of pairs", lambda p: p.bind(X, scale={"a": 1})),
+    "an array as a parameter": Mistake(SCALED, "pass it as an operand", lambda p: p.bind(X, scale=X)),
+    "a parameter of another type than declared": Mistake(
+        {**SCALED, "parameters": {"scale": int}}, "parameter scale must be of type int, got 0.5", _scale(0.5)
+    ),
+    "a parameter that is refused": Mistake(
+        {**SCALED, "parameters": {"scale": _positive}}, "parameter scale must satisfy _positive, got -1", _scale(-1)
+    ),
+    "an attribute of a zero": Mistake(
+        {"jvp": lambda p, t: (3 * p[0], ad.Zero.from_primal_value(p[0]).sum())}, "sum: Zero(f32[3]) is a symbolic", _jvp
+    ),
+    "a zero of another shape": Mistake(
+        {"jvp": lambda p, t: (3 * p[0], ad.Zero(core.ShapedArray((2,), X.dtype)))}, "returned Zero(f32[2]) as the", _jvp
+    ),
+    "a tangent in a list": Mistake({"jvp": lambda p, t: (3 * p[0], [t[0]])}, "must return arrays, got (", _jvp),
+    "a tangent of integers": Mistake(
+        {"jvp": lambda p, t: (3 * p[0], pnp.ones(3, int))}, "it must be of type f32[3]", _jvp
+    ),
+    "a jvp with a third part": Mistake(
+        {"jvp": lambda p, t: (3 * p[0], t[0], 1)}, "must return (primal_out, tangent_out), got (", _jvp
+    ),
+    "a jvp of another primal": Mistake(
+        {"jvp": lambda p, t: (p[0][:1], t[0][:1])}, "returned f32[1], but by its abstract_eval rule", _jvp
+    ),
+    "a jvp that computes with lists": Mistake({"jvp": lambda p, t: (3 * p, 3 * t)}, "must return arrays, got (", _jvp),
+    "a jvp that is not linear in its tangent": Mistake(
+        {"jvp": lambda p, t: (3 * p[0], pnp.sin(t[0]))}, "Only what is linear can be transposed", _grad
+    ),
+    "a batch rule that returns nothing": Mistake(
+        {"batch": lambda a, d: None}, "must return (out, dim), got None", _vmap
+    ),
+    "a batch rule without a dim": Mistake({"batch": lambda a, d: 3 * a[0]}, "must return (out, dim), got", _vmap),
+    "a batch rule of a negative dim": Mistake({"batch": lambda a, d: (3 * a[0], -1)}, "returned dim -1", _vmap),
+    "a batch rule of a dim that is text": Mistake({"batch": lambda a, d: (3 * a[0], "0")}, "returned dim '0'", _vmap),
+    "a batch rule of another size": Mistake(
+        {"batch": lambda a, d: (pnp.ones(5), 0)}, "returned dim 0 for an output of shape (5,)", _vmap
+    ),
+    "a batch rule that forgets the dim": Mistake(
+        {"batch": lambda a, d: (3 * a[0], None)}, "returned f32[3], but by its abstract_eval rule", _vmap
+    ),
+    "a batch rule that adds an axis": Mistake(
+        {"batch": lambda a, d: (a[0][:, None], 0)}, "returned f32[1], but by its abstract_eval rule", _vmap
+    ),
+    "too few dims": Mistake(
+        {**SEVERAL, "impl": lambda x: [x, x], "batch": lambda a, d: ([a[0], a[0]], [0])}, "2 outputs but 1 dims", _vmap
+    ),
+    "a cotangent without a list": Mistake({"transpose": lambda ct, x: 3 * ct}, "must return a list of one", _grad),
+    "a cotangent in a generator": Mistake(
+        {"transpose": lambda ct, x: (y for y in [ct])}, "must return a list of one cotangent", _grad
+    ),
+    "a cotangent of another dtype": Mistake(
+        {"transpose": lambda ct, x: [ct.astype(np.float16)]}, "returned a cotangent of type f16[3]", _grad
+    ),
+    "a cotangent too many": Mistake({"transpose": lambda ct, x: [ct, ct]}, "got 2 for 1 arguments", _grad),
+    "a cotangent that is text": Mistake({"transpose": lambda ct, x: ["ct"]}, "must return arrays, got 'ct'", _grad),
+    "a cotangent that depends on the operand": Mistake(
+        {"transpose": lambda ct, x: [x * ct]}, "stands for an argument that the primitive is linear in", _grad
+    ),
+    "a lowering that returns nothing": Mistake(
+        {**LOWERED, "lowering": lambda ctx, x: None}, "must return IR values", _jit
+    ),
+    "a lowering of one value too many": Mistake(
+        {**LOWERED, "lowering": lambda ctx, x: [x, x]}, "1 IR values, got 2", _jit
+    ),
+    "a lowering that returns text": Mistake(
+        {**LOWERED, "lowering": lambda ctx, x: ["x"]}, "must return IR values", _jit
+    ),
+    "a lowering of another type": Mistake(
+        {**LOWERED, "abstract_eval": lambda x: x.update(dtype=np.dtype(np.int32))}, "by its abstract_eval rule", _jit
+    ),
+    "a lowering for another platform": Mistake(
+        {**LOWERED, "lowering": {"cuda": lambda ctx, x: [x]}}, "There are lowerings for ['cuda'], but the", _jit
+    ),
+    "no batch rule": Mistake({"batch": None}, "no batch rule for primitive 'triple'", _vmap),
+    "no transpose rule": Mistake({"transpose": None}, "no transpose rule for primitive 'triple'", _grad),
 }
-
-
-def _slope(factor: Any) -> Any:
-    return lambda primals, tangents: (3 * primals[0], ad_map(factor, tangents))
 
 
 IN_THE_KIT = {
@@ -183,28 +389,62 @@ def test_what_the_definition_can_know_is_told_there(name: str) -> None:
 @pytest.mark.parametrize("name", AT_FIRST_USE)
 def test_what_the_first_use_can_know_is_told_there(name: str) -> None:
     mistake = AT_FIRST_USE[name]
-    p = define_primitive("triple", **{**SOUND, **mistake.rules})
-    with pytest.raises((TypeError, core.RuleError), match=re.escape(mistake.said)) as error:
-        mistake.use(p)
-    text = "\n".join([str(error.value), *getattr(error.value, "__notes__", ())])
-    assert "triple" in text
+    kind, text = _first_use(mistake)
+    assert issubclass(kind, TypeError | ValueError | AttributeError | RecursionError | core.MissingRuleError)
+    assert mistake.said in text
+    assert "triple" in text or f"{__file__}:" in text  # the primitive, or the line of its rule
+
+
+def _first_use(mistake: Mistake) -> tuple[type[Exception], str]:
+    """What is raised when the primitive is used, with its notes."""
+    _last[:] = [define_primitive("triple", **{**SOUND, **mistake.rules})]
+    with pytest.raises(Exception) as error:
+        mistake.use(_last[0])
+    return error.type, "\n".join([str(error.value), *getattr(error.value, "__notes__", ())])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_cannot_be_shown_is_told_of_at_the_definition(name: str) -> None:
+    given, said = NAMES[name]
+    with pytest.raises(TypeError, match=re.escape(said)):
+        define_primitive(given, **SOUND)
 
 
 @pytest.mark.parametrize("name", IN_THE_KIT)
 def test_what_numbers_show_is_told_by_the_kit_as_one_cause(name: str) -> None:
     mistake = IN_THE_KIT[name]
-    p = define_primitive("triple", **{**SOUND, **mistake.rules})
-    if mistake.check != "samples":
-        sample_sources[p] = [Sample([X])]
-    report = Report([check.run() for check in iter_checks(p)])
-    sample_sources.pop(p, None)
-    ((cause, _),) = report.causes
+    ((cause, _),) = _report(mistake).causes
     assert cause.check == mistake.check
     assert mistake.said in cause.message
 
 
+def _report(mistake: Mistake) -> Report:
+    p = define_primitive("triple", **{**SOUND, **mistake.rules})
+    if mistake.check != "samples":
+        sample_sources[p] = [Sample([X])]
+    try:
+        return Report([check.run() for check in iter_checks(p)])
+    finally:
+        sample_sources.pop(p, None)
+
+
+_never_entered = Definitions()
+
+
 def _forgotten(registry: Any) -> None:
-    define_primitive("forgotten", **SOUND, registry=Definitions())
+    define_primitive("forgotten", **SOUND, registry=_never_entered)
+
+
+def _hook(function: Any) -> Any:
+    return lambda: _plugin(primax_register=hookimpl(function))
+
+
+async def _coroutine(registry: Any) -> None:
+    """A hook that nobody awaits."""
+
+
+_definitions = Definitions()
+define_primitive("entered", **SOUND, registry=_definitions)
 
 
 LOADED = {
@@ -228,6 +468,49 @@ LOADED = {
         ),
         "may not replace the jvp rule of sin",
     ),
+    "a hook that takes nothing": (_hook(lambda: None), "its primax_register must take registry, without a default"),
+    "a hook with a default": (_hook(lambda registry=None: None), "must take registry, without a default"),
+    "a hook that takes something else": (_hook(lambda registry, other: None), "Argument(s) {'other'}"),
+    "a hook that is a generator": (_hook(lambda registry: (yield)), "must be a plain function, got a generator"),
+    "a hook that is a coroutine": (_hook(_coroutine), "must be a plain function, got a coroutine"),
+    "a hook that ends the process": (_hook(lambda registry: sys.exit(3)), "SystemExit: 3"),
+    "rules for a name": (_hook(lambda registry: registry.define("sin")), "primitive must be a Primitive, got 'sin'"),
+    "override as a word": (
+        _hook(lambda registry: registry.define(px.lax.sin_p, override="yes")),
+        "override must be True or False, got 'yes'",
+    ),
+    "definitions entered twice": (
+        _hook(lambda registry: [_definitions.enter(registry) for _ in range(2)]),
+        "gives the impl rule of entered twice",
+    ),
+    "definitions entered nowhere": (
+        _hook(lambda registry: _definitions.enter(None)),
+        "must be what primax_register is",
+    ),
+    "an operator that there is not": (
+        _hook(lambda registry: registry.operators(summ=abs)),
+        "got 'summ'; did you mean 'sum'?",
+    ),
+    "an operator that is no function": (_hook(lambda registry: registry.operators(ptp=3)), "ptp must be a function"),
+    "an operator that is there": (_hook(lambda registry: registry.operators(add=abs)), "given by numpy ("),
+    "an effect that is no class": (_hook(lambda registry: registry.effect(3)), "must be a subclass of Effect, got 3"),
+    "an effect on an operand, in order": (
+        _hook(lambda registry: registry.effect(Reads, ordered=True, override=True)),
+        "ordered must be False for Reads",
+    ),
+    "a type of values that is no class": (_hook(lambda registry: registry.aval(3, abs)), "must be a class, got 3"),
+    "a type of values that is there": (_hook(lambda registry: registry.aval(float, abs)), "given by primax itself"),
+    "an array protocol that is not whole": (
+        _hook(lambda registry: registry.array_protocol(core.AbstractValue, zeros=abs)),
+        "add, broadcast, moveaxis, convert, index, stack must be given",
+    ),
+    "an entry in what is no table": (_hook(lambda registry: registry.enter("x", 3, "y", 1)), "must be a dictionary"),
+    "an entry under what is no name": (
+        _hook(lambda registry: registry.enter("x", {}, [1], 1)),
+        "name must be a string",
+    ),
+    "samples of a name": (_hook(lambda registry: registry.samples("sin")), "primitive must be a Primitive, got 'sin'"),
+    "consent for what is no name": (_hook(lambda registry: registry.allow_overrides(3)), "must be names, got 3"),
 }
 
 
@@ -240,14 +523,49 @@ def _plugin(**functions: Any) -> Any:
 @pytest.mark.parametrize("name", LOADED)
 def test_what_loading_can_know_is_told_there(name: str) -> None:
     make, said = LOADED[name]
-    with pytest.raises(px.errors.PluginError, match=re.escape(said)):
+    with pytest.raises(px.errors.PluginError, match=re.escape(said)) as error:
         px.plugins.register(make(), name="planted")
+    assert "planted" in str(error.value)
+    assert all(record.name != "planted" for record in plugins())
 
 
-def test_a_plugin_that_forgets_its_definitions_is_told_by_the_kit() -> None:
-    px.plugins.register(_plugin(primax_register=hookimpl(_forgotten)), name="planted")
+def test_a_plugin_that_forgets_its_definitions_is_told_at_once_and_by_the_kit() -> None:
+    said = "plugin 'planted' (.*) is active, but has not entered forgotten; did you forget definitions.enter"
+    with pytest.warns(px.errors.PluginWarning, match=said):
+        px.plugins.register(_plugin(primax_register=hookimpl(_forgotten)), name="planted")
     try:
         (outcome,) = check_plugin("planted").failed
     finally:
         px.plugins.unregister("planted")
     assert "has entered nothing; did you forget definitions.enter(registry)" in outcome.message
+
+
+def table() -> str:
+    """Every fault with the moment that tells of it, and what is said then; `python tests/extend/test_planted.py`."""
+    rows = []
+    for name, mistake in AT_DEFINITION.items():
+        with pytest.raises(TypeError) as error:
+            define_primitive("triple", **{**SOUND, **mistake.rules})
+        rows.append((name, "define", str(error.value)))
+    for name, (given, _) in NAMES.items():
+        with pytest.raises(TypeError) as error:
+            define_primitive(given, **SOUND)
+        rows.append((name, "define", str(error.value)))
+    for name, (make, _) in LOADED.items():
+        with pytest.raises(px.errors.PluginError) as error:
+            px.plugins.register(make(), name="planted")
+        rows.append((name, "load", str(error.value)))
+    rows += [(name, "first use", _first_use(mistake)[1]) for name, mistake in AT_FIRST_USE.items()]
+    for name, mistake in IN_THE_KIT.items():
+        ((cause, _),) = _report(mistake).causes
+        rows.append((name, f"kit, {cause.check}", cause.message))
+    lines = [f"| {name} | {moment} | {_cell(said)} |" for name, moment, said in rows]
+    return "\n".join(["| fault | told at | message |", "|---|---|---|", *lines])
+
+
+def _cell(said: str) -> str:
+    return " ".join(said.replace(f"{__file__}:", "FILE:").replace("|", "or").split())[:160]
+
+
+if __name__ == "__main__":
+    print(table())
