@@ -110,7 +110,7 @@ def optimizer(d: Draw, f: str) -> str:
 def parts(d: Draw, f: str) -> str:
     """Meshes, arrays that lie in parts, and functions that are mapped over parts: here there is one."""
     axis = d.one("'x'", "None")
-    mesh, shape = "m.make_mesh((1,), ('x',))", d.rng.choice([(2, 3), (2,)])
+    mesh, shape = "m.make_mesh((1,), ('x',), (m.sharding.AxisType.Auto,))", d.rng.choice([(2, 3), (2,)])
     place = d.one("m.sharding.SingleDeviceSharding(m.devices()[0])", f"m.NamedSharding({mesh}, m.P({axis}))")
     sizes = d.rng.choice([("(2,)", "('x',)"), ("(2, 3)", "('x', 'y')")])
     texts = {
@@ -166,7 +166,7 @@ def others(d: Draw, f: str) -> str:
 
 def hosts(d: Draw, f: str) -> str:
     """Exchanges between processes, of which there is one."""
-    y, mesh = d.of((4, 2)), "m.make_mesh((1,), ('x',))"
+    y, mesh = d.of((4, 2)), "m.make_mesh((1,), ('x',), (m.sharding.AxisType.Auto,))"
     spec = d.one("m.P()", "m.P('x')", "m.P(None, 'x')")
     made = f"m.experimental.multihost_utils.host_local_array_to_global_array({y}, {mesh}, {spec})"
     texts = {
@@ -177,13 +177,27 @@ def hosts(d: Draw, f: str) -> str:
     return texts[f.rpartition(".")[2]]
 
 
+def special(d: Draw, f: str) -> str:
+    """Functions of orders, degrees and parameters that are in certain ranges."""
+    z = d.floats(d.rng.choice([(), (3,), (2, 2)]), "positive")
+    n, m, angle = d.rng.randint(1, 3), d.rng.randint(0, 1), d.of((2,), "float32", "unit")
+    orders = f"A([{n}, {n + 1}], 'int32'), A([{m}, {d.rng.randint(0, 1)}], 'int32')"
+    texts = {
+        "bessel_jn": f"{f}({z}, v={d.rng.randint(1, 4)}, n_iter={d.one(30, 50)})",
+        "sph_harm_y": f"{f}({orders}, {angle}, {angle}{d.one('', f', n_max={n + 2}')})",
+        "hyp2f1": f"{f}({d.one(0.5, 1.5, 2.0)}, {d.floats((2,), 'positive')}, {d.one(2.5, 3.0)}, {d.floats((2,), 'unit')})",
+    }
+    return texts[f.rpartition(".")[2]]
+
+
 def foreign(d: Draw, f: str) -> str:
     """Addresses of functions of C, and their registration under a name that is new with each call."""
     pointer = "m.ffi.pycapsule(__import__('ctypes').pythonapi.Py_IsInitialized)"
     name = f"'n{d.rng.randrange(10**9)}'"
     if f.endswith("pycapsule"):
         return f"type({f}(__import__('ctypes').pythonapi.{d.one('Py_IsInitialized', 'Py_GetVersion')})).__name__"
-    return f"{f}({name}, {pointer}{d.one('', ', platform=' + repr('cpu'))})"
+    # XLA calls handlers of later versions when they are registered.
+    return f"{f}({name}, {pointer}{d.one('', ', platform=' + repr('cpu'))}, api_version=0)"
 
 
 def scaled(d: Draw, f: str) -> str:
@@ -192,13 +206,8 @@ def scaled(d: Draw, f: str) -> str:
     rest = ", m.numpy.ones((1,))" if mode == "nvfp4" else ""
     made = f"m.nn.get_scaled_dot_general_config({mode!r}{rest})"
     if f.endswith("config"):
-        return f"{made}.{d.one('mode', 'block_size', 'data_type', 'scale_type')}"
+        return f"{made}.{d.one('mode', 'block_size', 'infer_only')}"
     blocks = d.rng.choice([1, 2])
-    data = f"{d.of((1, 2, 32 * blocks), 'float32', 'unit')}.astype('float8_e4m3fn')"
-    other = f"{d.of((1, 3, 32 * blocks), 'float32', 'unit')}.astype('float8_e4m3fn')"
-    scales = [f"m.numpy.ones((1, {rows}, {blocks}), 'float8_e8m0fnu')" for rows in (2, 3)]
-    if f.endswith("scaled_matmul"):
-        return f"{f}({data}, {other}, {', '.join(scales)})"
     lhs, rhs = d.of((1, 2, 32 * blocks), "float32", "unit"), d.of((1, 3, 32 * blocks), "float32", "unit")
     return f"{f}({lhs}, {rhs}, (((2,), (2,)), ((0,), (0,))))"
 
@@ -211,8 +220,9 @@ LAYERS = (
 LIBRARIES: dict[str, Template] = {
     r"ops\.segment_\w+": segments,
     r"experimental\.multihost_utils\.(\w+_local_array|\w+_global_array|sync_global_devices)": hosts,
+    r"scipy\.special\.(bessel_jn|sph_harm_y|hyp2f1)": special,
     r"ffi\.(pycapsule|register_ffi_target)": foreign,
-    r"nn\.(get_scaled_dot_general_config|scaled_matmul|scaled_dot_general)": scaled,
+    r"nn\.(get_scaled_dot_general_config|scaled_dot_general)": scaled,
     r"image\.(resize|scale_and_translate)": resized,
     r"scipy\.(cluster\.vq|integrate|interpolate|ndimage|optimize|sparse\.linalg|spatial\.transform)\.\w+": numeric,
     rf"example_libraries\.stax\.({'|'.join(LAYERS)})": layer,

@@ -6,6 +6,19 @@ from fuzz.differences.entry import Meant
 
 PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
+        r"example_libraries\.stax\.\w+",
+        "primax raises",
+        "Arguments are checked when the layer is made; jax looks at them when it is used.",
+        message=r"must (be|have)",
+    ),
+    Meant(r"random\.rademacher", "primax raises", "Booleans have no sign.", message=r"signed numbers, got bool"),
+    Meant(
+        r"numpy\.(convolve|correlate)|scipy\.signal\.\w+",
+        "primax raises",
+        "Sums of products of floats are no integers; jax cuts them off.",
+        message=r"preferred_element_type must be of the kind",
+    ),
+    Meant(
         r"random\.choice",
         "primax raises",
         "There is a probability for each element, as in NumPy, also where nothing is drawn.",

@@ -131,6 +131,19 @@ VALUES: tuple[Meant, ...] = (
         message=r"[+-]3\.14\S*j.*[+-]3\.14\S*j",
     ),
     Meant(
+        r"scipy\.special\.poch",
+        "value",
+        "Where a sum is rounded to a pole of the gamma function the quotient is infinite.",
+        message=r"primax: \S*inf.*jax: \S*nan",
+    ),
+    Meant(
+        r"numpy\.(nan)?(percentile|quantile)",
+        "nan|value",
+        "Negative weights have no quantiles: NumPy refuses them.",
+        text="weights=",
+        when=refused_by_numpy,
+    ),
+    Meant(
         r"numpy\.digitize",
         "value",
         "Bins in no order have no places between them: NumPy refuses them.",
