@@ -27,7 +27,7 @@ NOT_CALLED = frozenset(
     "numpy.generic numpy.inexact numpy.integer numpy.number numpy.object_ numpy.signedinteger "
     "numpy.unsignedinteger".split()
 )
-# jax has these to refuse them, or needs a package, a library of C or other processes, or its compiler has no such type or operation.
+# jax refuses these, or needs a package, a library of C or other processes, or its compiler has no such type.
 NEVER_IN_JAX = frozenset(
     "export.deserialize numpy.fromfile numpy.fromiter Array.__setitem__ numpy.float6_e3m2fn numpy.float6_e2m3fn "
     "debug.visualize_array_sharding debug.visualize_sharding distributed.initialize "
