@@ -21,7 +21,7 @@ help:
 	@echo "make test-matrix      the tests in fresh environments: the oldest jaxlib and NumPy, the middle, the newest"
 	@echo "make canary           whether the jaxlib that is installed has what primax takes from it, in seconds"
 	@echo "make lint       ruff and mypy          make format   apply ruff's fixes and format"
-	@echo "make surface    record the names that primax.extend promises, after a change that the changelog tells"
+	@echo "make surface    record the names that primax.extend promises, and what the families have, after a change"
 	@echo "make bench      the workloads of benchmarks/ on primax and on jax, in turn"
 	@echo "make clean      remove all that was built, .venv too"
 
@@ -87,6 +87,7 @@ format: $(VENV)/.dev
 
 surface: $(VENV)/.dev
 	$(BIN)/python tests/support/surface.py
+	$(BIN)/python tests/support/families.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compare.py --a primax --b jax

@@ -65,7 +65,6 @@ from primax.interpreters.platforms import (
     process_indices,
 )
 from primax.interpreters.vectorize import vmap
-from primax.plugins import BUILTIN_FAMILIES, DEFERRED_FAMILIES, ESSENTIAL_FAMILIES
 from primax.plugins.calls import clear_caches, eval_shape, jit
 from primax.plugins.devices import block_until_ready, copy_to_host_async, device_get, device_put
 
@@ -242,9 +241,7 @@ _FUNCTIONS = {
     for name in names
 }
 
-# The library registers the operators of arrays by the hook that anyone has.
-host.add_builtins(BUILTIN_FAMILIES, essential=ESSENTIAL_FAMILIES, deferred=DEFERRED_FAMILIES, version=__version__)
-host.add_builtins({"numpy": "primax.numpy.operators"}, version=__version__)
+host.take_own(__version__)
 
 
 def __getattr__(name: str) -> Any:

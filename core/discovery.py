@@ -92,10 +92,29 @@ def show_version(version: Version) -> str:
     return ".".join(map(str, version))
 
 
-def installed_plugins() -> list[Found]:
-    """Every plugin that a distribution other than primax offers, by name and distribution."""
-    found = [each for read in _distributions() for each in _offers(read)]
-    return sorted(found, key=lambda each: (each.name, each.distribution, each.version, each.entry_point))
+def installed_plugins(version: str | None = None) -> tuple[list[Found], list[Found]]:
+    """The plugins that primax itself offers, and those of all other distributions, each by name and distribution.
+
+    Args:
+      version: that of the primax which asks: another one that is on `sys.path` offers nothing. None if it wants no
+        plugins of its own.
+    """
+    own, others = [], []
+    for read in _distributions(version):
+        found = _offers(read)
+        if found and _is_primax(found[0].distribution):
+            own += found if version is not None else []
+        else:
+            others += found
+
+    def order(each: Found) -> tuple[str, ...]:
+        return each.name, each.distribution, each.version, each.entry_point
+
+    return sorted(own, key=order), sorted(others, key=order)
+
+
+def _is_primax(distribution: str) -> bool:
+    return _normal(distribution) == "primax"
 
 
 def offers_in(group: str) -> list[Found]:
@@ -136,8 +155,6 @@ def _offers(read: Read) -> list[Found]:
     if not points:
         return []
     distribution, version = _identity(read)
-    if _normal(distribution) == "primax":
-        return []
     names = sorted({name for name, _ in points})
     stray = sorted(ranges.keys() - set(names))
     found = []
@@ -172,23 +189,31 @@ def _entry_points(text: str, *wanted: str) -> dict[str, list[tuple[str, str]]]:
     return groups
 
 
-def _distributions() -> Iterator[Read]:
-    """What reads the metadata of each distribution; of several with one name, the first on `sys.path`."""
+def _distributions(version: str | None = None) -> Iterator[Read]:
+    """What reads the metadata of each distribution; of several with one name, the first on `sys.path`.
+
+    Of several that are called primax it is the first of the given version.
+    """
     seen = set()
     folders = _metadata_folders()
     if folders is not None:
         for folder in folders:
             name = _normal(os.path.basename(folder).rpartition(".")[0].partition("-")[0])
-            if name not in seen:
+            read = partial(_read, folder)
+            if name not in seen and not _is_another_primax(read, name, version):
                 seen.add(name)
-                yield partial(_read, folder)
+                yield read
         return
     for distribution in importlib.import_module("importlib.metadata").distributions():
         read = partial(_read_any, distribution)
         name = _normal(_identity(read)[0])
-        if name not in seen:
+        if name not in seen and not _is_another_primax(read, name, version):
             seen.add(name)
             yield read
+
+
+def _is_another_primax(read: Read, name: str, version: str | None) -> bool:
+    return name == "primax" and version is not None and _identity(read)[1] != version
 
 
 def _metadata_folders() -> list[str] | None:

@@ -23,7 +23,7 @@ from primax.core.operand import release_operators, withhold_operator
 from primax.core.plugin_catalog import DISABLED, PluginCatalog
 from primax.core.plugin_record import PluginRecord, one_line
 from primax.core.primitive import Primitive
-from primax.core.registry import Holding, RefusedError, Registry, nearest, not_entered
+from primax.core.registry import Holding, RefusedError, Registry, find_primitive, nearest, not_entered
 from primax.core.source_info import register_plugin_files
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
@@ -61,7 +61,6 @@ class PluginHost(PluginCatalog):
         self._owners: dict[tuple[str, Any], Holding] = {}
         self._consents = Consents()
         self._without_consent: set[str] = set()
-        self._files: dict[str, dict[str, Any] | None] = {}  # by the names of plugins, what their files say
         self._awaited: dict[str, list[tuple[str, str]] | None] = {}  # what they wait for; None if they do not wait
         self._activation = _Activation()
 
@@ -75,6 +74,8 @@ class PluginHost(PluginCatalog):
         rules.loader.suppliers = self.suppliers
         rules.loader.refusal = self._refusal_to_override
         rules.loader.wanted = self._stop_waiting
+        rules.loader.settle = self._settle
+        rules.loader.settle_name = self._settle_name
 
     def register_module(self, module: Any, *, name: str | None = None) -> PluginRecord:
         """Activate a plugin that is at hand.
@@ -96,7 +97,7 @@ class PluginHost(PluginCatalog):
         module_name = name_of(module)
         where = getattr(module, "__module__", None) or module_name
         record = PluginRecord(name or module_name, "explicit", entry_point=where)
-        self._advance(self._builtins_step)
+        self._advance(self._families_step)
         with self._lock:
             taken = self._find(record.name)
             if taken is not None:
@@ -157,14 +158,18 @@ class PluginHost(PluginCatalog):
           PluginError: a variable in the environment names an unknown plugin, an essential family failed, or
             any plugin failed or was refused and `strict_plugins` is on.
         """
-        return False if self._complete else self._advance(self._all_steps)
+        if self._complete:
+            return False
+        if self._is_loading_guest():
+            return self._builtins_step()
+        return self._advance(self._all_steps)
 
     def activate_imported(self) -> bool:
         """Activate every plugin, except deferred families that have not been imported.
 
         Nobody can bind their primitives. The same holds for installed plugins whose packages say, in a file, what they
         have: they wait until their package is imported, or a rule or an operator of others is asked for that they
-        give. Where others are active, which may override rules of any family, all families are activated.
+        give. A plugin that gives rules for a family that waits has it activated first.
 
         Returns:
           Whether anything may have changed.
@@ -174,6 +179,11 @@ class PluginHost(PluginCatalog):
         """
         if self._complete:
             return False
+        if self._is_loading_guest():
+            waiting = [each for each in self._families() if each.state == "discovered"]
+            for record in waiting:
+                self._load(record)
+            return bool(waiting)
         if self._looked_at == rules.loader.primitives and not any(each in sys.modules for each in self._not_imported):
             return False
         return self._advance(self._imported_steps)
@@ -244,28 +254,59 @@ class PluginHost(PluginCatalog):
                 return False
         return True
 
-    def _has_guests(self) -> bool:
-        """Whether a plugin other than a family is active that may have rules for primitives of any family."""
-        return bool(self._explicit) or any(
-            record.source == "installed" and self._awaited.get(record.name) is None for record in self._active
-        )
+    def _families(self) -> list[PluginRecord]:
+        """The built-in plugins that somebody may need by now: all but deferred ones that nobody has imported."""
+        return [each for each in self._builtins if each.name not in self._deferred or each.module in sys.modules]
+
+    def _families_step(self) -> bool:
+        families = self._families()
+        for record in families:
+            self._load(record)
+        return all(record.state != "discovered" for record in families)
+
+    def _is_loading_guest(self) -> bool:
+        """Whether this thread is loading a plugin that may need more families than have been loaded."""
+        loading = self._activation.loading
+        return loading is not None and loading.source != "built-in"
+
+    def primitive(self, name: str) -> Primitive | None:
+        """The primitive of a name, full or short, with the plugin that has it activated; None if there is none.
+
+        Raises:
+          PluginError: several plugins have one of that name.
+        """
+        self.activate_imported()
+        self._settle_name(name)
+        found = find_primitive(self.primitives, name)
+        if found is None and self.activate():
+            found = find_primitive(self.primitives, name)
+        return found
+
+    def _settle_name(self, name: str) -> None:
+        """Let a family that waits register first, if it has a primitive of this name."""
+        loading = self._activation.loading
+        if loading is not None and loading.source == "built-in":
+            return
+        for each in self._builtins:
+            if each.state == "discovered" and each.name in self._deferred:
+                said = self.said(each)
+                if said is not None and name in said["primitives"]:
+                    self._load(each)
+
+    def _settle(self, primitive: Primitive) -> None:
+        """Let the family of a primitive register first, whose rules somebody is about to give."""
+        loading = self._activation.loading
+        if primitive.plugin is not None or (loading is not None and loading.match(primitive.module)):
+            return
+        for each in self._builtins:
+            if each.state == "discovered" and each.match(primitive.module):
+                self._load(each)
 
     def awaited(self, record: PluginRecord) -> list[tuple[str, str]] | None:
         """What an installed plugin waits for by its file, besides the import of its package; None if it does not."""
         if record.name not in self._awaited:
-            package = record.module.partition(".")[0]
-            try:
-                found = metadata.read(record.module)
-            except ValueError:  # `primax check` tells; until then it is loaded as if there were no file
-                found = None
-            self._files[record.name] = found
-            self._awaited[record.name] = None if found is None else metadata.awaited(found, package)
+            self._awaited[record.name] = self.waits_for(record)
         return self._awaited[record.name]
-
-    def said(self, record: PluginRecord) -> dict[str, Any] | None:
-        """What an installed plugin's file says; None if there is none, or none that can be read."""
-        self.awaited(record)
-        return self._files[record.name]
 
     def waits_for(self, record: PluginRecord) -> list[tuple[str, str]] | None:
         """What loads an installed plugin besides the import of its package; None if it does not wait."""
@@ -314,15 +355,7 @@ class PluginHost(PluginCatalog):
         while True:
             primitives = rules.loader.primitives
             guests = [each for each in self._installed or () if each.state == "discovered" and not self._may_wait(each)]
-            everything = bool(guests) or self._has_guests()
-            families = [
-                each
-                for each in self._builtins
-                if everything or each.name not in self._deferred or each.module in sys.modules
-            ]
-            for record in families:
-                self._load(record)
-            if any(record.state == "discovered" for record in families):
+            if not self._families_step():
                 return False
             for record in guests:
                 self._load(record)
@@ -351,6 +384,8 @@ class PluginHost(PluginCatalog):
                 return
             attributes = record.entry_point.partition(":")[2].split(".")
             plugin = reduce(getattr, (each.strip() for each in attributes if each.strip()), module)
+            if record.source != "built-in":
+                self._families_step()  # of families that it has imported
         except (Exception, SystemExit) as error:
             self._give_up(record, "failed", f"failed while it was imported: {one_line(error)}", error)
             return
@@ -533,7 +568,7 @@ class PluginHost(PluginCatalog):
                     return
                 record = self._unreported.pop(0)
                 error, record.error = record.error, None
-            vital = record.source == "built-in" and record.name in self._essential
+            vital = record.name in self._essential or bool((self.said(record) or {}).get("essential"))
             if vital or config.strict_plugins.value:
                 raise PluginError(record.reason) from error
             first_of_name = self._find(record.name) is record

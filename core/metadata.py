@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,18 @@ __all__ = ["FILE", "awaited", "describe", "read", "unsaid"]
 
 FILE = "primax.json"
 _LISTS = ("extends", "others")
+_FLAGS = ("essential", "deferred")
 
 
-def read(module: str) -> dict[str, Any] | None:
-    """The contents of the file beside a plugin's package; None if there is none. Nothing is imported.
+def read(module: str, plugin: str = "") -> dict[str, Any] | None:
+    """What the file beside a plugin says of it; None if there is none. Nothing is imported.
+
+    The file is in the folder of the module or of a package that the module is in, whichever is nearest. Where several
+    plugins share one, it is a mapping `{"plugins": {name: description}}`.
 
     Args:
       module: that the entry point names.
+      plugin: the plugin's name.
 
     Raises:
       ValueError: the file is not as it must be; the message says what is wrong.
@@ -29,20 +35,47 @@ def read(module: str) -> dict[str, Any] | None:
         return None
     if spec is None or spec.origin is None or not spec.submodule_search_locations:
         return None
-    path = Path(next(iter(spec.submodule_search_locations)), FILE)
-    if not path.is_file():
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    folders = [folder]
+    for part in module.split(".")[1:]:
+        folders.append(folders[-1] / part)
+    found = next((found for each in reversed(folders) if (found := _contents(each / FILE)) is not None), None)
+    return found.get("plugins", {}).get(plugin) if found is not None and "plugins" in found else found
+
+
+def _contents(path: Path) -> dict[str, Any] | None:
+    """What a file holds, whose form is checked; None if it is not there."""
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
         return None
+    return _parsed(path, changed)
+
+
+@lru_cache(maxsize=64)
+def _parsed(path: Path, changed: int) -> dict[str, Any]:
+    """What a file held when it was changed last."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
-    primitives = found.get("primitives") if isinstance(found, dict) else None
-    right = isinstance(primitives, dict) and all(isinstance(kinds, list) for kinds in primitives.values())
-    if not right or not all(isinstance(found.get(name), list) for name in _LISTS):
+    several = found.get("plugins") if isinstance(found, dict) else None
+    described = several.values() if isinstance(several, dict) else [found]
+    if not all(map(_is_description, described)):
         raise ValueError(
-            f"{path} must have primitives, each with a list of kinds of rules, and lists extends and others"
+            f"{path} must have primitives, each with a list of kinds of rules, and lists extends and others; "
+            "essential and deferred must be true or false"
         )
     return found  # type: ignore[no-any-return]
+
+
+def _is_description(found: Any) -> bool:
+    primitives = found.get("primitives") if isinstance(found, dict) else None
+    if not isinstance(primitives, dict) or not all(isinstance(kinds, list) for kinds in primitives.values()):
+        return False
+    return all(isinstance(found.get(name), list) for name in _LISTS) and all(
+        isinstance(found.get(name, False), bool) for name in _FLAGS
+    )
 
 
 def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | None:
@@ -56,6 +89,8 @@ def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | N
       Pairs of a name and a kind: of a primitive and a kind of rule, or of an operator and `"operator"`. None if it has
       something of which nobody could tell that it is asked for, so that it cannot wait.
     """
+    if not metadata.get("deferred", True):
+        return None
     found = []
     for entry in metadata["extends"]:
         name, _, kind = entry.rpartition(" ")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from primax.core import hookspec
+from primax.core import hookspec, metadata
 from primax.core.discovery import ApiRange, Found, installed_plugins, show_version
 from primax.core.errors import PluginError
 from primax.core.plugin_record import PluginRecord
@@ -31,7 +31,26 @@ class PluginCatalog:
         self._listed = False  # whether the variables in the environment have been read
         self._complete = False  # whether the host has looked at every plugin
         self._looked_at = -1  # how many primitives there were when it had looked at all that were imported
+        self._files: dict[str, dict[str, Any] | None] = {}  # by the names of plugins, what their files say
+        self._own_version: str | None = None  # that of primax, if this host has the families of primax
         self._lock = threading.RLock()
+
+    def take_own(self, version: str) -> None:
+        """Take the plugins that primax itself offers, as built-in ones. Nothing is read or imported yet.
+
+        Args:
+          version: that of primax.
+        """
+        self._own_version = version
+
+    def said(self, record: PluginRecord) -> dict[str, Any] | None:
+        """What a plugin's file says of it; None if there is none, or none that can be read."""
+        if record.name not in self._files:
+            try:
+                self._files[record.name] = metadata.read(record.module, record.name)
+            except ValueError:  # `primax check` tells; until then it is loaded as if there were no file
+                self._files[record.name] = None
+        return self._files[record.name]
 
     def add_builtins(
         self,
@@ -42,7 +61,7 @@ class PluginCatalog:
         deferred: Iterable[str] = (),
         version: str = "",
     ) -> None:
-        """List the families that come with primax, in the order of their activation. Nothing is imported yet.
+        """List built-in families by hand, in the order of their activation; for tests. Nothing is imported yet.
 
         Args:
           names: of the plugins; in a mapping, each with the module that it is.
@@ -132,13 +151,34 @@ class PluginCatalog:
         """Learn of installed plugins, once, and of those that the environment blocks."""
         if self._listed:
             return
-        found = [_installed(each) for each in installed_plugins()] if self._installed is None else []
+        own, others = installed_plugins(self._own_version) if self._installed is None else ([], [])
         with self._lock:
             if self._installed is None:
-                self._installed = found
+                self._list_own(own)
+                self._installed = [_record("installed", each) for each in others]
             if not self._listed:
                 self._apply_lists()
                 self._listed = True
+
+    def _list_own(self, own: list[Found]) -> None:
+        """List the plugins of primax, before those that are listed by hand, with what their file says of them.
+
+        Raises:
+          PluginError: there are none.
+        """
+        if self._own_version is None:
+            return
+        if not own:
+            raise PluginError(
+                f"primax {self._own_version} has no plugins, since the metadata of its distribution, which lists them, "
+                "is not on sys.path; install it, with pip install -e . in a checkout"
+            )
+        records = [_record("built-in", each) for each in own]
+        self._builtins[:0] = records
+        for record in records:
+            said = self.said(record) or {}
+            self._essential |= {record.name} if said.get("essential") else set()
+            self._deferred |= {record.name} if said.get("deferred") else set()
 
     def _apply_lists(self) -> None:
         allowed = self._read_list(ALLOWED)
@@ -170,6 +210,6 @@ class PluginCatalog:
         return names
 
 
-def _installed(found: Found) -> PluginRecord:
+def _record(source: str, found: Found) -> PluginRecord:
     where = found.distribution, found.version, found.entry_point, found.api or ""
-    return PluginRecord(found.name, "installed", *where, unreadable=found.error)
+    return PluginRecord(found.name, source, *where, unreadable=found.error)

@@ -135,6 +135,7 @@ class Registry:
         if not isinstance(override, bool):
             raise TypeError(f"registry.define({primitive}): override must be True or False, got {override!r}")
         not_entered.discard(primitive)
+        rules.loader.settle(primitive)
         unsupported = unsupported or {}
         flat = rules_to_enter(f"registry.define({primitive})", primitive, given, unsupported)
         with journal.recording(self.undos):
@@ -358,6 +359,8 @@ class Registry:
         unless that is one of primax, whose names stay short.
         """
         name = primitive.name
+        if name not in self._primitives:
+            rules.loader.settle_name(name)
         holder = self._primitives.get(name)
         full_name = f"{self.plugin}::{name}"
         if holder is primitive or self._primitives.get(full_name) is primitive:

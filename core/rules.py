@@ -148,6 +148,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
         if self.experimental:
             experimental(f"{self.kind} rules")
+        loader.settle(_primitive(key))
         file, line = location(rule)
         if plugin is None:
             who = author()
@@ -372,6 +373,8 @@ class _Loader:
         self.suppliers: Callable[[Any], list[str]] = lambda primitive: []
         self.refusal: Callable[[Any, Any], str] = lambda owner, provenance: ""
         self.wanted: Callable[[list[str]], None] = lambda plugins: None
+        self.settle: Callable[[Any], None] = lambda primitive: None
+        self.settle_name: Callable[[str], None] = lambda name: None
 
 
 loader = _Loader()

@@ -47,10 +47,9 @@ class _View(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name.endswith("_p"):
-            host.activate()
             short = name.removesuffix("_p")
             try:
-                found = find_primitive(host.primitives, _ALIASES.get(short, short))
+                found = host.primitive(_ALIASES.get(short, short))
             except PluginError as error:
                 raise AttributeError(f"{error}, as in primitives['plugin::{short}']") from None
             if found is not None:
@@ -64,9 +63,8 @@ class _View(ModuleType):
         return sorted(f"{name}_p" for name in host.primitives if name.isidentifier())
 
     def __getitem__(self, name: str) -> Primitive:
-        host.activate()
         try:
-            found = find_primitive(host.primitives, name)
+            found = host.primitive(name)
         except PluginError as error:
             raise KeyError(str(error)) from None
         if found is None:

@@ -8,6 +8,8 @@ import sys
 import textwrap
 
 import pytest
+from distributions import Site
+from families import wanted, written
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
@@ -89,22 +91,71 @@ def test_whoever_asks_for_all_rules_gets_them():
     assert line == "[] True"
 
 
-def test_a_plugin_that_may_override_rules_finds_all_families():
-    (line,) = run(
-        """
-        from primax.extend import hookimpl
+GUEST = """
+import sys
+from primax.extend import core, hookimpl
+{head}
 
-        class Quiet:
-            @hookimpl
-            def primax_register(self, registry):
-                from primax.plugins.special import lgamma_p
-                registry.define(lgamma_p, impl=lambda x: 7.0, override=True)
+@hookimpl
+def primax_register(registry):
+    {body}
+"""
 
-        host.register_module(Quiet(), name="quiet")
-        print(waiting(), px.lax.lgamma(1.0))
-        """
+
+DEFINE = "registry.define(p, impl=RULE, override=True)"
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("from primax.plugins.linalg import qr_p as p", DEFINE),
+        ("from primax.extend.core.primitives import qr_p as p", DEFINE),
+        ("", "p = core.primitives['qr']; " + DEFINE),
+        ("", "from primax.plugins.linalg import qr_p as p; " + DEFINE),
+        ("from primax.plugins.linalg import qr_p", "core.rule_tables['impl'].register(qr_p, RULE, override=True)"),
+        ("from primax.plugins.linalg import qr_p as p", "registry.define(p, interpret=RULE)"),
+        ("p = core.Primitive('qr')", "registry.define(p, impl=RULE)"),
+    ],
+)
+@pytest.mark.parametrize("given", ["installed", "by hand"])
+def test_a_plugin_finds_the_family_that_it_extends_and_the_others_wait(tmp_path, head, body, given):
+    rule = "lambda *args, **params: 7.0"
+    (tmp_path / "guest_module.py").write_text(GUEST.format(head=head, body=body.replace("RULE", rule)))
+    if given == "installed":
+        Site(tmp_path).install("guest", entry_points="[primax]\nguest = guest_module\n")
+    start = "import guest_module; host.register_module(guest_module, name='guest')" if given == "by hand" else ""
+    state, waits, others, name = run(
+        f"""
+        {start}
+        px.jit(lambda x: x * 2.0)(1.0)
+        print(host.record("guest").state, host.record("guest").reason)
+        print(host.record("linalg").state)
+        print("export" in waiting(), "random" in waiting())
+        from primax.plugins.linalg import qr_p
+        print(qr_p, host.primitives["qr"] is qr_p)
+        """,
+        PYTHONPATH=str(tmp_path),
+        PRIMAX_PLUGINS="guest" if given == "installed" else "",
+        PRIMAX_ALLOW_OVERRIDES="guest" if given == "installed" else "",
     )
-    assert line == "[] 7.0"
+    assert state.strip() == "active"
+    assert waits == "active"
+    assert others == "True True"
+    assert name == "qr True"
+
+
+def test_a_plugin_that_goes_through_all_rules_has_all_families(tmp_path):
+    (tmp_path / "guest_module.py").write_text(
+        GUEST.format(head="", body="print('qr' in map(str, core.rule_tables['jvp']), 'qr' in core.primitives)")
+    )
+    Site(tmp_path).install("guest", entry_points="[primax]\nguest = guest_module\n")
+    asked, found = run("print(waiting())", PYTHONPATH=str(tmp_path), PRIMAX_PLUGINS="guest")
+    assert asked == "True True"
+    assert found == "[]"
+
+
+def test_what_the_families_have_is_what_the_file_beside_them_says():
+    assert written() == wanted(), "make surface writes plugins/primax.json"
 
 
 def test_a_blocked_family_says_so():

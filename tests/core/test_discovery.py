@@ -110,7 +110,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_of_two_distributions_of_one_name_the_first_on_the_path_counts(path: list[str]) -> None:
     for folder, version in zip(path, ("2.0", "1.0"), strict=True):
         Site(Path(folder)).install("my-dist", version, entry_points="[primax]\nalpha = alpha_plugin\n")
-    assert [(each.distribution, each.version) for each in installed_plugins()] == [("my-dist", "2.0")]
+    assert [(each.distribution, each.version) for each in installed_plugins()[1]] == [("my-dist", "2.0")]
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
@@ -127,7 +127,9 @@ def test_plugins_are_found_alike_wherever_distributions_may_be(
             archive.writestr("three-1.0.dist-info/METADATA", "Name: three\nVersion: 1.0\n\nName: nothing\n")
             archive.writestr("three-1.0.dist-info/entry_points.txt", "[primax]\ndelta = d\n")
         monkeypatch.setattr("sys.path", [*path, str(Path(path[0], "archive.zip"))])
-    found = [(each.name, each.distribution, each.version, each.entry_point, each.api) for each in installed_plugins()]
+    found = [
+        (each.name, each.distribution, each.version, each.entry_point, each.api) for each in installed_plugins()[1]
+    ]
     in_archive = [("delta", "three", "1.0", "d", None)] if elsewhere else []
     assert found == [
         ("alpha", "one", "1.0", "a : B.c", None),
@@ -143,4 +145,22 @@ def test_bytes_that_are_no_text_hide_nothing(path: list[str]) -> None:
     for name in ("METADATA", "entry_points.txt"):
         (Path(path[0]) / f"odd{name}-1.0.dist-info").mkdir()
         (Path(path[0]) / f"odd{name}-1.0.dist-info" / name).write_bytes(b"\xff\xfe[primax]\x00\n")
-    assert [each.name for each in installed_plugins()] == ["alpha"]
+    assert [each.name for each in installed_plugins()[1]] == ["alpha"]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_the_plugins_of_primax_are_those_of_the_distribution_of_its_version(
+    path: list[str], elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (Site(Path(folder)) for folder in path)
+    first.install("primax", "9", entry_points="[primax]\nlater = primax.plugins.later\n")
+    second.install("primax", "1.5", entry_points="[primax]\nsums = primax.plugins.sums\n")
+    second.install("other", entry_points="[primax]\nmine = mine\n")
+    if elsewhere:
+        Path(path[0], "archive.zip").write_bytes(b"")
+        monkeypatch.syspath_prepend(str(Path(path[0], "archive.zip")))
+    own, others = installed_plugins("1.5")
+    assert [(each.name, each.version) for each in own] == [("sums", "1.5")]
+    assert [each.name for each in others] == ["mine"]
+    assert installed_plugins("2")[0] == []
+    assert [each.name for each in installed_plugins()[1]] == ["mine"]

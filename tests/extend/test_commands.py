@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checkout import ROOT
+from checkout import PLUGINS, ROOT
 from distributions import Site
 from packages import clean_environment, install
 
@@ -29,7 +29,6 @@ from primax.extend import core, define_primitive, derive, hookimpl, plugins
 from primax.extend.commands import main
 from primax.extend.commands.table import facts, render
 from primax.extend.interpreters import ad, mlir
-from primax.plugins import BUILTIN_FAMILIES
 
 PROGRAM = [sys.executable, "-W", "error", "-m", "primax"]
 
@@ -166,7 +165,7 @@ def test_fifty_plugins_are_listed_and_none_is_imported(crowd: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["plugin", "source", "distribution", "state"]
-    assert lines[-1].startswith(f"{51 + len(BUILTIN_FAMILIES)} plugins, not imported.")
+    assert lines[-1].startswith(f"{50 + len(PLUGINS)} plugins, not imported.")
     found = {line.split()[0]: line.split()[-1] for line in lines[1:-2] if not line.startswith(" ")}
     assert {name for name, state in found.items() if state == "refused"} == {"future", "twin", "malformed"}
     assert {found[name] for name in (*BROKEN, "talkative", "plain00", "structural")} == {"discovered"}
@@ -297,7 +296,7 @@ def test_a_plugin_is_shown_with_all_that_it_has_entered(call: Any, guest: Any) -
 
 def test_records_are_public() -> None:
     records = {record.name: record for record in plugins(load=True)}
-    assert list(records)[: len(BUILTIN_FAMILIES)] == list(BUILTIN_FAMILIES)
+    assert list(records)[: len(PLUGINS)] == list(PLUGINS)
     trigonometry = records["trigonometry"]
     assert (trigonometry.source, trigonometry.state, trigonometry.version) == ("built-in", "active", px.__version__)
     assert "sin" in trigonometry.primitives

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from checkout import ROOMS, module_name, python_files, relative
-
-from primax.plugins import BUILTIN_FAMILIES
+from checkout import FAMILIES, ROOMS, module_name, python_files, relative
 
 ALLOWED_OUTSIDE = {
     "core": {"numpy", "ml_dtypes", "pluggy"},
@@ -256,7 +254,7 @@ def test_families_take_of_each_other_what_they_export() -> None:
 
 
 def test_every_folder_and_file_of_plugins_is_a_family() -> None:
-    assert {_family(module_name(file)) for file in _family_files()} == set(BUILTIN_FAMILIES)
+    assert {_family(module_name(file)) for file in _family_files()} == set(FAMILIES)
 
 
 def test_families_touch_no_private_parts_of_arrays() -> None:

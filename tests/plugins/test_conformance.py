@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from checkout import FAMILIES
 
 import primax as px
 from primax.extend.core import primitives
 from primax.extend.testing import check_primitive
-from primax.plugins import BUILTIN_FAMILIES
 
 # These stand inside of shard_map alone, where types tell along which axes values vary: tests/plugins/sharding has
 # their laws.
 OF_MESHES = {"all_gather_invariant", "pscatter", "psum_invariant", "pvary"}
-PRIMITIVES = [name for name in primitives if primitives[name].plugin in BUILTIN_FAMILIES and name not in OF_MESHES]
+PRIMITIVES = [name for name in primitives if primitives[name].plugin in FAMILIES and name not in OF_MESHES]
 
 
 @pytest.mark.skipif(px.config.enable_x64, reason="the kit checks both word sizes, whatever the option says")

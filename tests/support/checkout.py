@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # A room imports from those before it, never from those after it.
 ROOMS = ("core", "interpreters", "extend", "plugins", "api")
+
+_POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]["primax"]
+# The plugins of primax, and those of them that define primitives.
+PLUGINS = tuple(sorted(_POINTS))
+FAMILIES = tuple(name for name in PLUGINS if _POINTS[name].startswith("primax.plugins."))
 
 
 def relative(path: Path) -> str:
