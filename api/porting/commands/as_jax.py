@@ -38,14 +38,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run a program. The exit code is its own, and 1 if it raises an error."""
     kind, words = _program(arguments)
+    report = None if arguments.report is None else _report_file(arguments.report)
     install()
     os.environ["PRIMAX_AS_JAX"] = "1"
     folder = str(Path(children.__file__).parent)
     later = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = folder if not later else f"{folder}{os.pathsep}{later}"
-    if arguments.report is None:
+    if report is None:
         return _run(kind, words)
-    file, kept = _report_file(arguments.report)
+    file, kept = report
     os.environ[REPORT] = str(file)
     try:
         return _run(kind, words)
@@ -64,6 +65,8 @@ def _program(arguments: argparse.Namespace) -> tuple[str, list[str]]:
     Raises:
       UsageError: there is nothing to run.
     """
+    if arguments.program and not (arguments.module or arguments.code) and not Path(arguments.program[0]).exists():
+        raise UsageError(f"the script must be a file, got {arguments.program[0]!r}, which is not there")
     for kind, words in (("-m", arguments.module), ("-c", arguments.code), ("", arguments.program)):
         if words:
             # What stands after `--` is the program's too, and argparse leaves it over.
@@ -101,12 +104,8 @@ def _run(kind: str, words: list[str]) -> int:
         elif kind == "-c":
             exec(compile(name, "<string>", "exec"), vars(_main_module()))
         else:
-            if not Path(name).exists():
-                raise UsageError(f"the script must be a file, got {name!r}, which is not there")
             runpy.run_path(name, run_name="__main__")
     except Exception as error:
-        if isinstance(error, UsageError):
-            raise
         error.__traceback__ = _without_own(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 1

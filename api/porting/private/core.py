@@ -6,10 +6,11 @@ import functools
 from typing import Any
 
 from primax.core.extended import physical_aval
-from primax.extend.core import current_trace, eval_trace
+from primax.extend import core
 from primax.extend.core.primitives import call_p, closed_call_p
 
 __all__ = [
+    "Trace",
     "call_p",
     "closed_call_p",
     "cur_qdd",
@@ -24,9 +25,36 @@ __all__ = [
 partial = functools.partial
 
 
+class _AnyTrace(type):
+    """The type of `Trace`, of which every trace is an instance."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, core.Trace) if cls is Trace else super().__instancecheck__(instance)
+
+
+class Trace(core.Trace, metaclass=_AnyTrace):
+    """A trace with the methods that those written for JAX call on themselves."""
+
+    def full_raise(self, x: Any) -> Any:
+        """The value itself: one of another trace is no tracer of this."""
+        return x
+
+    def is_valid(self) -> bool:
+        """Whether the transformation is at work."""
+        return bool(self.alive)
+
+    def invalidate(self) -> None:
+        """Say that the transformation is done."""
+        self.end()
+
+    def requires_low(self) -> bool:
+        """Whether programs of values of other types are wanted lowered: there are none."""
+        return False
+
+
 def trace_state_clean() -> bool:
     """Whether operations are evaluated now, under no transformation."""
-    return current_trace() is eval_trace
+    return core.current_trace() is core.eval_trace
 
 
 def full_lower(x: Any) -> Any:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from primax.__main__ import COMMANDS
+from primax.extend.commands import main
 
 
 def run(
@@ -95,3 +101,228 @@ print("all is well")
 def test_a_program_for_jax_finds_primax(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     assert run("program.py", folder=tmp_path).stdout == "all is well\n"
+
+
+TRAINING = """
+import jax
+import jax.numpy as jnp
+from jax import grad, jit, lax, random, vmap
+from jax.tree_util import register_pytree_node_class
+
+
+@register_pytree_node_class
+class Layer:
+    def __init__(self, weights, bias):
+        self.weights, self.bias = weights, bias
+
+    def __call__(self, x):
+        return jnp.tanh(x @ self.weights + self.bias)
+
+    def tree_flatten(self):
+        return (self.weights, self.bias), None
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+
+
+@jax.custom_vjp
+def clipped(x):
+    return x
+
+
+clipped.defvjp(lambda x: (x, None), lambda _, ct: (jnp.clip(ct, -1.0, 1.0),))
+
+
+def loss(layer, x, y):
+    return jnp.mean((vmap(layer)(x) - y) ** 2) + 0.1 * clipped(jnp.sum(layer.weights) ** 2)
+
+
+@jit
+def train(layer, x, y):
+    def step(layer, _):
+        value, slope = jax.value_and_grad(loss)(layer, x, y)
+        return jax.tree_util.tree_map(lambda p, s: p - 0.1 * s, layer, slope), value
+
+    return lax.scan(step, layer, None, length=20)
+
+
+def main():
+    key = random.PRNGKey(0)
+    layer = Layer(random.normal(key, (3, 2)), jnp.zeros(2))
+    x = random.uniform(random.fold_in(key, 1), (8, 3))
+    layer, losses = train(layer, x, jnp.sin(x[:, :2]))
+    assert isinstance(losses, jax.Array) and losses.shape == (20,)
+    print(" ".join(f"{float(value):.4f}" for value in losses))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_program_has_the_same_results_on_jax_as_it_is_and_rewritten(tmp_path: Path) -> None:
+    program = tmp_path / "training.py"
+    program.write_text(TRAINING, encoding="utf-8")
+    as_it_is = run("-m", "primax", "as-jax", "training.py", folder=tmp_path).stdout
+    assert as_it_is.count(".") == 20
+    if importlib.util.find_spec("jax") is not None:
+        assert run("training.py", folder=tmp_path).stdout == as_it_is
+    run("-m", "primax", "port", "training.py", folder=tmp_path)
+    assert "import jax" not in program.read_text(encoding="utf-8").replace("import primax as jax", "")
+    assert run("training.py", folder=tmp_path).stdout == as_it_is
+
+
+def test_the_command_runs_scripts_modules_and_text_as_python_does(tmp_path: Path) -> None:
+    show = "import jax, sys; print(sys.argv, sys.path[0], __name__, 'primax' in repr(jax)); sys.exit(7)"
+    (tmp_path / "show.py").write_text(show, encoding="utf-8")
+    words = ["a", "--report", "-m", "--", "x"]
+    expected = {
+        ("show.py",): f"{['show.py', *words]} {tmp_path} __main__ True\n",
+        ("-m", "show"): f"{[str(tmp_path / 'show.py'), *words]}  __main__ True\n",
+        ("-c", show): f"{['-c', *words]}  __main__ True\n",
+    }
+    for program, printed in expected.items():
+        assert run("-m", "primax", "as-jax", *program, *words, folder=tmp_path, code=7).stdout == printed
+
+
+def test_tracebacks_begin_in_the_program(tmp_path: Path) -> None:
+    (tmp_path / "fails.py").write_text("import jax\ndef f():\n    jax.nonsense\nf()\n", encoding="utf-8")
+    lines = run("-m", "primax", "as-jax", "fails.py", folder=tmp_path, code=1).stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[1].endswith("line 4, in <module>")
+    assert lines[-1].endswith("AbsentNameError: jax.nonsense is not in primax: JAX 0.12 does not have it either")
+
+
+def test_a_command_line_that_makes_no_sense_is_told_before_anything_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.meta_path)
+    for arguments, message in [
+        (["nowhere.py"], "the script must be a file, got 'nowhere.py', which is not there"),
+        ([], "there must be a program to run"),
+        (["--report", "nowhere/x", "-c", ""], "--report must be a file that can be written, got 'nowhere/x'"),
+    ]:
+        assert main(["as-jax", *arguments], further=COMMANDS) == 2
+        assert f"primax: as-jax: {message}" in capsys.readouterr().err
+    assert sys.meta_path == before
+    assert "PRIMAX_AS_JAX" not in os.environ
+
+
+CHILDREN = """
+import concurrent.futures
+import importlib.metadata
+import multiprocessing
+import pickle
+import subprocess
+import sys
+import jax
+import jax.numpy as jnp
+
+
+def work(x):
+    import jax.experimental
+
+    return jnp.sin(x), "primax" in repr(jax), hasattr(jax, "nonsense")
+
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, context) as pool:
+        ((value, stands_in, there),) = pool.map(work, [jnp.float32(1.0)])
+    assert isinstance(value, jax.Array) and abs(float(value) - 0.84147098) < 1e-6 and stands_in and not there
+    ask = "import importlib.metadata as m, sys; print(m.version('jax'), 'primax' in sys.modules, __import__('jax'))"
+    print(subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout)
+    quiet = "import sys; print([name for name in sys.modules if name.startswith(('jax', 'primax', 'numpy'))])"
+    print(subprocess.run([sys.executable, "-c", quiet], capture_output=True, text=True, check=True).stdout)
+"""
+
+
+def test_processes_that_a_program_starts_are_in_on_it(tmp_path: Path) -> None:
+    (tmp_path / "children.py").write_text(CHILDREN, encoding="utf-8")
+    customs = tmp_path / "customs"
+    customs.mkdir()
+    (customs / "sitecustomize.py").write_text("import sys; sys.customized = True", encoding="utf-8")
+    (tmp_path / "asks.py").write_text(
+        "import subprocess, sys\n"
+        "subprocess.run([sys.executable, '-c', 'import sys; assert sys.customized; import jax; jax.jit'], check=True)\n"
+        "subprocess.run([sys.executable, '-S', '-c', '1'], check=True)\n",
+        encoding="utf-8",
+    )
+    report = tmp_path / "report.txt"
+    done = run("-m", "primax", "as-jax", "--report", str(report), "children.py", folder=tmp_path)
+    assert done.stdout.split() == ["0.10.2", "True", "<module", "'jax'", "of", "primax", "0.1.0>", "[]"]
+    assert report.read_text(encoding="utf-8").startswith("1\tjax.nonsense\t")
+    run("-m", "primax", "as-jax", "asks.py", folder=tmp_path, env={"PYTHONPATH": str(customs)})
+
+
+def test_the_report_counts_absent_names_and_says_where_and_why(tmp_path: Path) -> None:
+    program = "import jax\nfor _ in range(5):\n    hasattr(jax, 'tree_map')\nhasattr(jax.lax, 'nonsense')\n"
+    (tmp_path / "asks.py").write_text(program, encoding="utf-8")
+    expected = [
+        ["5", "jax.tree_map", "asks.py:3", "gone from JAX 0.10; use `primax.tree_util`"],
+        ["1", "jax.lax.nonsense", "asks.py:4", "JAX 0.12 does not have it either"],
+    ]
+    run("-m", "primax", "as-jax", "--report", "absent.txt", "asks.py", folder=tmp_path)
+    text = (tmp_path / "absent.txt").read_text(encoding="utf-8")
+    assert [line.split("\t") for line in text.splitlines()] == expected
+    assert run("-m", "primax", "as-jax", "--report", "-", "asks.py", folder=tmp_path).stderr == text
+    assert sorted(path.name for path in tmp_path.glob("*.txt")) == ["absent.txt"]
+
+
+def test_it_is_refused_where_the_real_jax_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "jax.py").write_text("", encoding="utf-8")
+    error = run("-c", "import jax; import primax.as_jax", folder=tmp_path, code=1).stderr
+    assert (
+        "ImportError: primax.as_jax: it must be imported before jax, got a process that has imported jax from" in error
+    )
+    assert "import primax.as_jax first, or run the program by `primax as-jax`" in error
+    twice = "import primax.as_jax, importlib, jax; importlib.reload(primax.as_jax); import jax.numpy; print(jax.jit)"
+    assert "function jit" in run("-c", twice, folder=tmp_path).stdout
+
+
+PYTEST = """
+import jax
+import jax.numpy as jnp
+import pytest
+
+
+@pytest.mark.parametrize("x", [1.0, 2.0])
+def test_sine(x):
+    assert "primax" in repr(jax)
+    assert jnp.allclose(jax.grad(jnp.sin)(x), jnp.cos(x))
+"""
+
+
+def test_tests_of_packages_run_in_processes_of_pytest_too(tmp_path: Path) -> None:
+    (tmp_path / "test_sine.py").write_text(PYTEST, encoding="utf-8")
+    done = run("-m", "primax", "as-jax", "-m", "pytest", "-q", "-n", "1", "test_sine.py", folder=tmp_path)
+    assert "2 passed" in done.stdout
+
+
+MIXED = """
+import primax.as_jax
+import jax
+import jax.numpy as jnp
+import primax as px
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+cube_p = Primitive("cube")
+cube_p.def_impl(lambda x: x * x * x)
+cube_p.def_abstract_eval(lambda x: x)
+ad.defjvp(cube_p, lambda t, x: t * (3.0 * x * x))
+batching.defvectorized(cube_p)
+mlir.register_lowering(cube_p, mlir.lower_fun(lambda x: x * x * x, multiple_results=False))
+
+f = lambda x: cube_p.bind(jnp.sin(x))
+x = jnp.float32(2.0)
+assert abs(float(jax.jit(jax.grad(f))(x)) - float(px.grad(lambda x: px.numpy.sin(x) ** 3)(x))) < 1e-5
+assert px.jit(jax.vmap(f))(jnp.ones(3)).shape == (3,)
+assert isinstance(x, px.Array) and "cube" in str(jax.make_jaxpr(f)(x))
+"""
+
+
+def test_plugins_of_primax_and_programs_for_jax_mix() -> None:
+    run("-c", MIXED)
