@@ -24,6 +24,14 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "README.md": {"cube": [Sample([X])]},
     "docs/api-policy.md": {"mine": "it shows a warning"},
     "docs/checkify.md": {"probability": "it shows a rule of the checker, and has no other"},
+    "docs/comparison.md": {
+        "soft": [Sample([X], {"width": 0.5}), Sample([X], {"width": 2.0})],
+        "length": [Sample([X]), Sample([np.zeros(2, np.float32)], singular=True)],
+        "bare": "it shows what is missing",
+        "cut": "it shows how a mistake is found",
+        "first": "it shows how a mistake is found",
+        "peek": "it shows an effect, and has no other rules",
+    },
     "docs/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
     "docs/how-it-works.md": {"scale": [Sample([X], {"factor": 3.0}), Sample([X], {"factor": 0.5})]},
     "docs/plugins.md": {
