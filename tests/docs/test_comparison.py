@@ -65,7 +65,7 @@ def test_every_row_has_a_section_with_a_program() -> None:
 
 
 def test_a_missing_rule_is_named() -> None:
-    with pytest.raises(NotImplementedError, match="^Batching rule for 'triple' not implemented"):
+    with pytest.raises(NotImplementedError, match=r"^Batching rule for 'triple' not implemented"):
         jax.vmap(_primitive().bind)(X)
     with pytest.raises(NotImplementedError, match="must implement `batch` or `batch_dim_rule`"):
         jax.vmap(_apply(Triple))(jnp.asarray(X))
