@@ -340,13 +340,14 @@ def location(rule: Any) -> tuple[str, int]:
 
 def written(rule: Any) -> Any:
     """The function that an author wrote, of one that was made from it by a factory, a partial or a decorator."""
-    while True:
+    for _ in range(100):  # what wraps itself has no end
         inner = getattr(rule, "func", None) or getattr(rule, "__wrapped__", None)
         if inner is None and not hasattr(rule, "__code__") and not isinstance(rule, type):
             inner = getattr(type(rule).__call__, "__code__", None) and type(rule).__call__  # an object that is called
         if inner is None:
-            return rule
+            break
         rule = inner
+    return rule
 
 
 def _nothing_to_load() -> bool:

@@ -205,7 +205,13 @@ def transpose_jaxpr(
 
     Returns:
       The program, and for each linear input whether it returns a cotangent.
+
+    Raises:
+      ValueError: there is not an entry of `linear` for each input, or of `nonzero` for each output.
     """
+    for name, flags, avals in (("linear", linear, closed.in_avals), ("nonzero", nonzero, closed.out_avals)):
+        if len(flags) != len(avals):
+            raise ValueError(f"transpose_jaxpr: {name} must have {len(avals)} entries, got {len(flags)}")
     count = sum(linear)
     wanted = (instantiate,) * count if isinstance(instantiate, bool) else tuple(instantiate)
 

@@ -266,7 +266,11 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
       max_norm: a number.
     """
     norm = l2_norm(grad_tree)
-    if pnp.ndim(max_norm) != 0 or isinstance(max_norm, str | bytes):
+    try:
+        bound = pnp.asarray(max_norm)
+    except (TypeError, ValueError):
+        bound = None
+    if bound is None or bound.ndim:
         raise TypeError(f"clip_grads: max_norm must be a number, got {max_norm!r}")
     return tree_util.tree_map(lambda g: pnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from primax import custom_vjp, lax
 from primax import numpy as pnp
-from primax.extend.api_util import among
+from primax.extend.api_util import among, sequence
 from primax.extend.core import dtypes, get_aval
 from primax.numpy.promotion import promote
 
@@ -210,7 +210,7 @@ def scaled_dot_general(
     lhs, rhs = (pnp.asarray(promote(function, x)[0]) for x in (lhs, rhs))
     if configs is None:
         return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type)
-    configs = tuple(configs)
+    configs = tuple(sequence(function, "configs", configs))
     for config in configs:
         if not isinstance(config, BlockScaleConfig):
             raise TypeError(f"{function}: configs must be made by get_scaled_dot_general_config, got {config!r}")

@@ -13,6 +13,7 @@ import primax.numpy as pnp
 from primax.core import arguments
 from primax.extend import backend, source_info_util
 from primax.extend import mlir as extend_mlir
+from primax.extend.core import Primitive
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.testing import batching as testing_batching
 from primax.extend.testing import values
@@ -620,6 +621,12 @@ def test_no_exclusion_of_all_files_is_registered():
         (lambda: px.pure_callback(len, px.ShapeDtypeStruct((), int), vmap_method=np.ones(2)), "^pure_callback: vmap_m"),
         (lambda: px.enable_x64.set_here((None,)), "^enable_x64: value must be"),
         (lambda: px.scipy.stats.gaussian_kde(np.arange(4.0), bw_method=object()), "^gaussian_kde: bw_method must be"),
+        (lambda: px.scipy.stats.gaussian_kde(np.arange(4.0), lambda k: object()), "^gaussian_kde: bw_method must be"),
+        (
+            lambda: px.nn.scaled_dot_general(pnp.ones(2), pnp.ones(2), 0, configs=3),
+            "^scaled_dot_general: co",
+        ),
+        (lambda: ad.transpose_jaxpr(px.make_jaxpr(pnp.sin)(1.0), [True] * 9, [True]), "^transpose_jaxpr: linear must"),
         (lambda: px.test_util.check_grads(len, 3, 1), "^check_grads: args must be a sequence"),
         (lambda: px.test_util.check_grads(len, (1.0,), 1, eps=[1]), "^check_grads: eps must be"),
         (lambda: px.test_util.check_grads(len, (1.0,), 1, 3), "^check_grads: modes must be"),
@@ -632,3 +639,13 @@ def test_no_exclusion_of_all_files_is_registered():
 def test_arguments_that_other_functions_read_are_named_too(call, said):
     with pytest.raises((TypeError, ValueError, NotImplementedError), match=said):
         call()
+
+
+def test_a_rule_that_wraps_itself_is_registered():
+    def rule(ct, x):
+        return ct
+
+    rule.__wrapped__ = rule
+    primitive = Primitive("wraps_itself")
+    ad.defjvp2(primitive, rule)
+    assert primitive in ad.primitive_jvps

@@ -83,12 +83,11 @@ class gaussian_kde:
             raise ValueError(
                 f'gaussian_kde: bw_method must be "scott", "silverman", a number or a function, got {bw_method!r}'
             )
-        if callable(bw_method):
-            return bw_method(self)
+        factor = bw_method(self) if callable(bw_method) else bw_method
         try:
-            return pnp.asarray(bw_method)
+            return pnp.asarray(factor)
         except TypeError:
-            raise TypeError(f"gaussian_kde: bw_method must be a number, got {bw_method!r}") from None
+            raise TypeError(f"gaussian_kde: bw_method must be or return a number, got {factor!r}") from None
 
     @property
     def d(self) -> int:
