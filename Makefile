@@ -13,7 +13,7 @@ SEED ?= 0
 
 help:
 	@echo "make demo       train a network on handwritten digits, with an example plugin, and write a report with pictures"
-	@echo "make demo-sharded  train a network on eight devices of the CPU, and draw what lies where"
+	@echo "make demo-sharded  train a network and a transformer on eight devices, of one process and of two, and draw what lies where"
 	@echo "make test       tests and doctests, then the tests again in 64 bits"
 	@echo "make test-slow  the tests that need a package index or more than 20 seconds"
 	@echo "make fuzz       random calls against jax, for SECONDS=120 and with SEED=0, ONLY=name; tests/fuzz/README.md tells more"
@@ -32,7 +32,9 @@ demo: $(VENV)/.demo
 
 demo-sharded: $(VENV)/.demo
 	mkdir -p report
-	PRIMAX_NUM_CPU_DEVICES=8 $(BIN)/python examples/many_devices.py --out report/many_devices.png
+	for example in many_devices transformer; do for processes in 1 2; do \
+	  $(BIN)/python examples/$$example.py --processes $$processes --out report/$$example-$$processes.png || exit 1; \
+	done; done
 
 test: test-suite
 	@$(MAKE) --no-print-directory test-x64

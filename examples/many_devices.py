@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 
-os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "8")
-
-import matplotlib.pyplot as plt
 import numpy as np
+from placement import COUNT, draw, join, report
 from sklearn.datasets import load_digits
 
 import primax as px
@@ -52,39 +49,15 @@ def train(loss, params, batches):
     return np.array(losses), params
 
 
-def draw_owners(axis, name, array):
-    """An array, each part in the color of its first device, with the numbers of all devices that hold it."""
-    parts = {}
-    for shard in array.addressable_shards:
-        bounds = tuple(part.indices(size)[:2] for part, size in zip(shard.index, array.shape, strict=True))
-        parts.setdefault(bounds, []).append(shard.device.id)
-    owner = np.zeros(array.shape)
-    for ((top, bottom), (left, right)), devices in parts.items():
-        owner[top:bottom, left:right] = devices[0]
-        axis.text((left + right - 1) / 2, (top + bottom - 1) / 2, " ".join(map(str, devices)), ha="center", va="center")
-    axis.imshow(owner, aspect="auto", cmap="Set3", vmin=0, vmax=11, interpolation="nearest")
-    axis.set(title=f"{name}\n{array.shape}, {array.sharding.spec}", xticks=[], yticks=[])
-
-
-def draw(arrays, losses, path):
-    """What lies where, and how the loss falls."""
-    figure, axes = plt.subplots(1, len(arrays) + 1, figsize=(4 * len(arrays) + 4, 3.6), layout="constrained")
-    for axis, (name, array) in zip(axes, arrays.items(), strict=False):
-        draw_owners(axis, name, array)
-    for style, (name, values) in zip(("-", "--", ":"), losses.items(), strict=True):
-        axes[-1].plot(values, style, label=name)
-    axes[-1].set(title="cross entropy", xlabel="step")
-    axes[-1].legend()
-    figure.savefig(path)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=60, help="how many batches of 256 digits (default: %(default)s)")
     parser.add_argument("--out", default="many_devices.png", help="the picture (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="how many share the devices (default: %(default)s)")
     options = parser.parse_args()
-    count = len(px.devices())
-    mesh = px.make_mesh((count // 2, 2) if count > 1 else (1, 1), ("data", "model"))
+    if not join(options.processes):
+        return
+    mesh = px.make_mesh((COUNT // 2, 2), ("data", "model"))
     images, labels = load_digits(return_X_y=True)
     rows = np.random.default_rng(1).integers(0, len(labels), (options.steps, 256))
     batches = [((images[r] / 16).astype(np.float32), labels[r].astype(np.int32)) for r in rows]
@@ -100,12 +73,11 @@ def main():
     losses["one device"], _ = train(loss, parameters(), batches)
     losses["divided by XLA"], trained = train(loss, placed, divided)
     losses["shard_map"], _ = train(by_hand, placed, divided)
-    for name, values in losses.items():
-        far = np.abs(values - losses["one device"]).max()
-        print(f"{name:15} loss {values[0]:.3f} -> {values[-1]:.3f}, at most {far:.1e} from one device")
     arrays = {"a batch": divided[0][0], "first layer": trained["in"], "second layer": trained["out"]}
-    draw(arrays, losses, options.out)
-    print(f"{count} devices, {mesh}; what lies where is in {options.out}")
+    if px.process_index() == 0:
+        report(losses)
+        draw(arrays, losses, options.out)
+        print(f"{COUNT} devices in {px.process_count()} process(es), {mesh}; what lies where is in {options.out}")
 
 
 if __name__ == "__main__":

@@ -52,16 +52,21 @@ def test_a_foreign_function_runs_on_each_devices_part(tmp_path: Path) -> None:
     assert "BAD" not in out
 
 
-def test_a_network_learns_the_same_on_many_devices(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("name, steps, falls", [("many_devices", 20, 0.5), ("transformer", 5, 0.8)])
+def test_networks_learn_the_same_on_many_devices_and_in_several_processes(
+    tmp_path: Path, name: str, steps: int, falls: float, processes: int
+) -> None:
     pytest.importorskip("sklearn")
     pytest.importorskip("matplotlib")
-    out = printed(tmp_path, "many_devices.py", "--steps", "20")
-    assert all(far < 1e-5 for far in numbers(r"at most (\S+) from one device", out))
+    out = printed(tmp_path, f"{name}.py", "--steps", str(steps), "--processes", str(processes))
+    apart = numbers(r"at most (\S+) from one device", out)
+    assert len(apart) == 3
+    assert all(far < 1e-5 for far in apart)
     starts, ends = numbers(r"loss ([\d.]+) ->", out), numbers(r"-> ([\d.]+),", out)
-    assert len(starts) == len(ends) == 3
-    assert all(end < start / 2 for start, end in zip(starts, ends, strict=True))
-    assert "8 devices, Mesh('data': 4, 'model': 2" in out
-    assert (tmp_path / "many_devices.png").stat().st_size > 10_000
+    assert all(end < falls * start for start, end in zip(starts, ends, strict=True))
+    assert f"8 devices in {processes} process(es), Mesh('data': 4, 'model': 2" in out
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("name", ["predator_prey.py", "gaussian_process.py", "hmc.py"])
