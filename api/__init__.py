@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from primax.plugins.calls.passes import fwd_and_bwd
     from primax.plugins.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
     from primax.plugins.remat import checkpoint, remat
+    from primax.plugins.resharding import reshard
     from primax.plugins.sharding import (
         make_array_from_callback,
         make_array_from_process_local_data,
@@ -162,6 +163,7 @@ __all__ = [
     "process_indices",
     "pure_callback",
     "remat",
+    "reshard",
     "set_mesh",
     "shard_map",
     "smap",
@@ -227,6 +229,7 @@ _FUNCTIONS = {
         "plugins.callbacks": ("io_callback", "pure_callback"),
         "plugins.custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
         "plugins.remat": ("checkpoint", "remat"),
+        "plugins.resharding": ("reshard",),
         "interpreters.meshes": ("get_abstract_mesh", "get_mesh", "make_mesh", "set_mesh", "use_abstract_mesh"),
         "interpreters.shardings": ("NamedSharding",),
         "plugins.sharding": (

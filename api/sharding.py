@@ -3,6 +3,7 @@
 from primax.core.mesh import AbstractMesh, AxisType, Mesh, PartitionSpec
 from primax.interpreters.meshes import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from primax.interpreters.shardings import NamedSharding, Sharding, SingleDeviceSharding
+from primax.plugins.resharding import auto_axes, explicit_axes, reshard
 
 __all__ = [
     "AbstractMesh",
@@ -12,8 +13,11 @@ __all__ = [
     "PartitionSpec",
     "Sharding",
     "SingleDeviceSharding",
+    "auto_axes",
+    "explicit_axes",
     "get_abstract_mesh",
     "get_mesh",
+    "reshard",
     "set_mesh",
     "use_abstract_mesh",
 ]

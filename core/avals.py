@@ -13,6 +13,7 @@ import numpy as np
 from primax.core import dtypes, journal
 from primax.core.arguments import numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
+from primax.core.division import Division, whole
 from primax.core.rules import load_plugins
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ShapeDtypeStruct",
     "ShapedArray",
     "WEAKNESS",
+    "WEAKNESS_AND_VARIANCE",
     "abstract_token",
     "get_aval",
     "register_aval",
@@ -69,12 +71,13 @@ class ShapedArray(AbstractValue):
     There is one object for each type: equal types are identical, so that keys with types in them are cheap.
     """
 
-    __slots__ = ("dtype", "shape", "vma", "weak_type")
+    __slots__ = ("division", "dtype", "shape", "vma", "weak_type")
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     weak_type: bool
     vma: frozenset[str]
+    division: Division | None  # along explicit axes of a mesh; None for whole
 
     def __new__(
         cls,
@@ -83,15 +86,16 @@ class ShapedArray(AbstractValue):
         weak_type: bool = False,
         *,
         vma: frozenset[str] = _NO_AXES,
+        division: Division | None = None,
     ) -> ShapedArray:
         shape = tuple(shape)
         for size in shape:
             if type(size) is not int:
                 shape = tuple(_dimension(size, shape) for size in shape)
                 break
-        known = _of_fields.get((shape, dtype, weak_type, vma))
+        known = _of_fields.get((shape, dtype, weak_type, vma, division))
         found = None if known is None else known()
-        return _interned(shape, dtype, weak_type, vma) if found is None else found
+        return _interned(shape, dtype, weak_type, vma, division) if found is None else found
 
     @property
     def ndim(self) -> int:
@@ -104,34 +108,46 @@ class ShapedArray(AbstractValue):
             total *= length
         return total
 
+    @property
+    def sharding(self) -> Division:
+        """Which explicit axes of a mesh divide which dimensions: its `spec` and its `mesh`."""
+        return whole(len(self.shape)) if self.division is None else self.division
+
     def update(self, **changes: Any) -> ShapedArray:
-        """A copy with some of `shape`, `dtype`, `weak_type`, `vma` replaced."""
+        """A copy with some of `shape`, `dtype`, `weak_type`, `vma` and `division` replaced; another shape is whole."""
         fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma}
+        fields["division"] = self.division if changes.get("shape", self.shape) == self.shape else None
         unknown = changes.keys() - fields.keys()
         if unknown:
             raise TypeError(f"ShapedArray.update: no field named {sorted(unknown)}; there are {sorted(fields)}")
         return ShapedArray(**{**fields, **changes})
 
     def to_tangent_aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type, vma=self.vma)
+        dtype = dtypes.tangent_dtype(self.dtype)
+        return ShapedArray(self.shape, dtype, self.weak_type, vma=self.vma, division=self.division)
 
     def strip_weak_type(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, False, vma=self.vma) if self.weak_type else self
+        if not self.weak_type:
+            return self
+        return ShapedArray(self.shape, self.dtype, False, vma=self.vma, division=self.division)
 
     def mapped(self, size: int, dim: int | None) -> ShapedArray:
         if dim is None:
             return self
-        return ShapedArray(self.shape[:dim] + self.shape[dim + 1 :], self.dtype, self.weak_type, vma=self.vma)
+        division = None if self.division is None else self.division.without(dim)
+        shape = self.shape[:dim] + self.shape[dim + 1 :]
+        return ShapedArray(shape, self.dtype, self.weak_type, vma=self.vma, division=division)
 
     def unmapped(self, size: int, dim: int | None) -> ShapedArray:
         if dim is None:
             return self
         shape = (*self.shape[:dim], size, *self.shape[dim:])
-        return ShapedArray(shape, self.dtype, self.weak_type, vma=self.vma)
+        division = None if self.division is None else self.division.with_whole(dim)
+        return ShapedArray(shape, self.dtype, self.weak_type, vma=self.vma, division=division)
 
     def str_short(self) -> str:
         varying = "{V:" + ",".join(sorted(map(str, self.vma))) + "}" if self.vma else ""
-        sizes = ",".join(map(str, self.shape))
+        sizes = ",".join(map(str, self.shape)) if self.division is None else self.division.shown(self.shape)
         return f"{dtypes.short_dtype_name(self.dtype)}[{sizes}]{varying}"
 
     def __repr__(self) -> str:
@@ -139,7 +155,7 @@ class ShapedArray(AbstractValue):
         return f"ShapedArray({self.str_short()}{weak})"
 
     def __reduce__(self) -> Any:
-        return _rebuild, (self.shape, self.dtype, self.weak_type, self.vma)
+        return _rebuild, (self.shape, self.dtype, self.weak_type, self.vma, self.division)
 
 
 # The types that somebody holds, by their fields.
@@ -147,13 +163,15 @@ _of_fields: dict[Any, weakref.ref[ShapedArray]] = {}
 _interning = threading.RLock()
 
 
-def _interned(shape: tuple[int, ...], dtype: Any, weak_type: bool, vma: frozenset[str]) -> ShapedArray:
+def _interned(
+    shape: tuple[int, ...], dtype: Any, weak_type: bool, vma: frozenset[str], division: Division | None
+) -> ShapedArray:
     """The one type with these fields, made if nobody holds it."""
     if not isinstance(dtype, np.dtype) and not isinstance(dtype, dtypes.ExtendedDType):
         dtype = np.dtype(dtype)
-    key = shape, dtype, bool(weak_type), vma
+    key = shape, dtype, bool(weak_type), vma, division
     made = object.__new__(ShapedArray)
-    made.shape, made.dtype, made.weak_type, made.vma = key
+    made.shape, made.dtype, made.weak_type, made.vma, made.division = key
     own = weakref.ref(made, functools.partial(_forget, key))
     with _interning:
         known = _of_fields.setdefault(key, own)
@@ -176,8 +194,8 @@ def same_type(one: AbstractValue, other: AbstractValue, ignoring: Collection[str
     Args:
       one: a type.
       other: a type.
-      ignoring: in what they may differ: `weak_type`, their weakness in promotion, and `vma`, the mesh axes along which
-        their values vary.
+      ignoring: in what they may differ: `weak_type`, their weakness in promotion; `vma`, the mesh axes along which
+        their values vary; and `division`, those that divide them.
     """
     if one is other or one == other:
         return True
@@ -190,15 +208,19 @@ def same_type(one: AbstractValue, other: AbstractValue, ignoring: Collection[str
         and one.dtype == other.dtype
         and ("weak_type" in ignoring or one.weak_type is other.weak_type)
         and ("vma" in ignoring or one.vma == other.vma)
+        and ("division" in ignoring or one.division is other.division)
     )
 
 
 WEAKNESS = frozenset({"weak_type"})
-ALL_BUT_SHAPE_AND_DTYPE = frozenset({"weak_type", "vma"})
+WEAKNESS_AND_VARIANCE = frozenset({"weak_type", "vma"})
+ALL_BUT_SHAPE_AND_DTYPE = frozenset({"weak_type", "vma", "division"})
 
 
-def _rebuild(shape: Any, dtype: Any, weak_type: bool, vma: frozenset[str]) -> ShapedArray:
-    return ShapedArray(shape, dtype, weak_type, vma=vma)
+def _rebuild(
+    shape: Any, dtype: Any, weak_type: bool, vma: frozenset[str], division: Division | None = None
+) -> ShapedArray:
+    return ShapedArray(shape, dtype, weak_type, vma=vma, division=division)
 
 
 def _dimension(size: Any, shape: tuple[Any, ...]) -> int:

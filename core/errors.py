@@ -21,6 +21,7 @@ __all__ = [
     "PluginError",
     "PluginWarning",
     "RuleError",
+    "ShardingTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
@@ -43,6 +44,10 @@ class InconclusiveDimensionOperation(Exception):
 
 class KeyReuseError(JAXTypeError):
     """A random key was used twice."""
+
+
+class ShardingTypeError(JAXTypeError):
+    """How values are divided among devices does not go together, or does not tell how a result is."""
 
 
 class ConcretizationTypeError(JAXTypeError):

@@ -27,7 +27,11 @@ def physical_aval(aval: Any) -> Any:
     if not has_extended_dtype(aval):
         return aval
     dtype = aval.dtype
-    return ShapedArray((*aval.shape, *dtype.element_shape), dtype.element_dtype, vma=aval.vma)
+    division = aval.division
+    if division is not None:
+        division = division.with_axes((*division.axes, *((),) * len(dtype.element_shape)))
+    shape = (*aval.shape, *dtype.element_shape)
+    return ShapedArray(shape, dtype.element_dtype, vma=aval.vma, division=division)
 
 
 class ExtendedArray(Operand):

@@ -12,6 +12,7 @@ from typing import Any
 
 from primax.core import rules
 from primax.core.avals import ShapedArray, get_aval
+from primax.core.divided import divided_results
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.thread import thread
 from primax.core.trace import Tracer
@@ -96,7 +97,14 @@ def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -
 
 
 def settle_results(primitive: Any, avals: Sequence[Any], outs: list[Any], params: dict[str, Any]) -> list[Any]:
-    """The types of results, which vary along the axes along which some operand does, unless the primitive says more."""
+    """The types of results: they vary along the axes along which some operand does, unless the primitive says more.
+
+    Where operands are divided, the sharding rule says how results are. What holds programs tells both itself.
+    """
+    if any(type(aval) is ShapedArray and aval.division is not None for aval in avals) and (
+        primitive in rules.sharding_rules.functions or not holds_jaxpr(params)
+    ):
+        outs = divided_results(primitive, avals, outs, params)
     joined = _NOTHING.union(*[aval.vma for aval in avals if type(aval) is ShapedArray])
     if not joined or primitive in rules.variance_rules.functions or holds_jaxpr(params):
         return outs

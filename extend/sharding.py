@@ -6,6 +6,9 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.core._jaxlib import GSPMDSharding
+from primax.core.divided import axes_of_dims, divide, explicit_part
+from primax.core.division import Division
+from primax.core.errors import ShardingTypeError
 from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, PartitionSpec, current_scope
 from primax.core.variance import axes_of, hooks, vary, vary_like
 from primax.interpreters.meshes import (
@@ -24,24 +27,30 @@ from primax.interpreters.shardings import (
     canonical_sharding,
     check_spec,
     devices_of,
+    placed,
     sharding_of,
 )
 
 __all__ = [
     "AbstractMesh",
     "AxisType",
+    "Division",
     "GSPMDSharding",
     "Mesh",
     "MeshScope",
     "NamedSharding",
     "PartitionSpec",
     "Sharding",
+    "ShardingTypeError",
     "SingleDeviceSharding",
     "axes_of",
+    "axes_of_dims",
     "canonical_sharding",
     "check_spec",
     "current_scope",
     "devices_of",
+    "divide",
+    "explicit_part",
     "get_abstract_mesh",
     "get_hlo_sharding_from_serialized_proto",
     "get_mesh",
@@ -51,6 +60,7 @@ __all__ = [
     "make_mesh",
     "manual_axes",
     "manual_scope",
+    "placed",
     "set_mesh",
     "sharding_of",
     "use_abstract_mesh",

@@ -25,7 +25,7 @@ from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
 from primax.interpreters import gpus
 from primax.interpreters.platforms import default_device, joined
-from primax.interpreters.shardings import devices_of, on_one_device, sharding_of
+from primax.interpreters.shardings import devices_of, on_one_device, placed, sharding_of
 
 __all__ = ["compile_options", "move", "of_parts", "parts_of", "put_value", "to_buffer"]
 
@@ -147,7 +147,7 @@ def put_host(
             semantics = _HostBuffer.ZERO_COPY
         committed = True
     b = _jaxlib.batched_device_put(
-        aval, sharding, pieces, targets, committed, host_buffer_semantics=semantics, enable_x64=True
+        placed(aval, sharding), sharding, pieces, targets, committed, host_buffer_semantics=semantics, enable_x64=True
     )
     b.is_computed = True
     return b
@@ -180,7 +180,7 @@ def parts_of(b: Any) -> list[Any]:
     if on_one_device(b._sharding):
         return [b]
     aval = b.aval
-    local = aval.update(shape=b._sharding.shard_shape(aval.shape)) if aval.shape else aval
+    local = aval.update(shape=b._sharding.shard_shape(aval.shape), division=None) if aval.shape else aval
     own = b._sharding.addressable_devices
     targets = [device for device in devices_of(b._sharding) if device in own]
     return [
@@ -193,7 +193,8 @@ def of_parts(aval: Any, sharding: Any, parts: Sequence[Array]) -> Array:
     """An array from its parts on the devices of this process, in order of the devices."""
     for x in parts:
         x._alive()
-    return Array(ArrayImpl(aval, sharding, [x._b for x in parts], committed=True, _skip_checks=True))
+    buffers = [x._b for x in parts]
+    return Array(ArrayImpl(placed(aval, sharding), sharding, buffers, committed=True, _skip_checks=True))
 
 
 def _gather(b: Any) -> np.ndarray[Any, Any]:
@@ -271,7 +272,7 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
     (moved,) = _jaxlib.batched_copy_array_to_devices_with_sharding(
         [b], [target._internal_device_list], [target], [semantics]
     )
-    return ArrayImpl(aval, target, [moved], committed=committed or not alone, _skip_checks=True)
+    return ArrayImpl(placed(aval, target), target, [moved], committed=committed or not alone, _skip_checks=True)
 
 
 def _divided_alike(one: Any, other: Any, ndim: int) -> bool:

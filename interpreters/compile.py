@@ -28,7 +28,7 @@ from primax.interpreters import backend
 from primax.interpreters.modules import Lowered, lower_to_module
 from primax.interpreters.partitioning import Spread
 from primax.interpreters.platforms import client, joined
-from primax.interpreters.shardings import devices_of, named_from_hlo, sharding_of
+from primax.interpreters.shardings import devices_of, named_from_hlo, placed, sharding_of
 from primax.interpreters.sites import Site, site_of
 
 __all__ = ["Executable", "executable_for"]
@@ -93,6 +93,7 @@ class Executable:
         self.in_shardings = [*of_consts, *(s for s, kept in zip(ins, self.kept, strict=True) if kept)]
         self.out_shardings = _out_shardings(self.out_avals, site, xla, len(lowered.ordered_effects))
         self.void = any(map(_is_void, self.out_avals))
+        self.out_avals = list(map(placed, self.out_avals, self.out_shardings))
         on_device = [aval.update(dtype=np.dtype(np.bool_)) if _is_void(aval) else aval for aval in self.out_avals]
         self.handlers = {
             committed: [

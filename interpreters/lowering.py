@@ -22,6 +22,7 @@ from primax.core.variance import unvaried
 from primax.interpreters.contexts import SharedContext
 from primax.interpreters.element_lowering import holds_extended, over_elements
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
+from primax.interpreters.partitioning import as_typed
 from primax.interpreters.platforms import names_of
 from primax.interpreters.promise import type_rule_of
 from primax.interpreters.staging import trace_to_jaxpr
@@ -78,6 +79,7 @@ class ModuleContext:
       divide: `(ctx, rule, args, params)` to the results of what a sharding rule divides among devices, or None; None
         where there is one device.
       parts: what is divided so.
+      typed: whether values may be divided among devices as their types tell.
       source: where the equation that is being lowered was made.
     """
 
@@ -98,6 +100,7 @@ class ModuleContext:
         self.manual: tuple[Any, frozenset[Any]] | None = None
         self.divide: Callable[..., Any] | None = None
         self.parts: list[Any] = []
+        self.typed = False
         self.host_callbacks: list[Any] = []
         self.keepalives: list[Any] = []
         self.calls_foreign = False
@@ -347,6 +350,8 @@ def jaxpr_subcomp(
                 if ctx.tokens_out is None:
                     raise _wrong(ctx, eqn.primitive, "has ordered effects and must call ctx.set_tokens_out")
                 tokens = {**tokens, **ctx.tokens_out}
+        if module.typed:
+            outs = as_typed(module, eqn, outs)
         env.update(zip(eqn.outvars, outs, strict=True))
     results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
     return results, tokens

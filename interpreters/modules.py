@@ -94,6 +94,7 @@ def lower_to_module(
         module = ModuleContext(shared, op, platform, jaxpr, partitions)
         module.mesh = None if spread is None else spread.mesh
         module.divide = divided_call if partitions > 1 else None
+        module.typed = partitions > 1
         module.checked = checked or check_rules.value
         invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
         constvars = [] if embed else jaxpr.constvars

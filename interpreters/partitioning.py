@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from primax.core import _jaxlib
+from primax.core.avals import ShapedArray
 from primax.core.dimension_rules import WHOLE, Factors, dimension_rule
+from primax.core.extended import physical_aval
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec
+from primax.core.rules import sharding_rules
 
 __all__ = [
     "Spread",
+    "as_typed",
     "constrained",
     "divided_stack",
     "mesh_symbol",
@@ -139,6 +143,27 @@ def divided_stack(
     factors = dimension_rule(" -> ".join(texts)).factors(target, operands, results)
     told = ir.DictAttr.get({"num_batch_dims": ir.StringAttr.get(str(count))})
     return {"mhlo.frontend_attributes": told, "sdy.sharding_rule": sharding_rule(factors)}
+
+
+def as_typed(module: Any, eqn: Any, outs: Sequence[Any]) -> Sequence[Any]:
+    """The results of an equation, divided as their types tell: where neither they nor operands are, XLA may choose."""
+    if module.manual is not None:
+        return outs
+    divisions = [v.aval.division for v in (*eqn.invars, *eqn.outvars) if getattr(v.aval, "division", None) is not None]
+    if not divisions or getattr(sharding_rules.functions.get(eqn.primitive), "left_to_xla", False):
+        return outs
+    found = []
+    mesh = module.mesh
+    free = not divisions[0].mesh.are_all_axes_explicit
+    for x, v in zip(outs, eqn.outvars, strict=True):
+        aval = physical_aval(v.aval)
+        if not isinstance(aval, ShapedArray):
+            found.append(x)
+            continue
+        spec = PartitionSpec() if aval.division is None else aval.division.spec
+        attribute = sharding_attribute(module, mesh, spec, len(aval.shape), open_axes=free)
+        found.append(_jaxlib.sdy.sharding_constraint(x, attribute))
+    return found
 
 
 def constrained(module: Any, x: Any, mesh: Any, spec: PartitionSpec, ndim: int) -> Any:

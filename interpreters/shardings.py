@@ -15,7 +15,9 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
+from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
+from primax.core.divided import divide, explicit_part
 from primax.core.mesh import Mesh, PartitionSpec, current_scope
 from primax.interpreters.platforms import devices, platform_of
 
@@ -27,6 +29,7 @@ __all__ = [
     "devices_of",
     "named_from_hlo",
     "on_one_device",
+    "placed",
     "sharding_of",
 ]
 
@@ -257,6 +260,7 @@ class NamedSharding(_Placement):
 
     mesh: Mesh
     spec: PartitionSpec
+    explicit: bool  # whether types tell how arrays are divided
 
     def __new__(cls, mesh: Any, spec: Any, *, memory_kind: Any = None) -> NamedSharding:
         if not isinstance(mesh, Mesh):
@@ -281,6 +285,7 @@ class NamedSharding(_Placement):
     def _begin(self, mesh: Mesh, spec: PartitionSpec) -> None:
         self.mesh = mesh
         self.spec = spec
+        self.explicit = bool(mesh.explicit_axes)
         self._hlo: dict[int, Any] = {}
         super().__init__(mesh.device_list, _to_hlo(mesh, spec, len(spec)))
         self._set_devices(tuple(mesh.devices.flat))
@@ -354,6 +359,13 @@ class NamedSharding(_Placement):
 
     def __reduce__(self) -> Any:
         return NamedSharding, (self.mesh, self.spec)
+
+
+def placed(aval: Any, sharding: Any) -> Any:
+    """The type of an array that lies so."""
+    if type(sharding) is NamedSharding and sharding.explicit and isinstance(aval, ShapedArray):
+        return divide(aval, explicit_part(sharding.mesh, sharding.spec, len(aval.shape)))
+    return aval if getattr(aval, "division", None) is None else aval.update(division=None)
 
 
 def _coordinates(mesh: Mesh) -> Mapping[Any, np.ndarray[Any, Any]]:

@@ -129,7 +129,20 @@ def choose_site(
         return site
     given = zip(args, _over_mesh(site, ins or (None,) * len(args)), strict=True)
     lying = tuple([_input_sharding(site, x, wanted, i) for i, (x, wanted) in enumerate(given)])
-    return Site(devices, mesh, lying, _over_mesh(site, outs or (None,) * len(closed.out_avals)))
+    returned = _over_mesh(site, outs or (None,) * len(closed.out_avals))
+    if mesh.explicit_axes:
+        returned = tuple(
+            [_of_type(site, aval) if s is None else s for aval, s in zip(closed.out_avals, returned, strict=True)]
+        )
+    return Site(devices, mesh, lying, returned)
+
+
+def _of_type(site: Site, aval: Any) -> Any:
+    """How a result lies by its type; None where there are axes of which types do not tell."""
+    if not site.mesh.are_all_axes_explicit:
+        return None
+    division = getattr(aval, "division", None)
+    return site.replicated if division is None else NamedSharding(site.mesh, division.spec)
 
 
 def _over_mesh(site: Site, shardings: Shardings) -> tuple[Any, ...]:

@@ -10,7 +10,17 @@ import numpy as np
 from primax.extend import backend, core, hookimpl
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, canonical_sharding, sharding_of
+from primax.extend.sharding import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    ShardingTypeError,
+    axes_of_dims,
+    canonical_sharding,
+    placed,
+    sharding_of,
+)
 
 __all__ = [
     "block_until_ready",
@@ -201,6 +211,25 @@ def _constraint_samples() -> list[core.Sample]:
     return [core.Sample([x], {"sharding": here}, reference=lambda x, sharding: x)]
 
 
+def _put_axes(x: Any, *, device: Any) -> list[Any]:
+    return [axes_of_dims(x) if device is None else axes_of_dims(placed(x, device))]
+
+
+def _constrained_axes(x: Any, *, sharding: Any) -> list[Any]:
+    """Types of values that tell how they are divided are not changed by a constraint, which must agree.
+
+    Raises:
+      ShardingTypeError: it does not.
+    """
+    has, wants = axes_of_dims(x), axes_of_dims(placed(x, sharding))
+    if isinstance(sharding, NamedSharding) and sharding.explicit and has != wants:
+        raise ShardingTypeError(
+            f"with_sharding_constraint: x of type {x.str_short()} must be divided as shardings says, {sharding.spec}; "
+            "primax.reshard divides it so"
+        )
+    return [has]
+
+
 @hookimpl
 def primax_register(registry: Any) -> None:
     registry.define(
@@ -210,6 +239,7 @@ def primax_register(registry: Any) -> None:
         jvp=ad.linear_jvp(device_put_p),
         transpose=ad.linear_transpose(device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]),
         batch=batching.vectorized(device_put_p),
+        sharding=_put_axes,
         lowering=_put_lowering,
         samples=[_samples],
     )
@@ -222,6 +252,7 @@ def primax_register(registry: Any) -> None:
             sharding_constraint_p, lambda ct, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)]
         ),
         axis_batch=_constraint_batch,
+        sharding=_constrained_axes,
         lowering=_constraint_lowering,
         samples=[_constraint_samples],
     )

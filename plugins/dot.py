@@ -438,6 +438,23 @@ def _einsum(x: Any, y: Any, *, dimension_numbers: Any, preferred_element_type: A
     return np.einsum(x, left, y, right, [*x_batch, *kept], dtype=preferred_element_type)
 
 
+def _dot_general_division(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, **params: Any) -> str:
+    """`b i k:sum, b k j -> b i j`."""
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    left = [f"i{d}" for d in range(lhs.ndim)]
+    right = [f"j{d}" for d in range(rhs.ndim)]
+    for i, j in zip(lhs_contract, rhs_contract, strict=True):
+        left[i] = right[j] = f"k{i}:sum"
+    for i, j in zip(lhs_batch, rhs_batch, strict=True):
+        left[i] = right[j] = f"b{i}"
+    kept = [
+        *(left[d] for d in lhs_batch),
+        *(left[d] for d in _kept(lhs.ndim, lhs_contract, lhs_batch)),
+        *(right[d] for d in _kept(rhs.ndim, rhs_contract, rhs_batch)),
+    ]
+    return f"{' '.join(left)}, {' '.join(right)} -> {' '.join(kept)}"
+
+
 @hookimpl
 def primax_register(registry: Any) -> None:
     registry.define(
@@ -446,6 +463,7 @@ def primax_register(registry: Any) -> None:
         jvp=_dot_general_jvp,
         transpose=_dot_general_transpose,
         batch=_dot_general_batch,
+        sharding=_dot_general_division,
         lowering=in_whole_bytes(_dot_general_lowering),
         print=_dot_general_print,
         samples=[_dot_general_samples],

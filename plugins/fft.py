@@ -14,6 +14,7 @@ from primax.extend.arguments import canonical_shape
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.sampling import numbers
+from primax.extend.sharding import axes_of_dims
 from primax.plugins.arithmetic import conj_p, mul_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, pad_p
 
@@ -172,6 +173,10 @@ def _transformed(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> 
     return _FUNCTIONS[fft_type](x, fft_lengths, range(-len(fft_lengths), 0))
 
 
+def _division(x: Any, *, fft_type: Any, fft_lengths: Any) -> list[Any]:
+    return [axes_of_dims(x)]
+
+
 @hookimpl
 def primax_register(registry: Any) -> None:
     registry.define(
@@ -180,6 +185,7 @@ def primax_register(registry: Any) -> None:
         jvp=ad.linear_jvp(fft_p),
         transpose=ad.linear_transpose2(fft_p, _transpose),
         batch=_batch,
+        sharding=_division,
         lowering=_lowering,
         samples=[_samples],
     )

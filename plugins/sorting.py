@@ -12,6 +12,7 @@ from primax.extend import core, hookimpl
 from primax.extend.api_util import integer, real_number
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import ShapedArray, config, dtypes, get_aval
+from primax.extend.dividing import along_axis, whole_along
 from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.narrow import in_whole_bytes
@@ -422,6 +423,12 @@ def _sorted(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[An
     return [np.take_along_axis(x, order, dimension) for x in xs]
 
 
+def _top_k_division(x: ShapedArray, *, k: int, axis: int) -> str:
+    whole_along(x, [axis])
+    letters = " ".join("_" if i == axis else f"d{i}" for i in range(len(x.shape)))
+    return f"{letters} -> {letters}, {letters}"
+
+
 def _greatest(x: Any, *, k: int, axis: int) -> list[Any]:
     positions = np.argsort(np.negative(x, dtype=np.float64), axis, kind="stable").take(range(k), axis)
     return [np.take_along_axis(x, positions, axis), positions]
@@ -434,6 +441,7 @@ def primax_register(registry: Any) -> None:
         abstract_eval=_sort_abstract_eval,
         jvp=_sort_jvp,
         axis_batch=_sort_batch,
+        sharding=along_axis("dimension"),
         lowering={None: in_whole_bytes(_sort_lowering, 4), "cpu": in_whole_bytes(_sort_cpu_lowering, 4)},
         samples=[_sort_samples],
     )
@@ -442,6 +450,7 @@ def primax_register(registry: Any) -> None:
         abstract_eval=_top_k_abstract_eval,
         jvp=_top_k_jvp,
         batch=_top_k_batch,
+        sharding=_top_k_division,
         lowering=in_whole_bytes(_top_k_lowering, 4),
         samples=[
             array_samples(ORDERED, _greatest, {"k": 2, "axis": 0}, {"k": 1, "axis": 1}),

@@ -8,6 +8,7 @@ from primax.core.array_protocol import protocol_of
 from primax.core.avals import (
     ALL_BUT_SHAPE_AND_DTYPE,
     WEAKNESS,
+    WEAKNESS_AND_VARIANCE,
     AbstractToken,
     AbstractValue,
     ShapedArray,
@@ -93,6 +94,7 @@ from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_ja
 
 __all__ = [
     "ALL_BUT_SHAPE_AND_DTYPE",
+    "WEAKNESS_AND_VARIANCE",
     "AbstractToken",
     "AbstractValue",
     "Array",

@@ -30,5 +30,7 @@ def primax_register(registry: Any) -> None:
     registry.effect(foreign.FfiEffect, control_flow=True)
     registry.define(pure_callback_p, unsupported=pure.unsupported, samples=[samples.pure_samples], **pure.rules)
     registry.define(io_callback_p, unsupported=io.unsupported, samples=[samples.io_samples], **io.rules)
-    registry.define(debug_callback_p, samples=[samples.debug_samples], **debug.rules)
+    registry.define(
+        debug_callback_p, sharding=lambda *avals, **params: [], samples=[samples.debug_samples], **debug.rules
+    )
     registry.define(ffi.ffi_call_p, unsupported=foreign.unsupported, samples=[samples.ffi_samples], **foreign.rules)

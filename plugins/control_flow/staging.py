@@ -111,7 +111,7 @@ def require_same_types(
     """
     tree.require_same_structure(what, trees[0], trees[1], *names)
     for i, (one, other) in enumerate(zip(*avals, strict=True)):
-        if not core.same_type(one, other, core.ALL_BUT_SHAPE_AND_DTYPE):
+        if not core.same_type(one, other, core.WEAKNESS_AND_VARIANCE):
             shown = [tree.unflatten(t, [aval.str_short() for aval in a]) for t, a in zip(trees, avals, strict=True)]
             marked = tree.unflatten(trees[0], range(len(avals[0])))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)

@@ -28,6 +28,7 @@ from primax.plugins.convolution.primitive import (
 )
 from primax.plugins.convolution.rules import (
     conv_general_dilated_batch,
+    conv_general_dilated_division,
     conv_general_dilated_transpose_lhs,
     conv_general_dilated_transpose_rhs,
 )
@@ -66,6 +67,7 @@ def primax_register(registry: Any) -> None:
             conv_general_dilated_p, conv_general_dilated_transpose_lhs, conv_general_dilated_transpose_rhs
         ),
         batch=conv_general_dilated_batch,
+        sharding=conv_general_dilated_division,
         lowering={
             None: in_whole_bytes(conv_general_dilated_lowering),
             "cpu": in_whole_bytes(conv_general_dilated_cpu_lowering),

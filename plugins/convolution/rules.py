@@ -215,3 +215,17 @@ def _split(x: Any, axis: int, size: int, inner: bool = False) -> Any:
     rest = shape[axis] // size
     sizes = (rest, size) if inner else (size, rest)
     return reshape_p.bind(x, new_sizes=(*shape[:axis], *sizes, *shape[axis + 1 :]), dimensions=None)
+
+
+def conv_general_dilated_division(
+    lhs: Any, rhs: Any, *, dimension_numbers: Any, batch_group_count: int, **params: Any
+) -> str:
+    """The batch alone may be divided."""
+    batch = "b" if batch_group_count == 1 else "_"
+
+    def term(rank: int, spec: Any, name: str) -> str:
+        return " ".join(name if i == spec[0] else "_" for i in range(rank))
+
+    rank = len(lhs.shape)
+    of_lhs, of_out = (term(rank, spec, batch) for spec in (dimension_numbers.lhs_spec, dimension_numbers.out_spec))
+    return f"{of_lhs}, {term(rank, dimension_numbers.rhs_spec, '_')} -> {of_out}"

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import ShapedArray, get_aval
+from primax.extend.dividing import along_axis
 from primax.extend.elementwise import INEXACT, NUMERIC, Accepts
 from primax.extend.interpreters import ad, mlir
 from primax.extend.sampling import array_samples
@@ -246,6 +247,7 @@ def _define(registry: Any, primitive: core.Primitive, monoid: Monoid, **rules: A
         primitive,
         abstract_eval=_abstract_eval(primitive.name, NUMERIC),
         batch=_batch(primitive),
+        sharding=along_axis("axis"),
         lowering={None: _window_lowering(monoid), "cpu": _loop_lowering(monoid)},
         samples=[array_samples(NUMERIC, _cumulated(monoid.ufunc.accumulate), *_WAYS)],
         **rules,
@@ -258,7 +260,7 @@ def _cumsum_transpose(ct: Any, operand: Any, *, axis: int, reverse: bool) -> Any
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    registry.define(linear_recurrence_p, **_RECURRENCE_RULES)
+    registry.define(linear_recurrence_p, sharding=along_axis("axis", results=1), **_RECURRENCE_RULES)
     _define(
         registry,
         cumsum_p,
@@ -274,6 +276,7 @@ def primax_register(registry: Any) -> None:
         abstract_eval=_abstract_eval("cumlogsumexp", INEXACT),
         jvp=_logsumexp_jvp,
         batch=_batch(cumlogsumexp_p),
+        sharding=along_axis("axis"),
         lowering=mlir.lower_fun(_logsumexp, multiple_results=False),
         samples=[array_samples(INEXACT, _cumulated(lambda x, axis: np.log(np.cumsum(np.exp(x), axis))), *_WAYS)],
     )

@@ -13,6 +13,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.sharding import axes_of_dims
 from primax.plugins.custom_derivatives.calls import (
     Batch,
     call_abstract_eval,
@@ -236,4 +237,5 @@ lin_rules = {
     "axis_batch": _lin_batch,
     "lowering": _lin_lowering,
     "print": lambda params: {name: params[name] for name in ("name", "num_residuals")},
+    "sharding": lambda *avals, out_avals, **params: list(map(axes_of_dims, out_avals)),
 }

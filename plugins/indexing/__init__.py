@@ -12,6 +12,7 @@ from primax.plugins.indexing import samples as _samples
 from primax.plugins.indexing import scatter_rules as _scatter_rules
 from primax.plugins.indexing.apply import scatter_apply
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from primax.plugins.indexing.divisions import DIVISIONS
 from primax.plugins.indexing.dynamic import (
     dynamic_index_in_dim,
     dynamic_slice,
@@ -74,4 +75,5 @@ __all__ = [
 def primax_register(registry: Any) -> None:
     for part in (_gather, _scatter_rules, _apply, _dynamic):
         for primitive, rules in part.RULES.items():
-            registry.define(primitive, **rules, samples=_samples.SAMPLES[primitive])
+            samples = _samples.SAMPLES[primitive]
+            registry.define(primitive, **rules, sharding=DIVISIONS.get(primitive), samples=samples)

@@ -18,6 +18,7 @@ from primax.plugins.linalg import symmetric as _symmetric
 from primax.plugins.linalg import triangular as _triangular
 from primax.plugins.linalg import tridiagonal as _tridiagonal
 from primax.plugins.linalg import updates as _updates
+from primax.plugins.linalg.divisions import DIVISIONS
 from primax.plugins.linalg.gauss import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
 from primax.plugins.linalg.general import (
     EigImplementation,
@@ -102,4 +103,4 @@ _PARTS = (
 def primax_register(registry: Any) -> None:
     for part in _PARTS:
         for primitive, rules in part.RULES.items():
-            registry.define(primitive, **rules)
+            registry.define(primitive, sharding=DIVISIONS.get(primitive), **rules)

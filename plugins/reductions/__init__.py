@@ -11,6 +11,7 @@ from primax.extend import core, hookimpl
 from primax.extend.arguments import canonical_axes, canonical_axis, integers, is_value
 from primax.extend.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.dividing import all_alike, dropped_axes, refuse_divided
 from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.sampling import array_samples, bound_by, numbers
@@ -428,6 +429,14 @@ def _reduce_samples() -> list[core.Sample]:
     ]
 
 
+def _reduce_division(*avals: ShapedArray, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Any]:
+    count = len(avals) // 2
+    refuse_divided("initial values", avals[count:])
+    axes = all_alike(avals[:count])
+    return [tuple([names for i, names in enumerate(axes) if i not in dimensions])] * count
+
+
+_MARKS = {reduce_max_p: "max", reduce_min_p: "min"}
 _SHAPE = (2, 3, 2)
 _AXES = ({"axes": (1,)}, {"axes": (0, 2)})
 _ARG_AXES = ({"axes": (1,), "index_dtype": np.dtype(np.int32)}, {"axes": (2,), "index_dtype": np.dtype(np.int8)})
@@ -448,6 +457,7 @@ def primax_register(registry: Any) -> None:
                 jvp=_JVPS.get(primitive) or ad.zero_jvp(primitive),
                 batch=batching.reducer(primitive),
                 lowering=_lowering(primitive, monoid),
+                sharding=dropped_axes("axes", _MARKS.get(primitive, "")),
                 samples=[array_samples(monoid.accepts, _reduced(monoid), *_AXES, shape=_SHAPE)],
             )
     for primitive, extremum, function in ((argmax_p, reduce_max_p, np.argmax), (argmin_p, reduce_min_p, np.argmin)):
@@ -457,6 +467,7 @@ def primax_register(registry: Any) -> None:
             jvp=ad.zero_jvp(primitive),
             batch=batching.reducer(primitive),
             lowering=_arg_lowering(extremum),
+            sharding=dropped_axes("axes"),
             samples=[array_samples(ORDERED, _arg_reduced(function), *_ARG_AXES, shape=_SHAPE)],
         )
     registry.define(
@@ -465,6 +476,7 @@ def primax_register(registry: Any) -> None:
         jvp=_reduce_jvp,
         axis_batch=_reduce_batch,
         lowering=_reduce_lowering,
+        sharding=_reduce_division,
         interpret=interpreted(_folded),
         samples=[_reduce_samples],
     )

@@ -33,6 +33,7 @@ from primax.plugins.structural.creation import (
     zeros_like,
     zeros_of,
 )
+from primax.plugins.structural.divisions import DIVISIONS
 from primax.plugins.structural.identity import (
     copy,
     copy_p,
@@ -150,4 +151,4 @@ __all__ = [
 def primax_register(registry: Any) -> None:
     for part in (_shapes, _conversion, _creation, _selection, _slicing, _stacking, _identity):
         for primitive, rules in part.RULES.items():
-            registry.define(primitive, **rules)
+            registry.define(primitive, sharding=DIVISIONS.get(primitive), **rules)

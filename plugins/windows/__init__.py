@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import hookimpl
+from primax.extend.dividing import all_alike, whole_along
 from primax.plugins.windows import reductions, selection
 from primax.plugins.windows.geometry import reduce_window_shape_tuple
 from primax.plugins.windows.reductions import (
@@ -33,7 +34,16 @@ __all__ = [
 ]
 
 
+def _division(*avals: Any, **params: Any) -> list[Any]:
+    """Along axes where windows have one element, all operands of that rank are divided alike."""
+    arrays = [aval for aval in avals if len(aval.shape) == len(params["window_dimensions"])]
+    for aval in arrays:
+        whole_along(aval, [i for i, size in enumerate(params["window_dimensions"]) if size != 1])
+    count = len(avals) // 2 if "jaxpr" in params else 1
+    return [all_alike(arrays)] * count
+
+
 @hookimpl
 def primax_register(registry: Any) -> None:
     for primitive, rules in (reductions.RULES | selection.RULES).items():
-        registry.define(primitive, **rules)
+        registry.define(primitive, sharding=_division, **rules)

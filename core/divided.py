@@ -1,0 +1,158 @@
+"""Divisions in types: along which explicit axes of a mesh the dimensions of an array are divided, and what follows.
+
+With axes of the type `Explicit`, the type of an array tells how it is divided: `f32[8@x,4]`. What a primitive returns is
+divided as its sharding rule says, in one place for all primitives. Where that cannot be told, it raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from primax.core.dimension_rules import WHOLE, Factors
+from primax.core.division import Axes, Division, divided_size
+from primax.core.divisions import division_of
+from primax.core.errors import ShardingTypeError
+from primax.core.mesh import AbstractMesh, AxisType, PartitionSpec
+
+__all__ = ["axes_of_dims", "divide", "divided_results", "explicit_part"]
+
+
+def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
+    """What a specification says of explicit axes, which types tell; None if it is nothing.
+
+    Args:
+      mesh: the mesh, or its axes.
+      spec: the specification.
+      rank: of the array.
+    """
+    abstract: AbstractMesh = mesh.abstract_mesh
+    kinds = dict(zip(abstract.axis_names, abstract.axis_types, strict=True))
+    axes = tuple([tuple([name for name in spec.along(i) if kinds[name] is AxisType.Explicit]) for i in range(rank)])
+    return Division(abstract, axes) if any(axes) else None
+
+
+def axes_of_dims(aval: Any) -> Axes:
+    """For each dimension of a type the explicit axes that divide it."""
+    division = getattr(aval, "division", None)
+    return ((),) * len(aval.shape) if division is None else division.axes
+
+
+def divide(aval: Any, division: Division | None) -> Any:
+    """A type whose values are divided so."""
+    return aval if getattr(aval, "division", None) is division else aval.update(division=division)
+
+
+def divided_results(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The types of results, divided as the sharding rule of a primitive says, where some operand is divided.
+
+    Raises:
+      ShardingTypeError: that cannot be told, or the primitive has no rule.
+    """
+    division = _common(primitive, avals)
+    told = division_of(primitive, avals, outs, params)
+    if told is None:
+        raise ShardingTypeError(
+            f"{primitive}: there is no sharding rule by which operands of types {_shown(avals)} are divided; bring them "
+            "whole to every device with primax.reshard(x, primax.P()), let XLA decide with primax.auto_axes, or give a "
+            "rule: registry.define(..., sharding='...')"
+        )
+    if len(told) == 1 and isinstance(told[0], Division):
+        return [divide(outs[0], told[0] if any(told[0].axes) else None)]
+    if isinstance(told, Factors):
+        axes = _of_factors(primitive, told, avals)
+    else:
+        axes = [_axes_of(spec, len(out.shape)) for spec, out in zip(told, outs, strict=True)]
+    for out, found in zip(outs, axes, strict=True):
+        _check(primitive, avals, out, found, division.mesh)
+    return [divide(out, division.with_axes(found)) for out, found in zip(outs, axes, strict=True)]
+
+
+def _shown(avals: Sequence[Any]) -> str:
+    return " and ".join(aval.str_short() for aval in avals)
+
+
+def _axes_of(spec: Any, rank: int) -> Axes:
+    """For each dimension the axes that a rule of types tells: as a specification, or as they are in types."""
+    if isinstance(spec, Division):
+        return spec.axes
+    if isinstance(spec, PartitionSpec):
+        return tuple(map(spec.along, range(rank)))
+    return tuple(spec)
+
+
+def _common(primitive: Any, avals: Sequence[Any]) -> Division:
+    """The division of an operand; all are over one mesh.
+
+    Raises:
+      ShardingTypeError: they are not.
+    """
+    found: list[Division] = [a.division for a in avals if getattr(a, "division", None) is not None]
+    for other in found[1:]:
+        if other.mesh is not found[0].mesh and other.mesh != found[0].mesh:
+            raise ShardingTypeError(
+                f"{primitive}: operands must be divided along one mesh, got {_shown(avals)} over {found[0].mesh!r} and "
+                f"{other.mesh!r}"
+            )
+    return found[0]
+
+
+def _of_factors(primitive: Any, factors: Factors, avals: Sequence[Any]) -> list[Axes]:
+    """For each result the axes that divide its dimensions: those that divide them in operands."""
+    found: dict[int, tuple[Any, ...]] = {}
+    holders: dict[int, int] = {}
+    for dims, aval in zip(factors.operands, avals, strict=True):
+        for factor, names in zip(dims, axes_of_dims(aval), strict=True):
+            if not names:
+                continue
+            if found.setdefault(factor, names) != names:
+                raise ShardingTypeError(
+                    f"{primitive}: operands must divide a dimension alike, got {_shown(avals)}, of which one is divided "
+                    f"along {_named(found[factor])} and one along {_named(names)}; bring one to the other's division "
+                    "with primax.reshard"
+                )
+            holders[factor] = holders.get(factor, 0) + 1
+    for factor, names in found.items():
+        mark = factors.mark(factor)
+        if mark == WHOLE:
+            raise ShardingTypeError(
+                f"{primitive}: the dimension {factors.names[factor]!r} of size {factors.sizes[factor]} must not be "
+                f"divided, got {_shown(avals)}, where {_named(names)} divides it; bring it whole to every device with "
+                "primax.reshard"
+            )
+        if mark and holders[factor] > 1 and not any(factor in dims for dims in factors.results):
+            raise ShardingTypeError(
+                f"{primitive}: operands of types {_shown(avals)} are divided along {_named(names)} where they are "
+                "contracted, so how the result is divided is ambiguous; say it with out_sharding=, such as "
+                "out_sharding=primax.P(), or bring one of them whole to every device with primax.reshard"
+            )
+    return [tuple([found.get(factor, ()) for factor in dims]) for dims in factors.results]
+
+
+def _named(names: Sequence[Any]) -> str:
+    return " and ".join(map(repr, names))
+
+
+def _check(primitive: Any, avals: Sequence[Any], out: Any, axes: Axes, mesh: AbstractMesh) -> None:
+    """Refuse a result that no mesh can hold.
+
+    Raises:
+      ShardingTypeError: an axis divides two dimensions, or a dimension is no multiple of its parts.
+    """
+    used = [name for names in axes for name in names]
+    twice = [name for i, name in enumerate(used) if name in used[:i]]
+    if twice:
+        shown = "[" + ",".join(map(divided_size, out.shape, axes)) + "]"
+        raise ShardingTypeError(
+            f"{primitive}: operands of types {_shown(avals)} make a result {shown}, of which {twice[0]!r} would divide "
+            "two dimensions; bring one of them to another division with primax.reshard"
+        )
+    sizes = mesh.shape
+    for size, names in zip(out.shape, axes, strict=True):
+        parts = prod(sizes[name] for name in names)
+        if size % parts:
+            raise ShardingTypeError(
+                f"{primitive}: operands of types {_shown(avals)} make a result with a dimension of size {size}, which "
+                f"{_named(names)} cannot divide in {parts} parts; bring it whole to every device with primax.reshard"
+            )

@@ -1,0 +1,224 @@
+"""Sharding rules that several families share: how results are divided where operands are, as types tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from primax.core.avals import ShapedArray
+from primax.core.divided import axes_of_dims
+from primax.core.errors import ShardingTypeError
+
+__all__ = [
+    "all_alike",
+    "along_axis",
+    "broadcast_axes",
+    "cut_axes",
+    "dropped_axes",
+    "kept_axes",
+    "refuse_divided",
+    "reshaped_axes",
+    "whole_along",
+]
+
+Axes = tuple[tuple[Any, ...], ...]
+
+
+def kept_axes(x: ShapedArray, *others: ShapedArray, **params: Any) -> list[Axes]:
+    """The rule of what returns one array of the dimensions of its first operand, the others being whole.
+
+    Raises:
+      ShardingTypeError: another operand is divided.
+    """
+    refuse_divided("operands besides the first", others)
+    return [axes_of_dims(x)]
+
+
+def refuse_divided(what: str, avals: Sequence[ShapedArray]) -> None:
+    """Refuse types that are divided.
+
+    Raises:
+      ShardingTypeError: one is.
+    """
+    for aval in avals:
+        if aval.division is not None:
+            raise ShardingTypeError(
+                f"{what} must not be divided, got {aval.str_short()}; bring it whole to every device with "
+                "primax.reshard"
+            )
+
+
+def whole_along(x: ShapedArray, dims: Sequence[int], how: str = "primax.reshard") -> None:
+    """Refuse an operand that is divided along dimensions.
+
+    Raises:
+      ShardingTypeError: it is.
+    """
+    axes = axes_of_dims(x)
+    for dim in dims:
+        if axes[dim]:
+            raise ShardingTypeError(
+                f"the operand must not be divided along dimension {dim}, got {x.str_short()}; bring it whole to every "
+                f"device with {how}"
+            )
+
+
+def all_alike(avals: Sequence[ShapedArray]) -> Axes:
+    """The axes of operands that must all be divided alike.
+
+    Raises:
+      ShardingTypeError: they are not.
+    """
+    found = axes_of_dims(avals[0])
+    for aval in avals[1:]:
+        if axes_of_dims(aval) != found:
+            raise ShardingTypeError(
+                f"operands must be divided alike, got {avals[0].str_short()} and {aval.str_short()}; bring one to the "
+                "other's division with primax.reshard"
+            )
+    return found
+
+
+def along_axis(name: str, results: int | None = None) -> Callable[..., Any]:
+    """The rule of what computes along one dimension, a parameter of that name, of operands that are divided alike.
+
+    Args:
+      name: of the parameter.
+      results: how many there are; as many as operands if None.
+    """
+
+    def rule(*avals: ShapedArray, **params: Any) -> Any:
+        dim = params[name]
+        for aval in avals:
+            whole_along(aval, [dim])
+        letters = " ".join(f"d{i}" + ("!" if i == dim else "") for i in range(len(avals[0].shape)))
+        count = len(avals) if results is None else results
+        return f"{', '.join([letters] * len(avals))} -> {', '.join([letters] * count)}"
+
+    return rule
+
+
+def dropped_axes(name: str, mark: str = "") -> Callable[..., Any]:
+    """The rule of what removes the dimensions in a parameter of that name.
+
+    Args:
+      name: of the parameter.
+      mark: how the results of devices become one; empty if XLA alone knows it.
+    """
+
+    def rule(x: ShapedArray, **params: Any) -> Any:
+        gone = params[name]
+        if mark:
+            taken = " ".join(f"d{i}:{mark}" if i in gone else f"d{i}" for i in range(len(x.shape)))
+            return f"{taken} -> {' '.join(f'd{i}' for i in range(len(x.shape)) if i not in gone)}"
+        return [tuple([names for i, names in enumerate(axes_of_dims(x)) if i not in gone])]
+
+    return rule
+
+
+def broadcast_axes(x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]) -> list[Axes]:
+    """The rule of what repeats an array along dimensions: those are whole."""
+    found: list[tuple[Any, ...]] = [()] * len(shape)
+    for size, names, dim in zip(x.shape, axes_of_dims(x), broadcast_dimensions, strict=True):
+        if size == shape[dim]:
+            found[dim] = names
+    return [tuple(found)]
+
+
+def cut_axes(x: ShapedArray, shape: Sequence[int], sizes: Any = None) -> Axes:
+    """How a part of an array is divided: as the array, if its dimensions can be.
+
+    Raises:
+      ShardingTypeError: they cannot.
+    """
+    axes = axes_of_dims(x)
+    if x.division is not None:
+        lengths = x.division.mesh.shape
+        for dim, (size, names) in enumerate(zip(shape, axes, strict=True)):
+            parts = prod(lengths[name] for name in names)
+            if size % parts:
+                raise ShardingTypeError(
+                    f"a part of {size} elements along dimension {dim} of {x.str_short()} cannot be divided in "
+                    f"{parts} parts; bring the operand whole along it to every device with primax.reshard"
+                )
+    return axes
+
+
+def reshaped_axes(x: ShapedArray, new: tuple[int, ...]) -> Axes:
+    """How an array under another shape is divided: what is split or merged must begin with what is divided.
+
+    Raises:
+      ShardingTypeError: it does not.
+    """
+    axes = axes_of_dims(x)
+    sizes = {} if x.division is None else x.division.mesh.shape
+    found: list[tuple[Any, ...]] = []
+    for old_dims, new_dims in _groups(x.shape, new):
+        names = _merged([axes[i] for i in old_dims], [x.shape[i] for i in old_dims])
+        split = None if names is None else _split(names, [new[i] for i in new_dims], sizes)
+        if split is None:
+            raise ShardingTypeError(
+                f"how {x.str_short()} is divided under the shape {new} cannot be told; say it with out_sharding=, such "
+                "as out_sharding=primax.P(), or bring the operand whole to every device with primax.reshard"
+            )
+        found += split
+    return tuple(found)
+
+
+def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """Runs of dimensions, before and after, of equal numbers of elements, each as short as can be."""
+    if prod(old) == 0:
+        return [(list(range(len(old))), list(range(len(new))))]
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(old) or j < len(new):
+        if i < len(old) and old[i] == 1 and not (j < len(new) and new[j] == 1):
+            groups.append(([i], []))
+            i += 1
+            continue
+        if j < len(new) and new[j] == 1 and not (i < len(old) and old[i] == 1):
+            groups.append(([], [j]))
+            j += 1
+            continue
+        before, after = [i], [j]
+        size, other = old[i], new[j]
+        i, j = i + 1, j + 1
+        while size != other:
+            if size < other:
+                size *= old[i]
+                before.append(i)
+                i += 1
+            else:
+                other *= new[j]
+                after.append(j)
+                j += 1
+        groups.append((before, after))
+    return groups
+
+
+def _merged(axes: Sequence[tuple[Any, ...]], lengths: Sequence[int]) -> tuple[Any, ...] | None:
+    """The axes that divide merged dimensions; None if one is divided behind one that is not."""
+    found: list[Any] = []
+    ended = False
+    for names, length in zip(axes, lengths, strict=True):
+        if names and ended:
+            return None
+        found += names
+        ended = ended or (length > 1 and not names)
+    return tuple(found)
+
+
+def _split(names: Sequence[Any], lengths: Sequence[int], sizes: Any) -> list[tuple[Any, ...]] | None:
+    """For each of the dimensions that one is split in, its axes: the first takes what it can; None if some are left."""
+    left = list(names)
+    found: list[tuple[Any, ...]] = []
+    for length in lengths:
+        taken: list[Any] = []
+        while left and length % sizes[left[0]] == 0:
+            length //= sizes[left[0]]
+            taken.append(left.pop(0))
+        found.append(tuple(taken))
+        if length > 1 and left:
+            return None
+    return None if left else found

@@ -1,0 +1,88 @@
+"""The sharding rules of indexing: what is read or written by position must be whole along the axes of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.extend.core import ShapedArray
+from primax.extend.dividing import all_alike, cut_axes, refuse_divided
+from primax.plugins.indexing.primitives import (
+    dynamic_slice_p,
+    dynamic_update_slice_p,
+    gather_p,
+    scatter_add_p,
+    scatter_max_p,
+    scatter_min_p,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub_p,
+)
+
+__all__ = ["DIVISIONS"]
+
+
+def _dynamic_slice(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int, ...]) -> list[Any]:
+    refuse_divided("positions", starts)
+    return [cut_axes(x, slice_sizes)]
+
+
+def _dynamic_update_slice(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> list[Any]:
+    refuse_divided("positions", starts)
+    return [all_alike([x, update])]
+
+
+def _of_indices(rank: int, batching: tuple[int, ...]) -> list[str]:
+    """The names of the axes of indices, the last of which holds vectors: those that run along with the operand's."""
+    return [*(f"b{i}" if i in batching else f"i{i}!" for i in range(rank - 1)), "_"]
+
+
+def _gather(x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: Any, **params: Any) -> str:
+    numbers = dimension_numbers
+    of_indices = _of_indices(len(indices.shape), numbers.start_indices_batching_dims)
+    along = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
+    of_operand, windows = [], []
+    for i, (size, part) in enumerate(zip(x.shape, slice_sizes, strict=True)):
+        name = f"b{along[i]}" if i in along else f"w{i}" if size == part and size > 1 else "_"
+        of_operand.append(name)
+        if i not in numbers.collapsed_slice_dims and i not in along:
+            windows.append(name)
+    return f"{' '.join(of_operand)}, {' '.join(of_indices)} -> {_laid(of_indices[:-1], windows, numbers.offset_dims)}"
+
+
+def _laid(batch: list[str], windows: list[str], places: tuple[int, ...]) -> str:
+    """The axes of what is gathered: those of windows are at given places."""
+    rest, inside = iter(batch), iter(windows)
+    return " ".join(next(inside) if i in places else next(rest) for i in range(len(batch) + len(windows)))
+
+
+def _scatter(
+    x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *, dimension_numbers: Any, **params: Any
+) -> str:
+    numbers = dimension_numbers
+    of_indices = _of_indices(len(indices.shape), numbers.scatter_indices_batching_dims)
+    along = dict(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
+    parts = iter([updates.shape[i] for i in numbers.update_window_dims])
+    of_operand, windows = [], []
+    for i, size in enumerate(x.shape):
+        if i in along:
+            of_operand.append(f"b{along[i]}")
+        elif i in numbers.inserted_window_dims:
+            of_operand.append("_")
+        else:
+            name = f"w{i}" if next(parts) == size and size > 1 else "_"
+            of_operand.append(name)
+            windows.append(name)
+    of_updates = _laid(of_indices[:-1], windows, numbers.update_window_dims)
+    operand = " ".join(of_operand)
+    return f"{operand}, {' '.join(of_indices)}, {of_updates} -> {operand}"
+
+
+_SCATTERS = (scatter_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_sub_p)
+
+DIVISIONS: dict[Any, Callable[..., Any]] = {
+    dynamic_slice_p: _dynamic_slice,
+    dynamic_update_slice_p: _dynamic_update_slice,
+    gather_p: _gather,
+    **dict.fromkeys(_SCATTERS, _scatter),
+}

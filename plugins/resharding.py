@@ -1,0 +1,314 @@
+"""Values in other divisions along explicit axes of a mesh, and functions in which XLA decides on such axes, or types do."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core, hookimpl
+from primax.extend.api_util import check_function, wraps
+from primax.extend.core import ShapedArray, get_aval, tree
+from primax.extend.interpreters import ad, mlir
+from primax.extend.sharding import (
+    AbstractMesh,
+    AxisType,
+    Division,
+    NamedSharding,
+    PartitionSpec,
+    axes_of_dims,
+    check_spec,
+    current_scope,
+    explicit_part,
+    use_abstract_mesh,
+)
+
+__all__ = ["auto_axes", "explicit_axes", "forget_p", "reshard", "reshard_p", "with_out_sharding"]
+
+reshard_p = core.Primitive("reshard")
+forget_p = core.Primitive("forget_division")
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """The same values, divided otherwise along axes of the type `Explicit`, which their types tell.
+
+    Args:
+      xs: arrays in any containers.
+      out_shardings: a `PartitionSpec` over the mesh in scope, or a `NamedSharding`, or a tree of these that is a prefix
+        of `xs`. Explicit axes that it leaves out divide nothing.
+
+    Returns:
+      The structure of `xs`.
+
+    Raises:
+      TypeError: `out_shardings` is none of these.
+      ValueError: no mesh with explicit axes is meant, a specification names another axis, or an array cannot be
+        divided so.
+
+    >>> import primax as px
+    >>> mesh = px.make_mesh((1,), ("x",), px.sharding.AxisType.Explicit)
+    >>> with px.set_mesh(mesh):
+    ...     px.typeof(px.reshard(px.numpy.zeros((4, 2)), px.P("x")))
+    ShapedArray(f32[4@x,2])
+    """
+    leaves, structure = tree.flatten(xs)
+    given = tree.flatten_axes("reshard out_shardings", structure, out_shardings)
+    outs = [_resharded("reshard", x, sharding) for x, sharding in zip(leaves, given, strict=True)]
+    return tree.unflatten(structure, outs)
+
+
+def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
+    """A value divided as told."""
+    where, spec = _meant(function, sharding, mesh)
+    aval = get_aval(x)
+    rank = len(aval.shape)
+    if len(spec) > rank:
+        raise ValueError(f"{function}: {spec} is for arrays of at least {len(spec)} axes, got {aval.str_short()}")
+    division = explicit_part(where, spec, rank)
+    sizes = where.shape
+    for i, size in enumerate(aval.shape):
+        parts = int(np.prod([sizes[name] for name in spec.along(i)], dtype=np.int64))
+        if size % parts:
+            raise ValueError(
+                f"{function}: axis {i} of {aval.str_short()} must be a multiple of {parts} to be divided as {spec}"
+            )
+    if aval.division is division:
+        return x
+    return reshard_p.bind(x, mesh=where, axes=((),) * rank if division is None else division.axes)
+
+
+def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]:
+    """The mesh and the specification that are meant by a sharding.
+
+    Raises:
+      TypeError: it is none.
+      ValueError: there is no mesh with explicit axes, or an axis is not explicit.
+    """
+    if isinstance(sharding, NamedSharding) or isinstance(sharding, Division):
+        where, spec = sharding.mesh, sharding.spec
+    elif isinstance(sharding, PartitionSpec):
+        scope = current_scope()
+        if mesh is None and scope is None:
+            raise ValueError(
+                f"{function}: {sharding} is a specification without a mesh, and no mesh is in scope; set one with "
+                f"primax.set_mesh, or pass NamedSharding(mesh, {sharding})"
+            )
+        where, spec = mesh if mesh is not None else _mesh_of(scope), sharding
+    else:
+        raise TypeError(f"{function}: a sharding must be a PartitionSpec or a NamedSharding, got {sharding!r}")
+    check_spec(function, where, spec)
+    others = [name for name in spec.axes if name not in where.explicit_axes]
+    if others or not where.explicit_axes:
+        named = f"; {spec} names {', '.join(map(repr, others))}" if others else ""
+        raise ValueError(
+            f"{function}: types tell how arrays are divided along axes of the type Explicit alone, got {where!r}{named}. "
+            "Use lax.with_sharding_constraint for axes of the type Auto"
+        )
+    return where, spec
+
+
+def _mesh_of(scope: Any) -> Any:
+    """The mesh in scope, with its devices if the types of its axes are its own."""
+    if scope.mesh is not None and scope.mesh.abstract_mesh == scope.abstract:
+        return scope.mesh
+    return scope.abstract
+
+
+def with_out_sharding(function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any) -> Any:
+    """What a function returns for arrays, divided as its argument `out_sharding` says, if it says something.
+
+    Args:
+      function: its name.
+      bind: computes it.
+      args: the arrays; how they are divided is left to XLA.
+      out_sharding: a `PartitionSpec` or a `NamedSharding`, or None.
+    """
+    if out_sharding is None:
+        return bind(*args)
+    _meant(f"{function}: out_sharding", out_sharding, None)
+    return _resharded(f"{function}: out_sharding", bind(*map(_forgotten, args)), out_sharding)
+
+
+def _forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
+    """A value of which the type tells only how explicit axes of a mesh divide it; none if there is no mesh."""
+    aval = get_aval(x)
+    division = getattr(aval, "division", None)
+    if division is None or division.mesh is mesh:
+        return x
+    return forget_p.bind(x, mesh=mesh)
+
+
+def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
+    """A function in which XLA decides on how arrays are divided along explicit axes of the mesh in scope.
+
+    Args:
+      f: takes and returns arrays in any containers.
+      axes: names of the axes; all explicit ones if None.
+      out_sharding: how results are divided, as for `reshard`.
+
+    Raises:
+      ValueError: no mesh with explicit axes is in scope, or `out_sharding` is not given.
+
+    >>> import primax as px
+    >>> mesh = px.make_mesh((1,), ("x",), px.sharding.AxisType.Explicit)
+    >>> with px.set_mesh(mesh):
+    ...     f = px.sharding.auto_axes(lambda x: px.numpy.sort(x), out_sharding=px.P("x"))
+    ...     px.typeof(f(px.reshard(px.numpy.zeros(4), px.P("x"))))
+    ShapedArray(f32[4@x])
+    """
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
+    check_function("auto_axes", "f", f)
+    if out_sharding is None:
+        raise ValueError("auto_axes: out_sharding must be given, such as primax.P('x'): types tell it again outside")
+
+    @wraps(f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        outer = _scope("auto_axes")
+        names = _named("auto_axes", axes, outer.abstract.explicit_axes, "Explicit")
+        inner = outer.abstract.update_axis_types(dict.fromkeys(names, AxisType.Auto))
+        args, kwargs = tree.tree_map(lambda x: _forgotten(x, inner), (args, kwargs))
+        with use_abstract_mesh(inner):
+            outs = f(*args, **kwargs)
+        leaves, structure = tree.flatten(outs)
+        given = tree.flatten_axes("auto_axes out_sharding", structure, out_sharding)
+        mesh = _mesh_of(outer)
+        found = [_resharded("auto_axes: out_sharding", x, s, mesh) for x, s in zip(leaves, given, strict=True)]
+        return tree.unflatten(structure, found)
+
+    return run
+
+
+def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
+    """A function in which types tell how arrays are divided along axes that XLA decides on outside.
+
+    Args:
+      f: takes and returns arrays in any containers.
+      axes: names of axes of the mesh in scope; all of the type `Auto` if None.
+      in_sharding: how arguments are divided: a `PartitionSpec`, or a tree that is a prefix of the tuple of arguments.
+
+    Raises:
+      ValueError: no mesh with such axes is in scope, or `in_sharding` is not given.
+
+    >>> import primax as px
+    >>> mesh = px.make_mesh((1,), ("x",))
+    >>> with px.set_mesh(mesh):
+    ...     px.sharding.explicit_axes(lambda x: print(px.typeof(x)), in_sharding=px.P("x"))(px.numpy.zeros(4))
+    f32[4@x]
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+    check_function("explicit_axes", "f", f)
+    if in_sharding is None:
+        raise ValueError("explicit_axes: in_sharding must be given, such as primax.P('x')")
+
+    @wraps(f)
+    def run(*args: Any) -> Any:
+        outer = _scope("explicit_axes").abstract
+        names = _named("explicit_axes", axes, outer.auto_axes, "Auto")
+        inner = outer.update_axis_types(dict.fromkeys(names, AxisType.Explicit))
+        leaves, structure = tree.flatten(args)
+        given = tree.flatten_axes("explicit_axes in_sharding", structure, in_sharding)
+        with use_abstract_mesh(inner):
+            found = [_resharded("explicit_axes: in_sharding", x, s, inner) for x, s in zip(leaves, given, strict=True)]
+            outs = f(*tree.unflatten(structure, found))
+        return tree.tree_map(lambda x: _forgotten(x, outer), outs)
+
+    return run
+
+
+def _scope(function: str) -> Any:
+    scope = current_scope()
+    if scope is None:
+        raise ValueError(f"{function}: a mesh must be in scope; set one with primax.set_mesh")
+    return scope
+
+
+def _named(function: str, axes: Any, there: Sequence[Any], kind: str) -> tuple[Any, ...]:
+    """The names of axes, all of one type."""
+    names = tuple(there) if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
+    wrong = [name for name in names if name not in there]
+    if wrong or not names:
+        raise ValueError(
+            f"{function}: axes must be axes of the type {kind} of the mesh in scope, which has {tuple(there)}, got "
+            f"{wrong or names}"
+        )
+    return names
+
+
+def _reshard_abstract_eval(x: ShapedArray, *, mesh: Any, axes: Any) -> ShapedArray:
+    return x.update(division=Division(mesh.abstract_mesh, axes) if any(axes) else None)
+
+
+def _told(x: ShapedArray, *, mesh: Any, axes: Any) -> list[Any]:
+    return [Division(mesh.abstract_mesh, axes)]
+
+
+def _reshard_transpose(ct: Any, x: Any, *, mesh: Any, axes: Any) -> list[Any]:
+    return [reshard_p.bind(ct, mesh=mesh, axes=axes_of_dims(x.aval))]
+
+
+def _reshard_batch(args: Any, dims: Any, *, mesh: Any, axes: Any) -> Any:
+    (x,), (dim,) = args, dims
+    mapped = axes_of_dims(get_aval(x))[dim]
+    return reshard_p.bind(x, mesh=mesh, axes=(*axes[:dim], mapped, *axes[dim:])), dim
+
+
+def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes: Any) -> Any:
+    module = ctx.module_context
+    if module.partitions == 1 or module.manual is not None:
+        return [x]
+    spec = PartitionSpec(*[names or None for names in axes])
+    return [mlir.constrained(module, x, module.mesh, spec, len(axes))]
+
+
+def _forget_abstract_eval(x: ShapedArray, *, mesh: AbstractMesh | None) -> ShapedArray:
+    return x.update(division=_rest(x, mesh))
+
+
+def _rest(x: ShapedArray, mesh: AbstractMesh | None) -> Division | None:
+    return None if mesh is None or x.division is None else explicit_part(mesh, x.division.spec, len(x.shape))
+
+
+def _forget_told(x: ShapedArray, *, mesh: AbstractMesh | None) -> list[Any]:
+    return [_rest(x, mesh) or PartitionSpec()]
+
+
+_forget_told.left_to_xla = True  # type: ignore[attr-defined]
+
+
+def _forget_transpose(ct: Any, x: Any, *, mesh: Any) -> list[Any]:
+    division = x.aval.division
+    return [ct if division is None else reshard_p.bind(ct, mesh=division.mesh, axes=division.axes)]
+
+
+def _samples() -> list[core.Sample]:
+    mesh = AbstractMesh((1,), ("x",), AxisType.Explicit)
+    x = np.float32([[0.3, -1.2], [2.6, 1.7]])
+    return [core.Sample([x], {"mesh": mesh, "axes": ((), ())}, reference=lambda x, **params: x)]
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.define(
+        reshard_p,
+        abstract_eval=_reshard_abstract_eval,
+        jvp=ad.linear_jvp(reshard_p),
+        transpose=ad.linear_transpose(reshard_p, _reshard_transpose),
+        batch=_reshard_batch,
+        lowering=_reshard_lowering,
+        sharding=_told,
+        samples=[_samples],
+    )
+    registry.define(
+        forget_p,
+        abstract_eval=_forget_abstract_eval,
+        jvp=ad.linear_jvp(forget_p),
+        transpose=ad.linear_transpose(forget_p, _forget_transpose),
+        batch=lambda args, dims, *, mesh: (forget_p.bind(*args, mesh=mesh), dims[0]),
+        lowering=lambda ctx, x, *, mesh: [x],
+        sharding=_forget_told,
+        samples=[core.Sample([np.float32([0.3, 1.7])], {"mesh": None}, reference=lambda x, mesh: x)],
+    )
