@@ -1,7 +1,7 @@
 """Divisions in types: along which explicit axes of a mesh the dimensions of an array are divided, and what follows.
 
-With axes of the type `Explicit`, the type of an array tells how it is divided: `f32[8@x,4]`. What a primitive returns is
-divided as its sharding rule says, in one place for all primitives. Where that cannot be told, it raises.
+With axes of the type `Explicit`, the type of an array tells how it is divided: `f32[8@x,4]`. What a primitive returns
+is divided as its sharding rule says, in one place for all primitives. Where that cannot be told, it raises.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def divided_results(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], p
     told = division_of(primitive, avals, outs, params)
     if told is None:
         raise ShardingTypeError(
-            f"{primitive}: there is no sharding rule by which operands of types {_shown(avals)} are divided; bring them "
-            "whole to every device with primax.reshard(x, primax.P()), let XLA decide with primax.auto_axes, or give a "
-            "rule: registry.define(..., sharding='...')"
+            f"{primitive}: there is no sharding rule by which operands of types {_shown(avals)} are divided; bring "
+            "them whole to every device with primax.reshard(x, primax.P()), let XLA decide with "
+            "primax.sharding.auto_axes, or give a rule: registry.define(..., sharding='...')"
         )
     if len(told) == 1 and isinstance(told[0], Division):
         return [divide(outs[0], told[0] if any(told[0].axes) else None)]
@@ -108,9 +108,9 @@ def _of_factors(primitive: Any, factors: Factors, avals: Sequence[Any]) -> list[
                 continue
             if found.setdefault(factor, names) != names:
                 raise ShardingTypeError(
-                    f"{primitive}: operands must divide a dimension alike, got {_shown(avals)}, of which one is divided "
-                    f"along {_named(found[factor])} and one along {_named(names)}; bring one to the other's division "
-                    "with primax.reshard"
+                    f"{primitive}: operands must divide a dimension alike, got {_shown(avals)}, of which one is "
+                    f"divided along {_named(found[factor])} and one along {_named(names)}; bring one to the other's "
+                    "division with primax.reshard"
                 )
             holders[factor] = holders.get(factor, 0) + 1
     for factor, names in found.items():

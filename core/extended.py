@@ -60,7 +60,10 @@ class ExtendedArray(Operand):
 
     @property
     def aval(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype)
+        division = getattr(getattr(self.base, "aval", None), "division", None)
+        if division is not None:
+            division = division.with_axes(division.axes[: len(self.shape)])
+        return ShapedArray(self.shape, self.dtype, division=division)
 
     @property
     def ndim(self) -> int:

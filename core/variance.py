@@ -23,14 +23,18 @@ _NOTHING: frozenset[Any] = frozenset()
 
 
 class _Hooks:
-    """Set by the family of the collectives.
+    """Set by the families of the collectives and of resharding.
 
     Attributes:
+      divided: `(value, division)` to the value in that division along explicit axes; None for whole.
+      forgotten: `(value)` to the value as one of which the type does not tell how it is divided.
       pvary: `(value, axes)` to the value as one that may vary along them too.
       pvary_p: its primitive.
       reductions: by name, such as `sum`, `(value, axes)` to what all devices along the axes have of it together.
     """
 
+    divided: Callable[[Any, Any], Any]
+    forgotten: Callable[[Any], Any]
     pvary: Callable[[Any, frozenset[Any]], Any]
     pvary_p: Any
     reductions: dict[str, Callable[[Any, Any], Any]]
@@ -66,8 +70,12 @@ def _varied(x: Any, axes: frozenset[Any]) -> Any:
 
 
 def vary_like(x: Any, aval: Any) -> Any:
-    """A value as one that may vary along the axes of a type."""
-    return vary(x, getattr(aval, "vma", _NOTHING))
+    """A value as one that may vary along the axes of a type, and is divided as that is if it has its shape."""
+    x = vary(x, getattr(aval, "vma", _NOTHING))
+    division = getattr(aval, "division", None)
+    if division is not None and getattr(get_aval(x), "shape", None) == aval.shape:
+        x = hooks.divided(x, division)
+    return x
 
 
 def unvaried(aval: Any) -> Any:

@@ -156,6 +156,8 @@ def reshaped_axes(x: ShapedArray, new: tuple[int, ...]) -> Axes:
     found: list[tuple[Any, ...]] = []
     for old_dims, new_dims in _groups(x.shape, new):
         names = _merged([axes[i] for i in old_dims], [x.shape[i] for i in old_dims])
+        if len(old_dims) > 1 and len(new_dims) > 1 and names:
+            names = None
         split = None if names is None else _split(names, [new[i] for i in new_dims], sizes)
         if split is None:
             raise ShardingTypeError(

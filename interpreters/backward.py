@@ -8,9 +8,12 @@ from typing import Any
 from primax.core import config, rules
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
 from primax.core.diagnostics import blame, shorten, wrong
-from primax.core.errors import RuleError
+from primax.core.divided import divide
+from primax.core.errors import RuleError, ShardingTypeError
+from primax.core.mesh import meshes_exist
 from primax.core.source_info import transposed, use
 from primax.core.trace import Tracer, thread
+from primax.core.variance import hooks
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn, has_external_transpose
 from primax.interpreters.rule_results import not_array, stale
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents
@@ -48,6 +51,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             cts[out.index] = ct if have is None else add_tangents(have, ct)
     source = before = thread.source
     checking = config.check_rules.value
+    several_devices = meshes_exist()
     try:
         for eqn in reversed(trace.eqns):
             primitive = eqn.primitive
@@ -72,6 +76,10 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                 thread.source = transposed(source) if use.begun else source
             try:
                 returned = rule(ct, *args, **eqn.params)
+            except ShardingTypeError:  # what types cannot tell is left to XLA, and told again of the cotangents
+                ct = list(map(_forgotten, ct)) if primitive.multiple_results else _forgotten(ct)
+                args = list(map(_forgotten, args))
+                returned = rule(ct, *args, **eqn.params)
             except Exception as error:
                 blame(error, _transpose_rules, primitive)
                 raise
@@ -91,6 +99,8 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                         raise stale(_transpose_rules, primitive, c)
                     if not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
                         raise _misfit(eqn, x, have)
+                    if several_devices and getattr(have, "division", None) is not getattr(x.aval, "division", None):
+                        c = hooks.divided(c, x.aval.division)
                     have = cts[x.index]
                     cts[x.index] = c if have is None else add_tangents(have, c)
     finally:
@@ -100,6 +110,13 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
         ct = cts[tracer.index]
         results.append(Zero(tracer.aval) if ct is None else ct)
     return results
+
+
+def _forgotten(x: Any) -> Any:
+    """An argument of a transpose rule of which the type does not tell how it is divided."""
+    if type(x) is UndefinedPrimal:
+        return UndefinedPrimal(divide(x.aval, None))
+    return x if type(x) is Zero else hooks.forgotten(x)
 
 
 def _misfit(eqn: TapeEqn, x: LinearTracer, have: Any) -> RuleError:

@@ -18,6 +18,9 @@ from primax.extend.sharding import (
     ShardingTypeError,
     axes_of_dims,
     canonical_sharding,
+    current_scope,
+    explicit_part,
+    hooks,
     placed,
     sharding_of,
 )
@@ -107,15 +110,19 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     for leaf, sharding in zip(leaves, found, strict=True):
         if sharding is not None:
             sharding.check_shape(core.get_aval(leaf).shape, "with_sharding_constraint")
+            if getattr(sharding, "explicit", False) and isinstance(leaf, core.Tracer):
+                _constrained_axes(core.get_aval(leaf), sharding=sharding)
     return tree.unflatten(structure, constrain_all(leaves, found))
 
 
 def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     """Flat values that lie as told; those for which None is told, as they are."""
-    return [
-        x if sharding is None else sharding_constraint_p.bind(x, sharding=sharding)
-        for x, sharding in zip(leaves, shardings, strict=True)
-    ]
+    found = []
+    for x, sharding in zip(leaves, shardings, strict=True):
+        if getattr(sharding, "explicit", False):
+            x = hooks.divided(x, _division_of(core.get_aval(x), sharding))
+        found.append(x if sharding is None else sharding_constraint_p.bind(x, sharding=sharding))
+    return found
 
 
 def _constraint_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, sharding: Any) -> Any:
@@ -221,13 +228,19 @@ def _constrained_axes(x: Any, *, sharding: Any) -> list[Any]:
     Raises:
       ShardingTypeError: it does not.
     """
-    has, wants = axes_of_dims(x), axes_of_dims(placed(x, sharding))
-    if isinstance(sharding, NamedSharding) and sharding.explicit and has != wants:
+    if getattr(sharding, "explicit", False) and x.division is not _division_of(x, sharding):
         raise ShardingTypeError(
             f"with_sharding_constraint: x of type {x.str_short()} must be divided as shardings says, {sharding.spec}; "
             "primax.reshard divides it so"
         )
-    return [has]
+    return [axes_of_dims(x)]
+
+
+def _division_of(x: Any, sharding: NamedSharding) -> Any:
+    """What a sharding says of axes that are explicit where this is asked."""
+    scope = current_scope()
+    mesh = scope.abstract if scope is not None and scope.mesh is sharding.mesh else sharding.mesh
+    return explicit_part(mesh, sharding.spec, len(x.shape))
 
 
 @hookimpl

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from operator import index
 from typing import Any
 
@@ -21,6 +22,7 @@ from primax.extend.precision import (
     precision_attribute,
 )
 from primax.extend.sampling import numbers
+from primax.plugins.resharding import with_out_sharding
 from primax.plugins.structural import convert_element_type_p, transpose_p
 
 __all__ = ["DotAlgorithmPreset", "Precision", "batch_matmul", "dot", "dot_general", "dot_general_p"]
@@ -29,7 +31,13 @@ dot_general_p = core.Primitive("dot_general")
 
 
 def dot_general(
-    lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """The sum of products of two arrays over contracting dimensions, for each index of batch dimensions.
 
@@ -41,6 +49,7 @@ def dot_general(
       precision: None, 'default', 'high', 'highest', a `Precision`, a pair of these, one for each operand, or
         a `DotAlgorithmPreset`. None stands for the option `default_matmul_precision`.
       preferred_element_type: the dtype to accumulate in and to return, if not that of the wider operand.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope, if types do not tell.
 
     Returns:
       An array whose dimensions are the batch dimensions, the others of `lhs` that are not contracted, then
@@ -58,13 +67,15 @@ def dot_general(
         preferred_element_type = dtypes.check_user_dtype(
             preferred_element_type, "preferred_element_type", "dot_general"
         )
-    return dot_general_p.bind(
-        lhs,
-        rhs,
-        dimension_numbers=_canonicalize(dimension_numbers),
-        precision=canonicalize_precision(precision),
-        preferred_element_type=preferred_element_type,
-    )
+    params = {
+        "dimension_numbers": _canonicalize(dimension_numbers),
+        "precision": canonicalize_precision(precision),
+        "preferred_element_type": preferred_element_type,
+    }
+    if out_sharding is not None:
+        bind = functools.partial(dot_general_p.bind, **params)
+        return with_out_sharding("dot_general", bind, (lhs, rhs), out_sharding)
+    return dot_general_p.bind(lhs, rhs, **params)
 
 
 def dot(
@@ -74,6 +85,7 @@ def dot(
     dimension_numbers: Any = None,
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The product of two vectors or matrices; with `dimension_numbers`, the same as `dot_general`.
 
@@ -83,6 +95,7 @@ def dot(
       dimension_numbers: see `dot_general`.
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
+      out_sharding: see `dot_general`.
 
     Raises:
       ValueError: the shapes are others and there are no `dimension_numbers`.
@@ -99,7 +112,7 @@ def dot(
                 f"must be given, got shapes {x} and {y}"
             )
         dimension_numbers = _MATRIX_PRODUCTS[len(x)]
-    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:

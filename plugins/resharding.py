@@ -1,4 +1,4 @@
-"""Values in other divisions along explicit axes of a mesh, and functions in which XLA decides on such axes, or types do."""
+"""Values in other divisions along explicit axes of a mesh, and functions in which XLA decides on them, or types do."""
 
 from __future__ import annotations
 
@@ -22,10 +22,21 @@ from primax.extend.sharding import (
     check_spec,
     current_scope,
     explicit_part,
+    hooks,
     use_abstract_mesh,
 )
+from primax.plugins.devices import with_sharding_constraint
 
-__all__ = ["auto_axes", "explicit_axes", "forget_p", "reshard", "reshard_p", "with_out_sharding"]
+__all__ = [
+    "auto_axes",
+    "explicit_axes",
+    "forget_p",
+    "forgotten",
+    "reshard",
+    "reshard_p",
+    "resharded",
+    "with_out_sharding",
+]
 
 reshard_p = core.Primitive("reshard")
 forget_p = core.Primitive("forget_division")
@@ -86,7 +97,7 @@ def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]
       TypeError: it is none.
       ValueError: there is no mesh with explicit axes, or an axis is not explicit.
     """
-    if isinstance(sharding, NamedSharding) or isinstance(sharding, Division):
+    if isinstance(sharding, NamedSharding | Division):
         where, spec = sharding.mesh, sharding.spec
     elif isinstance(sharding, PartitionSpec):
         scope = current_scope()
@@ -103,8 +114,8 @@ def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]
     if others or not where.explicit_axes:
         named = f"; {spec} names {', '.join(map(repr, others))}" if others else ""
         raise ValueError(
-            f"{function}: types tell how arrays are divided along axes of the type Explicit alone, got {where!r}{named}. "
-            "Use lax.with_sharding_constraint for axes of the type Auto"
+            f"{function}: types tell how arrays are divided along axes of the type Explicit alone, got {where!r}"
+            f"{named}. Use lax.with_sharding_constraint for axes of the type Auto"
         )
     return where, spec
 
@@ -128,10 +139,17 @@ def with_out_sharding(function: str, bind: Callable[..., Any], args: Sequence[An
     if out_sharding is None:
         return bind(*args)
     _meant(f"{function}: out_sharding", out_sharding, None)
-    return _resharded(f"{function}: out_sharding", bind(*map(_forgotten, args)), out_sharding)
+    return _resharded(f"{function}: out_sharding", bind(*map(forgotten, args)), out_sharding)
 
 
-def _forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
+def resharded(function: str, x: Any, out_sharding: Any) -> Any:
+    """An array as the argument `out_sharding` of a function that makes it wants it: along axes of any type."""
+    if isinstance(out_sharding, NamedSharding) and not out_sharding.mesh.explicit_axes:
+        return with_sharding_constraint(x, out_sharding)
+    return _resharded(f"{function}: out_sharding", x, out_sharding)
+
+
+def forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
     """A value of which the type tells only how explicit axes of a mesh divide it; none if there is no mesh."""
     aval = get_aval(x)
     division = getattr(aval, "division", None)
@@ -169,7 +187,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
         outer = _scope("auto_axes")
         names = _named("auto_axes", axes, outer.abstract.explicit_axes, "Explicit")
         inner = outer.abstract.update_axis_types(dict.fromkeys(names, AxisType.Auto))
-        args, kwargs = tree.tree_map(lambda x: _forgotten(x, inner), (args, kwargs))
+        args, kwargs = tree.tree_map(lambda x: forgotten(x, inner), (args, kwargs))
         with use_abstract_mesh(inner):
             outs = f(*args, **kwargs)
         leaves, structure = tree.flatten(outs)
@@ -214,7 +232,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
         with use_abstract_mesh(inner):
             found = [_resharded("explicit_axes: in_sharding", x, s, inner) for x, s in zip(leaves, given, strict=True)]
             outs = f(*tree.unflatten(structure, found))
-        return tree.tree_map(lambda x: _forgotten(x, outer), outs)
+        return tree.tree_map(lambda x: forgotten(x, outer), outs)
 
     return run
 
@@ -247,7 +265,7 @@ def _told(x: ShapedArray, *, mesh: Any, axes: Any) -> list[Any]:
 
 
 def _reshard_transpose(ct: Any, x: Any, *, mesh: Any, axes: Any) -> list[Any]:
-    return [reshard_p.bind(ct, mesh=mesh, axes=axes_of_dims(x.aval))]
+    return [_divided(ct, x.aval.division)]
 
 
 def _reshard_batch(args: Any, dims: Any, *, mesh: Any, axes: Any) -> Any:
@@ -280,8 +298,20 @@ _forget_told.left_to_xla = True  # type: ignore[attr-defined]
 
 
 def _forget_transpose(ct: Any, x: Any, *, mesh: Any) -> list[Any]:
-    division = x.aval.division
-    return [ct if division is None else reshard_p.bind(ct, mesh=division.mesh, axes=division.axes)]
+    return [_divided(ct, x.aval.division)]
+
+
+def _divided(x: Any, division: Division | None) -> Any:
+    """A value in a division; None for one that is left to XLA."""
+    if get_aval(x).division is division:
+        return x
+    if division is None:
+        return forget_p.bind(x, mesh=None)
+    return reshard_p.bind(x, mesh=division.mesh, axes=division.axes)
+
+
+hooks.divided = _divided
+hooks.forgotten = forgotten
 
 
 def _samples() -> list[core.Sample]:
@@ -296,7 +326,7 @@ def primax_register(registry: Any) -> None:
         reshard_p,
         abstract_eval=_reshard_abstract_eval,
         jvp=ad.linear_jvp(reshard_p),
-        transpose=ad.linear_transpose(reshard_p, _reshard_transpose),
+        transpose=ad.linear_transpose2(reshard_p, _reshard_transpose),
         batch=_reshard_batch,
         lowering=_reshard_lowering,
         sharding=_told,
@@ -306,7 +336,7 @@ def primax_register(registry: Any) -> None:
         forget_p,
         abstract_eval=_forget_abstract_eval,
         jvp=ad.linear_jvp(forget_p),
-        transpose=ad.linear_transpose(forget_p, _forget_transpose),
+        transpose=ad.linear_transpose2(forget_p, _forget_transpose),
         batch=lambda args, dims, *, mesh: (forget_p.bind(*args, mesh=mesh), dims[0]),
         lowering=lambda ctx, x, *, mesh: [x],
         sharding=_forget_told,

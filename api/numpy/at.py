@@ -28,6 +28,7 @@ from primax.plugins.indexing import (
 )
 from primax.plugins.indexing.dimensions import as_scatter
 from primax.plugins.indexing.positions import index_dtype
+from primax.plugins.resharding import forgotten, resharded
 from primax.plugins.structural import reshape_p
 
 __all__ = ["At", "Reference"]
@@ -100,6 +101,7 @@ class Reference:
         mode: str | GatherScatterMode | None = None,
         fill_value: Any = None,
         wrap_negative_indices: bool = True,
+        out_sharding: Any = None,
     ) -> Any:
         """`x[index]`, with a choice of what is read out of range.
 
@@ -107,15 +109,19 @@ class Reference:
           indices_are_sorted, unique_indices, mode, wrap_negative_indices: see the class.
           fill_value: what is read with mode 'fill'; by default NaN, or the smallest signed or greatest unsigned
             integer, or True.
+          out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
         >>> import primax as px
         >>> px.numpy.arange(3.0).at[px.numpy.array([1, 7])].get(mode="fill")
         Array([ 1., nan], dtype=float32)
         """
         x = self.array
+        if out_sharding is not None:
+            x = forgotten(x)
         found = _PROMISE if mode is None else GatherScatterMode.from_any(mode)
         index = resolve(get_aval(x).shape, read_entries(self.index))
-        return read(x, index, found, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
+        out = read(x, index, found, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
+        return out if out_sharding is None else resharded("at[...].get", out, out_sharding)
 
     def set(self, values: Any, **options: Unpack[Options]) -> Any:
         """A copy where elements are replaced: `x[index] = values` in NumPy.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from primax.numpy.promotion import aval_of, convert
 from primax.numpy.shaping import permuted
 from primax.numpy.triangles import last_diagonal
 from primax.plugins.reductions import reduce_or_p
+from primax.plugins.resharding import with_out_sharding
 from primax.plugins.structural import reduce_sum_p, squeeze_p
 
 __all__ = ["einsum", "einsum_path"]
@@ -31,6 +33,7 @@ def einsum(
     optimize: Any = "auto",
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The sum of products of arrays over labelled axes.
 
@@ -45,6 +48,7 @@ def einsum(
         anything else to take the cheapest pair first.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       ValueError: the subscripts are malformed or do not fit the arrays.
@@ -57,6 +61,10 @@ def einsum(
     if out is not None:
         raise NotImplementedError("einsum: out must be None: arrays are immutable")
     subscripts, arrays = _interleaved(subscripts, operands)
+    if out_sharding is not None:
+        options = {"optimize": optimize, "precision": precision, "preferred_element_type": preferred_element_type}
+        multiply = functools.partial(einsum, subscripts, **options)
+        return with_out_sharding("einsum", multiply, arrays, out_sharding)
     arrays, preferred = prepared("einsum", arrays, preferred_element_type) if arrays else ([], None)
     inputs, output = _parse(subscripts, [get_aval(x).shape for x in arrays])
     items = [

@@ -14,6 +14,7 @@ from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.extend.sharding import vary_like
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
+from primax.plugins.resharding import resharded
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcast_shapes,
@@ -284,7 +285,7 @@ def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
     return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of one value, or of an array repeated.
 
     Args:
@@ -292,6 +293,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
       fill_value: a number, or an array whose shape broadcasts to `shape`.
       dtype: the dtype; that of `fill_value` if None.
       device: where the result is; uncommitted on the default device if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype for arrays.
@@ -301,6 +303,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     >>> px.numpy.full(2, 7, "int32")
     Array([7, 7], dtype=int32)
     """
+    if out_sharding is not None:
+        return resharded("full", full(shape, fill_value, dtype, device=device), out_sharding)
     return _full("full", read_shape(shape, "full"), fill_value, dtype, device, False)
 
 
@@ -333,7 +337,9 @@ def _is_duck(a: Any) -> bool:
     return not isinstance(a, Array | Tracer | np.ndarray | np.generic) and hasattr(a, "shape") and hasattr(a, "dtype")
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
     """An array of one value, in the shape and dtype of another.
 
     Args:
@@ -342,17 +348,24 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
       dtype: the dtype, if not that of `a`.
       shape: the shape, if not that of `a`.
       device: where the result is; uncommitted on the default device if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
     """
+    if out_sharding is not None:
+        return resharded("full_like", full_like(a, fill_value, dtype, shape, device=device), out_sharding)
     return _like("full_like", a, fill_value, dtype, shape, device)
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros, in the shape and dtype of another. The arguments are those of `full_like`."""
+    if out_sharding is not None:
+        return resharded("zeros_like", zeros_like(a, dtype, shape, device=device), out_sharding)
     return _like("zeros_like", a, 0, dtype, shape, device)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of ones, in the shape and dtype of another. The arguments are those of `full_like`."""
+    if out_sharding is not None:
+        return resharded("ones_like", ones_like(a, dtype, shape, device=device), out_sharding)
     return _like("ones_like", a, 1, dtype, shape, device)
 
 
@@ -412,13 +425,14 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return backend.from_dlpack(x, device, copy)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of zeros.
 
     Args:
       shape: a sequence of sizes, or one size.
       dtype: the dtype; the default float dtype if None.
       device: where the result is; uncommitted on the default device if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.
@@ -427,16 +441,19 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     >>> px.numpy.zeros((2,))
     Array([0., 0.], dtype=float32)
     """
+    if out_sharding is not None:
+        return resharded("zeros", zeros(shape, dtype, device=device), out_sharding)
     return _filled("zeros", shape, 0, dtype, device)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of ones.
 
     Args:
       shape: a sequence of sizes, or one size.
       dtype: the dtype; the default float dtype if None.
       device: where the result is; uncommitted on the default device if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.
@@ -445,11 +462,15 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     >>> px.numpy.ones(2, "int32")
     Array([1, 1], dtype=int32)
     """
+    if out_sharding is not None:
+        return resharded("ones", ones(shape, dtype, device=device), out_sharding)
     return _filled("ones", shape, 1, dtype, device)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of unspecified values, which are zeros. The arguments are those of `zeros`."""
+    if out_sharding is not None:
+        return resharded("empty", empty(shape, dtype, device=device), out_sharding)
     return _filled("empty", shape, 0, dtype, device)
 
 

@@ -15,6 +15,7 @@ from primax.numpy.shaping import moveaxis, ravel, reshaped
 from primax.numpy.ufuncs import conjugate, multiply, negative, subtract
 from primax.plugins import arithmetic, bitwise
 from primax.plugins.dot import dot_general_p
+from primax.plugins.resharding import with_out_sharding
 from primax.plugins.structural import (
     broadcast_shapes,
     concatenate_p,
@@ -57,7 +58,7 @@ def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list
     return [strong(convert(x, aval, common)) for x, aval in zip(arrays, avals, strict=True)], wanted
 
 
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
     """The sum of products over the last axis of `a` and the last but one of `b`.
 
     Args:
@@ -65,6 +66,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
       b: an array of shape (..., k, n) or (k,), or a number.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       An array whose axes are those of `a`, then those of `b`, without the two that are summed over.
@@ -76,6 +78,13 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     >>> px.numpy.dot(px.numpy.array([1.0, 2.0]), px.numpy.array([3.0, 4.0]))
     Array(11., dtype=float32)
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            "dot",
+            lambda a, b: dot(a, b, precision=precision, preferred_element_type=preferred_element_type),
+            (a, b),
+            out_sharding,
+        )
     (a, b), preferred = prepared("dot", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not x or not y:
@@ -109,7 +118,9 @@ def _scaled(a: Any, b: Any, preferred: Any) -> Any:
     return (bitwise.and_p if dtypes.is_bool(get_aval(a).dtype) else arithmetic.mul_p).bind(a, b)
 
 
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def matmul(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Any:
     """The matrix product of two arrays, or of two stacks of matrices.
 
     Args:
@@ -117,6 +128,7 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
       b: an array of shape (..., k, n) or (k,); leading axes broadcast with those of `a`.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       An array of shape (..., m, n); an axis of an argument of rank 1 is left out.
@@ -129,6 +141,13 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     >>> px.numpy.matmul(px.numpy.ones((2, 3)), px.numpy.ones((3, 4))).shape
     (2, 4)
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            "matmul",
+            lambda a, b: matmul(a, b, precision=precision, preferred_element_type=preferred_element_type),
+            (a, b),
+            out_sharding,
+        )
     (a, b), preferred = prepared("matmul", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not x or not y:
@@ -260,7 +279,15 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     return multiply(reshaped(a, (rows, 1)), reshaped(b, (1, columns)))
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def tensordot(
+    a: Any,
+    b: Any,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """The sum of products of two arrays over several axes.
 
     Args:
@@ -269,6 +296,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
         sequences of axes.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       An array whose axes are the others of `a`, then the others of `b`.
@@ -281,6 +309,13 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
     >>> px.numpy.tensordot(px.numpy.ones((2, 3, 4)), px.numpy.ones((3, 4, 5))).shape
     (2, 5)
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            "tensordot",
+            lambda a, b: tensordot(a, b, axes, precision=precision, preferred_element_type=preferred_element_type),
+            (a, b),
+            out_sharding,
+        )
     (a, b), preferred = prepared("tensordot", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not hasattr(axes, "__iter__"):

@@ -19,6 +19,7 @@ from primax.numpy.shaping import reshaped
 from primax.numpy.ufuncs import add, divide, multiply, subtract
 from primax.plugins import arithmetic, rounding
 from primax.plugins.calls import jit
+from primax.plugins.resharding import resharded
 from primax.plugins.structural import broadcast_in_dim_p, concatenate, concatenate_p, iota_p, slice_in_dim
 
 __all__ = ["arange", "fromfunction", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
@@ -57,7 +58,9 @@ def counted(count: int, start: Any, step: Any, dtype: Any) -> Any:
     return out
 
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Any:
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Any:
     """Numbers from start up to, not including, stop.
 
     Args:
@@ -66,6 +69,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
       step: the distance between them, 1 if it is None.
       dtype: the dtype of the result; that to which the arguments promote if None.
       device: where the result is; uncommitted on the default device if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       An array of shape (ceil((stop - start) / step),).
@@ -78,6 +82,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     >>> px.numpy.arange(2, 8, 2)
     Array([2, 4, 6], dtype=int32)
     """
+    if out_sharding is not None:
+        return resharded("arange", arange(start, stop, step, dtype, device=device), out_sharding)
     given = [x for x in (start, stop, step) if x is not None]
     low = _known("arange", "start", start)
     high = None if stop is None else _known("arange", "stop", stop)

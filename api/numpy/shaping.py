@@ -11,6 +11,7 @@ from primax.extend.core import get_aval
 from primax.numpy.creation import asarray, place, read_shape
 from primax.numpy.promotion import aval_of, broadcast_to_shape
 from primax.plugins import structural
+from primax.plugins.resharding import with_out_sharding
 from primax.plugins.structural import reshape_p, squeeze_p, transpose_p
 
 __all__ = [
@@ -44,7 +45,7 @@ def permuted(a: Any, order: tuple[int, ...]) -> Any:
     return asarray(a) if order == tuple(range(len(order))) else transpose_p.bind(a, permutation=order)
 
 
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Any:
     """The elements of an array, in order, under another shape.
 
     Args:
@@ -52,6 +53,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
       shape: a sequence of sizes, or one size; one of them may be -1, and follows from the others.
       order: "C" to read and fill the last axis fastest, "F" the first.
       copy: True to have a copy in any case; otherwise there is no telling, since arrays are never written to.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: the shapes have different numbers of elements.
@@ -62,6 +64,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
     """
+    if out_sharding is not None:
+        return with_out_sharding("reshape", lambda a: reshape(a, shape, order, copy=copy), (a,), out_sharding)
     own = aval_of("reshape", a, "a").shape
     if copy:
         a = asarray(a, copy=True)
@@ -96,19 +100,22 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Any:
     """`reshape`, with the sizes as one argument or several."""
     sizes = shape[0] if len(shape) == 1 else shape
-    return reshape(x, sizes, order, copy=copy)
+    return reshape(x, sizes, order, copy=copy, out_sharding=out_sharding)
 
 
-def ravel(a: Any, order: str = "C") -> Any:
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements of an array along one axis.
 
     Args:
       a: an array or a number.
       order: "C" to read the last axis fastest, "F" the first.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
     """
+    if out_sharding is not None:
+        return with_out_sharding("ravel", lambda a: ravel(a, order), (a,), out_sharding)
     if among(order, ("K",)):
         raise NotImplementedError("ravel: order must be 'C' or 'F': arrays have no memory order, got 'K'")
     return reshape(a, (aval_of("ravel", a, "a").size,), order)
@@ -260,12 +267,13 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return structural.expand_dims(a, integers(listed(axis), "expand_dims", "axis"))
 
 
-def broadcast_to(array: Any, shape: Any) -> Any:
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """An array repeated along new axes in front, and along axes of length 1, to a shape.
 
     Args:
       array: an array or a number.
       shape: a sequence of sizes, or one size.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       ValueError: the shape of `array` does not broadcast to it.
@@ -275,6 +283,8 @@ def broadcast_to(array: Any, shape: Any) -> Any:
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
+    if out_sharding is not None:
+        return with_out_sharding("broadcast_to", lambda array: broadcast_to(array, shape), (array,), out_sharding)
     own = aval_of("broadcast_to", array, "array").shape
     shape = read_shape(shape, "broadcast_to")
     tail = shape[len(shape) - len(own) :] if len(own) <= len(shape) else None

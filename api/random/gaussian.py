@@ -16,6 +16,7 @@ from primax.plugins.exponential import exp_p, sqrt_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_split
 from primax.plugins.random.numbers import normal_numbers, probit, sampler, unit
+from primax.plugins.resharding import resharded
 from primax.plugins.rounding import nextafter_p
 from primax.plugins.special import erf_p
 from primax.plugins.structural import stop_gradient
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the normal distribution of mean 0 and variance 1.
 
     Args:
@@ -41,6 +42,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
       shape: the shape of the result.
       dtype: its dtype, a float or complex dtype; the default float dtype if None. The parts of complex numbers are
         independent and of variance 1/2.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, or `shape` no shape.
@@ -50,6 +52,8 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     >>> px.random.normal(px.random.key(0), (2,))
     Array([1.6226422, 2.0252647], dtype=float32)
     """
+    if out_sharding is not None:
+        return resharded("normal", normal(key, shape, dtype), out_sharding)
     return normal_numbers(check_key(key, "normal"), read_shape(shape, "normal"), inexact_dtype("normal", dtype))
 
 

@@ -9,6 +9,7 @@ from primax.numpy.promotion import broadcast, cast
 from primax.plugins.arithmetic import max_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.numbers import sampler, unit
+from primax.plugins.resharding import resharded
 from primax.random.parameters import broadcast_to, float_dtype, parameter_shape
 
 __all__ = ["uniform"]
@@ -25,7 +26,9 @@ def _uniform(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: 
     return between(key, cast(minval, dtype), cast(maxval, dtype), shape, dtype)
 
 
-def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
+) -> Any:
     """Draws numbers uniformly from `minval` up to `maxval`.
 
     Args:
@@ -34,6 +37,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
       dtype: its dtype, a float dtype; the default one if None.
       minval: the least number, which may be drawn; broadcast to `shape`.
       maxval: the upper end, which is not drawn but for rounding; broadcast to `shape`.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or an end is not a real array or number.
@@ -43,6 +47,8 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     >>> px.random.uniform(px.random.key(0), (2,), minval=-1.0)
     Array([0.895334  , 0.95715976], dtype=float32)
     """
+    if out_sharding is not None:
+        return resharded("uniform", uniform(key, shape, dtype, minval, maxval), out_sharding)
     key, shape, dtype = check_key(key, "uniform"), read_shape(shape, "uniform"), float_dtype("uniform", dtype)
     if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
         return unit(key, shape, dtype)

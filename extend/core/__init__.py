@@ -39,6 +39,7 @@ from primax.core.errors import (
     MissingRuleError,
     NonConcreteBooleanIndexError,
     RuleError,
+    ShardingTypeError,
     TracerBoolConversionError,
     UnexpectedTracerError,
     XlaError,
@@ -94,7 +95,6 @@ from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_ja
 
 __all__ = [
     "ALL_BUT_SHAPE_AND_DTYPE",
-    "WEAKNESS_AND_VARIANCE",
     "AbstractToken",
     "AbstractValue",
     "Array",
@@ -124,6 +124,7 @@ __all__ = [
     "Sample",
     "ShapeDtypeStruct",
     "ShapedArray",
+    "ShardingTypeError",
     "StagingTrace",
     "StagingTracer",
     "Trace",
@@ -133,6 +134,7 @@ __all__ = [
     "UnexpectedTracerError",
     "Var",
     "WEAKNESS",
+    "WEAKNESS_AND_VARIANCE",
     "XlaError",
     "abstract_token",
     "apply_primitive",

@@ -125,4 +125,6 @@ def require_same_types(
 def _remedy(names: tuple[str, str], one: Any, other: Any) -> str:
     if one.shape != other.shape:
         return ""
+    if one.dtype == other.dtype:
+        return "; primax.reshard brings one to the other's division"
     return f"; use .astype('{other.dtype}') on {names[0]}, or .astype('{one.dtype}') on {names[1]}"

@@ -19,6 +19,7 @@ from primax.plugins.random.keys import (
     random_split_p,
     random_unwrap_p,
 )
+from primax.plugins.resharding import resharded
 from primax.plugins.structural import convert_element_type_p
 
 __all__ = [
@@ -113,13 +114,14 @@ def fold_in(key: Any, data: Any) -> Any:
     return random_unwrap_p.bind(made) if raw else made
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Unsigned integers, all of whose bits are random.
 
     Args:
       key: a key.
       shape: of the result.
       dtype: uint8, uint16, uint32 or uint64; uint64 if None and `enable_x64` is set, else uint32.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, or `shape` not a shape.
@@ -129,6 +131,8 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     >>> px.random.bits(px.random.key(0), (2,), "uint8")
     Array([167, 146], dtype=uint8)
     """
+    if out_sharding is not None:
+        return resharded("bits", bits(key, shape, dtype), out_sharding)
     one = check_key(key, "bits")
     dtype = dtypes.default_uint_dtype() if dtype is None else dtypes.check_user_dtype(dtype, "dtype", "bits")
     if not among(dtype, _UINTS):

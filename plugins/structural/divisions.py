@@ -51,7 +51,6 @@ def _barrier(*avals: ShapedArray) -> list[Any]:
 
 
 def _select(which: ShapedArray, *cases: ShapedArray) -> Any:
-    all_alike(cases)
     return ", ".join(["..."] * (1 + len(cases))) + " -> ..."
 
 

@@ -23,6 +23,7 @@ from primax.extend.arguments import (
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.sampling import samples
+from primax.plugins.resharding import with_out_sharding
 
 __all__ = [
     "broadcast",
@@ -185,13 +186,16 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim_p.bind(array, shape=tuple(sizes), broadcast_dimensions=kept)
 
 
-def reshape(operand: Any, new_sizes: Sequence[int] | int, dimensions: Sequence[int] | None = None) -> Any:
+def reshape(
+    operand: Any, new_sizes: Sequence[int] | int, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Any:
     """Returns the elements of an array, in order, under another shape.
 
     Args:
       operand: an array.
       new_sizes: the shape of the result; an int for one axis.
       dimensions: the order in which the axes of `operand` are read; from the first to the last if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: the shapes have different numbers of elements.
@@ -202,6 +206,8 @@ def reshape(operand: Any, new_sizes: Sequence[int] | int, dimensions: Sequence[i
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
+    if out_sharding is not None:
+        return with_out_sharding("reshape", lambda x: reshape(x, new_sizes, dimensions), (operand,), out_sharding)
     shape = shape_or_size(new_sizes, "reshape", "new_sizes")
     if dimensions is not None:
         rank = len(get_aval(operand).shape)

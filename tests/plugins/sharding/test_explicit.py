@@ -1,0 +1,283 @@
+"""Types that tell how arrays are divided along explicit axes: as in jax, and as the arrays lie."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import explicit
+import numpy as np
+import pytest
+
+import primax as px
+import primax.nn
+import primax.numpy as pnp
+import primax.random
+from primax import lax
+from primax.extend import core, define_primitive
+from primax.sharding import AxisType, auto_axes, explicit_axes, reshard
+
+ShardingTypeError = core.ShardingTypeError
+SIZES, NAMES = zip(*((size, name) for name, size in explicit.MESH), strict=True)
+
+# What primax tells, and jax does not: how stacks of matrices are divided.
+ONLY_HERE = {"cholesky"}
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return px.make_mesh(SIZES, NAMES, (AxisType.Explicit,) * 2)
+
+
+def package(module, reshard):
+    names = ("numpy", "lax", "nn", "random", "grad", "jvp", "jit", "vmap", "P")
+    return SimpleNamespace(reshard=reshard, **{name: getattr(module, name) for name in names})
+
+
+PRIMAX = package(px, reshard)
+
+
+def placed(module, mesh, value, *spec):
+    return module.device_put(value, module.NamedSharding(mesh, module.P(*spec)))
+
+
+def told(outs):
+    return [(tuple(aval.shape), tuple(aval.sharding.spec)) for aval in outs]
+
+
+@pytest.mark.parametrize("case", explicit.CASES, ids=lambda case: case.name)
+def test_types_are_those_of_jax(case, mesh, jax):
+    args = [np.ones(shape, dtype) for shape, dtype, _ in case.args]
+    of_jax = jax.make_mesh(SIZES, NAMES, axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+    wanted, refusal = None, ""
+    with jax.set_mesh(of_jax):
+        theirs = [placed(jax, of_jax, x, *spec) for x, (_, _, spec) in zip(args, case.args, strict=True)]
+        try:
+            outs = jax.eval_shape(lambda *xs: case.run(package(jax, jax.sharding.reshard), *xs), *theirs)
+            wanted = told(jax.tree.leaves(outs))
+        except Exception as error:
+            refusal = type(error).__name__
+    with px.set_mesh(mesh):
+        ours = [placed(px, mesh, x, *spec) for x, (_, _, spec) in zip(args, case.args, strict=True)]
+        if wanted is None and case.name not in ONLY_HERE:
+            with pytest.raises(TypeError) as caught:
+                px.make_jaxpr(lambda *xs: case.run(PRIMAX, *xs))(*ours)
+            assert isinstance(caught.value, ShardingTypeError) == (refusal == "ShardingTypeError")
+        else:
+            found = told(px.make_jaxpr(lambda *xs: case.run(PRIMAX, *xs))(*ours).out_avals)
+            assert wanted is None or found == wanted
+
+
+VALUES = (
+    "add_other_axis mul_vector_divided where sum_0 argmax_divided matmul matmul_contracted_one reshape_merge_both "
+    "concatenate_divided slice_divided index_array_free take_along_axis sort_free cond scan_whole_steps while "
+    "vmap_free grad_sum_0 grad_matmul grad_of_whole grad_reshape jvp conv random fft_divided"
+).split()
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_arrays_lie_as_types_tell_and_have_the_values_of_one_device(name, mesh):
+    case = next(case for case in explicit.CASES if case.name == name)
+    rng = np.random.default_rng(0)
+    args = [rng.normal(size=shape).astype(dtype) for shape, dtype, _ in case.args]
+    wanted = case.run(PRIMAX, *map(pnp.asarray, args))
+    with px.set_mesh(mesh):
+        divided = [placed(px, mesh, x, *spec) for x, (_, _, spec) in zip(args, case.args, strict=True)]
+        avals = px.make_jaxpr(lambda *xs: case.run(PRIMAX, *xs))(*divided).out_avals
+        outs = px.jit(lambda *xs: case.run(PRIMAX, *xs))(*divided)
+    for out, want, aval in zip(px.tree.leaves(outs), px.tree.leaves(wanted), avals, strict=True):
+        np.testing.assert_allclose(out, want, rtol=1e-4, atol=1e-4)
+        assert px.typeof(out) == aval
+        assert out.sharding.is_equivalent_to(px.NamedSharding(mesh, aval.sharding.spec), out.ndim)
+
+
+def test_types_show_how_arrays_are_divided(mesh):
+    x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
+    assert px.typeof(x).str_short() == "f32[8@x,4]"
+    assert px.typeof(placed(px, mesh, np.ones((8, 4), np.float32), ("x", "y"))).str_short() == "f32[8@(x,y),4]"
+    assert px.typeof(x).sharding.spec == px.P("x", None)
+    assert "f32[8@x,4] = sin" in str(px.make_jaxpr(pnp.sin)(x))
+
+
+def test_types_tell_nothing_of_axes_that_are_auto(mesh):
+    mixed = px.make_mesh(SIZES, NAMES, (AxisType.Explicit, AxisType.Auto))
+    x = placed(px, mixed, np.ones((8, 4), np.float32), "x", "y")
+    assert px.typeof(x).str_short() == "f32[8@x,4]"
+    out = px.jit(lambda x: pnp.sin(x) * 2)(x)
+    assert px.typeof(out).str_short() == "f32[8@x,4]"
+    np.testing.assert_allclose(out, np.sin(np.ones((8, 4))) * 2, rtol=1e-6)
+
+
+def test_eager_operations_give_arrays_that_lie_as_their_types_tell(mesh):
+    x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
+    y = placed(px, mesh, np.ones((8, 4), np.float32), None, "y")
+    out = x + y
+    assert px.typeof(out).str_short() == "f32[8@x,4@y]"
+    assert out.sharding.spec == px.P("x", "y")
+    with pytest.raises(ShardingTypeError, match=r"add: .* f32\[8@x\] and f32\[8@y\].*reshard"):
+        placed(px, mesh, np.ones(8, np.float32), "x") + placed(px, mesh, np.ones(8, np.float32), "y")
+
+
+def test_derivatives_have_the_division_of_what_they_belong_to(mesh):
+    rng = np.random.default_rng(1)
+    w, x = rng.normal(size=(16, 4)).astype(np.float32), rng.normal(size=(8, 16)).astype(np.float32)
+
+    def loss(w, x):
+        return pnp.sum(pnp.tanh(x @ w) ** 2)
+
+    wanted = px.grad(loss)(w, x), px.grad(lambda w: pnp.sum(px.grad(loss)(w, x) ** 2))(w)
+    of_w, of_x = placed(px, mesh, w, None, "y"), placed(px, mesh, x, "x")
+    for f, want in zip((px.grad(loss), px.grad(lambda w, x: pnp.sum(px.grad(loss)(w, x) ** 2))), wanted, strict=True):
+        for run in (f, px.jit(f)):
+            out = run(of_w, of_x)
+            assert px.typeof(out).str_short() == "f32[16,4@y]"
+            np.testing.assert_allclose(out, want, rtol=1e-3, atol=1e-3)
+
+
+def test_loops_keep_the_division_of_what_they_carry(mesh):
+    x = placed(px, mesh, np.ones((8,), np.float32), "x")
+    steps = placed(px, mesh, np.ones((3, 8), np.float32), None, "x")
+
+    def f(x, steps):
+        return pnp.sum(lax.scan(lambda c, s: (c * s + pnp.sin(c), c), x, steps)[0])
+
+    found = px.jit(px.grad(f, (0, 1)))(x, steps)
+    assert [px.typeof(g).str_short() for g in found] == ["f32[8@x]", "f32[3,8@x]"]
+    for got, want in zip(found, px.grad(f, (0, 1))(np.ones(8, np.float32), np.ones((3, 8), np.float32)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_a_primitive_without_a_rule_takes_whole_operands_and_says_so(mesh):
+    p = define_primitive("opaque", impl=lambda x: x, abstract_eval=lambda x: x)
+    x = placed(px, mesh, np.ones(8, np.float32), "x")
+    with pytest.raises(ShardingTypeError, match=r"opaque: there is no sharding rule .* f32\[8@x\] .*auto_axes"):
+        px.make_jaxpr(p.bind)(x)
+    with px.set_mesh(mesh):
+        assert px.make_jaxpr(lambda x: p.bind(reshard(x, px.P())))(x).out_avals[0].str_short() == "f32[8]"
+
+
+def test_a_rule_of_a_third_party_tells_types(mesh):
+    p = define_primitive(
+        "outer_product",
+        abstract_eval=lambda x, y: core.ShapedArray((*x.shape, *y.shape), x.dtype),
+        sharding="i, j -> i j",
+    )
+    x, y = placed(px, mesh, np.ones(8, np.float32), "x"), placed(px, mesh, np.ones(8, np.float32), "y")
+    assert px.make_jaxpr(p.bind)(x, y).out_avals[0].str_short() == "f32[8@x,8@y]"
+    with pytest.raises(ShardingTypeError, match=r"'x' would divide two dimensions"):
+        px.make_jaxpr(p.bind)(x, x)
+
+
+def test_reshard_moves_and_differentiates(mesh):
+    x = np.arange(8, dtype=np.float32)
+    with px.set_mesh(mesh):
+        out = reshard({"a": x}, px.P("x"))["a"]
+        assert px.typeof(out).str_short() == "f32[8@x]"
+        assert out.sharding.spec == px.P("x")
+        gradient = px.jit(px.grad(lambda x: pnp.sum(reshard(x, px.P("y")) ** 2)))(out)
+        assert px.typeof(gradient).str_short() == "f32[8@x]"
+        np.testing.assert_allclose(gradient, 2 * x)
+        assert px.typeof(px.vmap(lambda x: reshard(x, px.P("y")))(pnp.ones((3, 8)))).str_short() == "f32[3,8@y]"
+
+
+@pytest.mark.parametrize(
+    "spec, error, message",
+    [
+        (px.P("z"), ValueError, "names the axis 'z'"),
+        (px.P(None, None, "x"), ValueError, "for arrays of at least 3 axes"),
+        ("x", TypeError, "must be a PartitionSpec or a NamedSharding, got 'x'"),
+        (px.P(None, "y"), ValueError, "axis 1 of .* must be a multiple of 4"),
+    ],
+)
+def test_reshard_refuses_what_does_not_fit(mesh, spec, error, message):
+    with px.set_mesh(mesh), pytest.raises(error, match=message):
+        reshard(np.ones((8, 3), np.float32), spec)
+
+
+def test_reshard_wants_explicit_axes():
+    with px.set_mesh(px.make_mesh((2,), ("x",))), pytest.raises(ValueError, match="axes of the type Explicit alone"):
+        reshard(np.ones(8, np.float32), px.P("x"))
+    with pytest.raises(ValueError, match="no mesh is in scope"):
+        reshard(np.ones(8, np.float32), px.P("x"))
+
+
+def test_xla_decides_inside_of_auto_axes(mesh):
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(8, 16)).astype(np.float32), rng.normal(size=(16, 4)).astype(np.float32)
+    seen = []
+
+    @auto_axes(out_sharding=px.P("x", "y"))
+    def multiply(x, y):
+        seen.append((px.typeof(x).str_short(), px.sharding.get_abstract_mesh().auto_axes))
+        return x @ y
+
+    with px.set_mesh(mesh):
+        a, b = reshard(x, px.P(None, "x")), reshard(y, px.P("x"))
+        out = px.jit(multiply)(a, b)
+        gradient = px.jit(px.grad(lambda a, b: pnp.sum(multiply(a, b) ** 2)))(a, b)
+    assert seen[0] == ("f32[8,16]", ("x", "y"))
+    assert px.typeof(out).str_short() == "f32[8@x,4@y]"
+    assert px.typeof(gradient).str_short() == "f32[8,16@x]"
+    np.testing.assert_allclose(out, x @ y, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(gradient, 2 * x @ y @ y.T, rtol=1e-3, atol=1e-3)
+
+
+def test_some_axes_may_be_left_to_xla(mesh):
+    with px.set_mesh(mesh):
+        x = reshard(np.ones((8, 4), np.float32), px.P("x", "y"))
+        f = auto_axes(lambda x: pnp.cumsum(x, 0), axes="x", out_sharding=px.P("x", "y"))
+        out = px.jit(f)(x)
+    assert px.typeof(out).str_short() == "f32[8@x,4@y]"
+    np.testing.assert_allclose(out, np.cumsum(np.ones((8, 4)), 0))
+
+
+def test_types_tell_inside_of_explicit_axes():
+    mesh = px.make_mesh((2, 4), ("x", "y"))
+    seen = []
+
+    def f(x):
+        seen.append(px.typeof(x).str_short())
+        return pnp.sin(x)
+
+    with px.set_mesh(mesh):
+        out = px.jit(explicit_axes(f, axes="y", in_sharding=px.P(None, "y")))(np.ones((8, 4), np.float32))
+    assert seen[0] == "f32[8,4@y]"
+    assert px.typeof(out).str_short() == "f32[8,4]"
+    np.testing.assert_allclose(out, np.sin(np.ones((8, 4))), rtol=1e-6)
+
+
+def test_what_decides_on_axes_wants_axes_of_the_other_type(mesh):
+    with pytest.raises(ValueError, match="out_sharding must be given"):
+        auto_axes(lambda x: x)
+    with pytest.raises(ValueError, match="a mesh must be in scope"):
+        auto_axes(lambda x: x, out_sharding=px.P())(1.0)
+    with px.set_mesh(mesh), pytest.raises(ValueError, match="axes of the type Auto"):
+        explicit_axes(lambda x: x, in_sharding=px.P())(1.0)
+
+
+def test_a_constraint_agrees_with_types(mesh):
+    x = placed(px, mesh, np.ones(8, np.float32), "x")
+    same = px.jit(lambda x: lax.with_sharding_constraint(x, px.NamedSharding(mesh, px.P("x"))))(x)
+    assert px.typeof(same).str_short() == "f32[8@x]"
+    with pytest.raises(ShardingTypeError, match="with_sharding_constraint: x of type"):
+        px.jit(lambda x: lax.with_sharding_constraint(x, px.NamedSharding(mesh, px.P("y"))))(x)
+
+
+def test_results_of_jit_lie_as_it_is_told(mesh):
+    x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
+    out = px.jit(lambda x: x * 2, out_shardings=px.NamedSharding(mesh, px.P(None, "y")))(x)
+    assert px.typeof(out).str_short() == "f32[8,4@y]"
+
+
+def test_keys_are_divided_as_other_arrays(mesh):
+    keys = px.random.split(px.random.key(0), 8)
+    with px.set_mesh(mesh):
+        divided = reshard(keys, px.P("x"))
+        assert px.typeof(divided).str_short() == "key<fry>[8@x]"
+        numbers = px.jit(px.vmap(lambda key: px.random.normal(key, (4,))))(divided)
+    np.testing.assert_array_equal(numbers, px.vmap(lambda key: px.random.normal(key, (4,)))(keys))
+
+
+def test_programs_without_a_mesh_hold_nothing_of_it():
+    aval = px.typeof(np.ones((8, 4), np.float32))
+    assert aval.division is None
+    assert tuple(aval.sharding.spec) == (None, None)
