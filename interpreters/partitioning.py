@@ -145,7 +145,7 @@ def divided_stack(
     return {"mhlo.frontend_attributes": told, "sdy.sharding_rule": sharding_rule(factors)}
 
 
-def as_typed(module: Any, eqn: Any, outs: Sequence[Any]) -> Sequence[Any]:
+def as_typed(module: Any, eqn: Any, outs: list[Any]) -> list[Any]:
     """The results of an equation, divided as their types tell: where neither they nor operands are, XLA may choose."""
     if module.manual is not None:
         return outs

@@ -139,7 +139,7 @@ def choose_site(
 
 def _of_type(site: Site, aval: Any) -> Any:
     """How a result lies by its type; None where there are axes of which types do not tell."""
-    if not site.mesh.are_all_axes_explicit:
+    if site.mesh is None or not site.mesh.are_all_axes_explicit:
         return None
     division = getattr(aval, "division", None)
     return site.replicated if division is None else NamedSharding(site.mesh, division.spec)
