@@ -58,4 +58,9 @@ def template(pair: Pair, rng: random.Random) -> str | None:
     found = template_of(pair.path)
     if found is None or rng.random() > found[1]:
         return None
-    return found[0](drawing(pair, rng), function)
+    try:
+        return found[0](drawing(pair, rng), function)
+    except KeyError as missing:
+        if missing.args != (pair.name,):
+            raise
+        return None  # a new function of a library, of which the template has no text: by its signature
