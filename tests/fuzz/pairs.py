@@ -19,8 +19,9 @@ import primax as px
 INNER = {"as_jax", "core", "extend", "interpreters", "plugins", "porting", "__main__"}
 # Types of what functions return, for isinstance and annotations; users do not make them by a call.
 NOT_CALLED = frozenset(
-    "Array numpy.ndarray experimental.checkify.ErrorCategory stages.Compiled stages.Lowered stages.Traced stages.ArgInfo stages.CompilerOptions "
-    "stages.Wrapped sharding.Sharding checking_leaks experimental.checkify.Error export.Exported "
+    "Array numpy.ndarray stages.Compiled stages.Lowered stages.Traced stages.ArgInfo stages.CompilerOptions "
+    "stages.Wrapped sharding.Sharding checking_leaks experimental.checkify.Error "
+    "experimental.checkify.ErrorCategory export.Exported "
     "nn.initializers.Initializer "
     "tree_util.PyTreeDef tree_util.KeyPath dtypes.extended dtypes.prng_key custom_derivatives.SymbolicZero "
     "custom_derivatives.CustomVJPPrimal numpy.character numpy.complexfloating numpy.flexible numpy.floating "
