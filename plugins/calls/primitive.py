@@ -9,6 +9,17 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.core import dtypes
+from primax.extend.held_programs import (
+    SplitEquation,
+    cotangents,
+    cut,
+    given,
+    linear_flags,
+    nonzero_flags,
+    sections,
+    tangents_of,
+    trimmed,
+)
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 
@@ -80,18 +91,10 @@ def _jit_check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any
 
 
 def _jit_jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
-    nonzeros = [type(t) is not ad.Zero for t in tangents]
-    jvp_jaxpr, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzeros)
-    given = [t for t in tangents if type(t) is not ad.Zero]
-    outs = jit_p.bind(*primals, *given, **call_params(jvp_jaxpr, name, inline))
-    count = len(jaxpr.jaxpr.outvars)
-    found = iter(outs[count:])
-    primals_out = outs[:count]
-    tangents_out = [
-        next(found) if nonzero else ad.Zero.from_primal_value(p)
-        for p, nonzero in zip(primals_out, nonzero_out, strict=True)
-    ]
-    return primals_out, tangents_out
+    program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzero_flags(tangents))
+    outs = jit_p.bind(*primals, *given(tangents), **call_params(program, name, inline))
+    primals_out, found = sections(outs, len(nonzero_out))
+    return primals_out, tangents_of(primals_out, nonzero_out, found)
 
 
 def _jit_batch(
@@ -131,47 +134,17 @@ def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
     split = pe.partial_eval_jaxpr(params["jaxpr"], unknown_in)
     if split.unknown is params["jaxpr"]:
         return None, eqn, split.unknown_out
-    known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
-    rest_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
-    known_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
-    unknown_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if u]
-    extra = [core.Var(v.aval) for v in split.known.jaxpr.outvars[len(known_out) :]]
-    known_out = [core.Var(v.aval) if type(v) is core.DropVar else v for v in known_out]  # the rest may read it
-    known = [*known_in, *known_out, *extra]
-    residuals = [known[i] for i in split.residuals]
-    known_eqn = unknown_eqn = None
-    if known_out or extra or split.known.effects:
-        known_eqn = eqn.replace(
-            invars=known_in,
-            outvars=[*known_out, *extra],
-            params=call_params(split.known, params["name"], params["inline"]),
-            effects=split.known.effects,
-        )
-    if unknown_out or split.unknown.effects:
-        unknown_eqn = eqn.replace(
-            invars=[*residuals, *rest_in],
-            outvars=unknown_out,
-            params=call_params(split.unknown, params["name"], params["inline"]),
-            effects=split.unknown.effects,
-        )
-    return known_eqn, unknown_eqn, split.unknown_out
+    halves = SplitEquation(eqn, unknown_in, split.unknown_out, split.known.out_avals[split.unknown_out.count(False) :])
+    operands = [*(halves.available[i] for i in split.residuals), *halves.unknown_in]
+    known = halves.known(call_params(split.known, params["name"], params["inline"]), split.known.effects)
+    rest = halves.rest(operands, call_params(split.unknown, params["name"], params["inline"]), split.unknown.effects)
+    return known, rest, split.unknown_out
 
 
 def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
-    linear = tuple(type(x) is ad.UndefinedPrimal for x in args)
-    nonzero = tuple(type(ct) is not ad.Zero for ct in cts)
-    transposed, nonzero_in = ad.transpose_jaxpr(jaxpr, linear, nonzero)
-    residuals = [x for x in args if type(x) is not ad.UndefinedPrimal]
-    given = [ct for ct in cts if type(ct) is not ad.Zero]
-    outs = iter(jit_p.bind(*residuals, *given, **call_params(transposed, name, inline)))
-    flags = iter(nonzero_in)
-    results: list[Any] = []
-    for x in args:
-        if type(x) is not ad.UndefinedPrimal:
-            results.append(None)
-        else:
-            results.append(next(outs) if next(flags) else ad.Zero(x.aval))
-    return results
+    transposed, nonzero_in = ad.transpose_jaxpr(jaxpr, linear_flags(args), nonzero_flags(cts))
+    found = jit_p.bind(*given(args), *given(cts), **call_params(transposed, name, inline))
+    return cotangents(args, nonzero_in, found)
 
 
 def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> Any:
@@ -180,14 +153,11 @@ def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> Any:
         return [False] * len(eqn.invars), None
     if eqn.params["keep_unused"]:
         return [True] * len(eqn.invars), eqn
-    trimmed, used_inputs = core.dce_jaxpr(closed.jaxpr, used_outputs)
-    if all(used_outputs) and all(used_inputs) and len(trimmed.eqns) == len(closed.jaxpr.eqns):
+    program, used_inputs = trimmed(closed, used_outputs)
+    if program is closed:
         return used_inputs, eqn
-    new = core.cached(closed, ("trimmed", tuple(used_outputs)), lambda: core.ClosedJaxpr(trimmed, closed.consts))
-    params = call_params(new, eqn.params["name"], eqn.params["inline"])
-    invars = [v for v, used in zip(eqn.invars, used_inputs, strict=True) if used]
-    outvars = [v for v, used in zip(eqn.outvars, used_outputs, strict=True) if used]
-    return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=params, effects=trimmed.effects)
+    params = call_params(program, eqn.params["name"], eqn.params["inline"])
+    return used_inputs, cut(eqn, used_inputs, used_outputs, params, program.effects)
 
 
 def _jit_lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, **params: Any) -> Any:

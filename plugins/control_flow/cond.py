@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import aval_of, sequence
 from primax.extend.core import ShapedArray, dtypes, get_aval, tree
+from primax.extend.held_programs import reordered
 from primax.extend.sharding import axes_of
 from primax.plugins.arithmetic import clamp
 from primax.plugins.comparison import ne
@@ -18,7 +19,6 @@ from primax.plugins.control_flow.staging import (
     Staged,
     converted_outputs,
     flatten_operands,
-    permuted,
     require_function,
     require_same_types,
     stage_function,
@@ -173,7 +173,7 @@ def _joined(staged: Sequence[Staged], axes: frozenset[Any]) -> tuple[list[Any], 
             extra = [core.Var(get_aval(x)) for x in consts]
             for i, v in zip(own, invars, strict=False):
                 extra[i] = v
-            joined.append(converted_outputs(permuted(program, [*extra, *invars[len(own) :]]), out_avals))
+            joined.append(converted_outputs(reordered(program, [*extra, *invars[len(own) :]]), out_avals))
         return tuple(joined)
 
     types = tuple(get_aval(x) for x in consts)

@@ -9,10 +9,21 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import get_aval
+from primax.extend.held_programs import (
+    SplitEquation,
+    cotangents,
+    cut,
+    given,
+    linear_flags,
+    nonzero_flags,
+    reordered,
+    sections,
+    tangents_of,
+    trimmed,
+)
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.calls import run_program
-from primax.plugins.control_flow.staging import named, permuted
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
 
 __all__ = ["cond_p", "rules"]
@@ -50,18 +61,13 @@ def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> Any:
 
 def _jvp(primals: Any, tangents: Any, *, branches: Programs) -> Any:
     index, *operands = primals
-    nonzeros = [type(t) is not ad.Zero for t in tangents[1:]]
+    nonzeros = nonzero_flags(tangents[1:])
     alone = [ad.jvp_jaxpr(branch, nonzeros)[1] for branch in branches]
     nonzero_out = [any(flags) for flags in zip(*alone, strict=True)]
     programs = tuple(ad.jvp_jaxpr(branch, nonzeros, nonzero_out)[0] for branch in branches)
-    given = [t for t in tangents[1:] if type(t) is not ad.Zero]
-    outs = cond_p.bind(index, *operands, *given, branches=programs)
-    primals_out = outs[: len(nonzero_out)]
-    found = iter(outs[len(nonzero_out) :])
-    return primals_out, [
-        next(found) if nonzero else ad.Zero.from_primal_value(p)
-        for p, nonzero in zip(primals_out, nonzero_out, strict=True)
-    ]
+    outs = cond_p.bind(index, *operands, *given(tangents[1:]), branches=programs)
+    primals_out, found = sections(outs, len(nonzero_out))
+    return primals_out, tangents_of(primals_out, nonzero_out, found)
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, branches: Programs) -> Any:
@@ -101,14 +107,12 @@ class Split(NamedTuple):
       unknown: from (forwarded values, residuals, unknown operands) to the unknown outputs.
       unknown_out: for each output whether it is unknown.
       forwarded: which of (the known operands, the known outputs) the rest needs as they are.
-      residuals: how many values the known part hands over besides.
     """
 
     known: Programs
     unknown: Programs
     unknown_out: list[bool]
     forwarded: list[int]
-    residuals: int
 
 
 def _split(branches: Programs, unknown: Sequence[bool]) -> Split:
@@ -133,8 +137,8 @@ def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
         avals = [*split.known.in_avals, *split.known.out_avals]
         passed = [residual_vars.get(i) or core.Var(avals[i]) for i in forwarded]
         others = split.unknown.jaxpr.invars[len(split.residuals) :]
-        rest.append(permuted(split.unknown, [*passed, *extra, *others]))
-    return Split(tuple(known), tuple(rest), unknown_out, forwarded, len(slots))
+        rest.append(reordered(split.unknown, [*passed, *extra, *others]))
+    return Split(tuple(known), tuple(rest), unknown_out, forwarded)
 
 
 def _shared_slots(avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
@@ -177,66 +181,38 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     if unknown_in[0]:
         return None, eqn, [True] * len(eqn.outvars)
     split = _split(eqn.params["branches"], unknown_in[1:])
-    known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
-    unknown_invars = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
-    known_out = [named(v) for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
-    unknown_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if u]
-    avals = split.known[0].out_avals[len(known_out) :]
-    residuals = [core.Var(aval) for aval in avals]
-    known_eqn = unknown_eqn = None
-    if known_out or residuals or any(branch.effects for branch in split.known):
-        known_eqn = _with_branches(eqn, known_in, [*known_out, *residuals], split.known)
-    if unknown_out:
-        known = [*known_in[1:], *known_out]
-        passed = [known[i] for i in split.forwarded]
-        operands = [known_in[0], *passed, *residuals, *unknown_invars]
-        unknown_eqn = _with_branches(eqn, operands, unknown_out, split.unknown)
-    return known_eqn, unknown_eqn, split.unknown_out
-
-
-def _with_branches(eqn: core.JaxprEqn, invars: Any, outvars: Any, branches: Programs) -> core.JaxprEqn:
-    effects = _effects(branches)
-    return eqn.replace(invars=invars, outvars=outvars, params={"branches": branches}, effects=effects)
+    residuals = split.known[0].out_avals[split.unknown_out.count(False) :]
+    halves = SplitEquation(eqn, unknown_in, split.unknown_out, residuals)
+    known = [*halves.known_in[1:], *halves.known_out]
+    passed = [known[i] for i in split.forwarded]
+    operands = [halves.known_in[0], *passed, *halves.residuals, *halves.unknown_in]
+    return (
+        halves.known({"branches": split.known}, _effects(split.known)),
+        halves.rest(operands, {"branches": split.unknown}, _effects(split.unknown)),
+        split.unknown_out,
+    )
 
 
 def _transpose(cts: Any, index: Any, *operands: Any, branches: Programs) -> Any:
-    linear = [type(x) is ad.UndefinedPrimal for x in operands]
-    nonzero = [type(ct) is not ad.Zero for ct in cts]
+    linear, nonzero = linear_flags(operands), nonzero_flags(cts)
     alone = [ad.transpose_jaxpr(branch, linear, nonzero)[1] for branch in branches]
     wanted = [any(flags) for flags in zip(*alone, strict=True)]
     programs = tuple(ad.transpose_jaxpr(branch, linear, nonzero, wanted)[0] for branch in branches)
-    residuals = [x for x, is_linear in zip(operands, linear, strict=True) if not is_linear]
-    given = [ct for ct in cts if type(ct) is not ad.Zero]
-    found = iter(cond_p.bind(index, *residuals, *given, branches=programs))
-    flags = iter(wanted)
-    results: list[Any] = [None]
-    for x, is_linear in zip(operands, linear, strict=True):
-        if is_linear:
-            results.append(next(found) if next(flags) else ad.Zero(x.aval))
-        else:
-            results.append(None)
-    return results
+    found = cond_p.bind(index, *given(operands), *given(cts), branches=programs)
+    return [None, *cotangents(operands, wanted, found)]
 
 
 def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     branches = eqn.params["branches"]
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
-    alone = [core.dce_jaxpr(branch.jaxpr, used_outputs)[1] for branch in branches]
+    alone = [trimmed(branch, used_outputs)[1] for branch in branches]
     used = [any(flags) for flags in zip(*alone, strict=True)]
-    if all(used_outputs) and all(used):
+    programs = tuple(trimmed(branch, used_outputs, used)[0] for branch in branches)
+    if programs == branches:
         return [True] * len(eqn.invars), eqn
-    programs = tuple(
-        core.cached(
-            branch,
-            ("trimmed", tuple(used_outputs), tuple(used)),
-            lambda branch=branch: core.ClosedJaxpr(core.dce_jaxpr(branch.jaxpr, used_outputs, used)[0], branch.consts),
-        )
-        for branch in branches
-    )
-    invars = [v for v, u in zip(eqn.invars, [True, *used], strict=True) if u]
-    outvars = [v for v, u in zip(eqn.outvars, used_outputs, strict=True) if u]
-    return [True, *used], _with_branches(eqn, invars, outvars, programs)
+    keep = [True, *used]
+    return keep, cut(eqn, keep, used_outputs, {"branches": programs}, _effects(programs))
 
 
 def _lowering(ctx: mlir.LoweringRuleContext, index: Any, *args: Any, branches: Programs) -> Any:

@@ -14,7 +14,6 @@ __all__ = [
     "Staged",
     "converted_outputs",
     "flatten_operands",
-    "permuted",
     "refuse_effects",
     "require_function",
     "require_same_types",
@@ -67,19 +66,6 @@ def refuse_effects(where: str, effects: Iterable[Any]) -> None:
                 f"{where} has the effect {effect!r}, which may not stand inside loops and branches; "
                 f"register_effect({type(effect).__name__}, control_flow=True) allows it"
             )
-
-
-def named(var: core.Var) -> core.Var:
-    """An output that may be read: another variable in place of one that nothing reads."""
-    return core.Var(var.aval) if type(var) is core.DropVar else var
-
-
-def permuted(closed: core.ClosedJaxpr, invars: Sequence[Any], outvars: Sequence[Any] | None = None) -> core.ClosedJaxpr:
-    """A program with its arguments, and perhaps its results, in another order."""
-    changes: dict[str, Any] = {"invars": list(invars)}
-    if outvars is not None:
-        changes["outvars"] = list(outvars)
-    return core.ClosedJaxpr(closed.jaxpr.replace(**changes), closed.consts)
 
 
 def converted_outputs(closed: core.ClosedJaxpr, avals: Sequence[Any]) -> core.ClosedJaxpr:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core
 from primax.extend.core import get_aval
+from primax.extend.held_programs import (
+    cut,
+    fixpoint,
+    given,
+    nonzero_flags,
+    reordered,
+    sections,
+    tangents_of,
+    trimmed,
+)
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.control_flow.compiled import run_compiled
-from primax.plugins.control_flow.staging import permuted
 from primax.plugins.reductions import reduce_or
 from primax.plugins.structural import broadcast_in_dim, select_n
 
@@ -40,7 +50,7 @@ def _effects(*, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_j
 def _check(
     context: Any, *atoms: Any, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_jaxpr: Closed
 ) -> Any:
-    cond_consts, body_consts, carry = _parts(atoms, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, carry = sections(atoms, cond_nconsts, body_nconsts)
     context.check_operands(cond_jaxpr, [*cond_consts, *carry])
     context.check_operands(body_jaxpr, [*body_consts, *carry])
     (pred,) = cond_jaxpr.out_avals
@@ -54,54 +64,42 @@ def _check(
     )
 
 
-def _parts(xs: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> tuple[list[Any], list[Any], list[Any]]:
-    """What belongs to the condition, to the body, and to the carry."""
-    end = cond_nconsts + body_nconsts
-    return list(xs[:cond_nconsts]), list(xs[cond_nconsts:end]), list(xs[end:])
-
-
 def _jvp(
     primals: Any, tangents: Any, *, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_jaxpr: Closed
 ) -> Any:
-    nonzero = [type(t) is not ad.Zero for t in tangents]
-    _, const_nz, carry_nz = _parts(nonzero, cond_nconsts, body_nconsts)
-    while True:
-        program, out_nz = ad.jvp_jaxpr(body_jaxpr, [*const_nz, *carry_nz], carry_nz)
-        if out_nz == carry_nz:
-            break
-        carry_nz = out_nz
-    cond_consts, consts, carry = _parts(primals, cond_nconsts, body_nconsts)
-    _, const_ts, carry_ts = _parts(tangents, cond_nconsts, body_nconsts)
-    given = [t for t in const_ts if type(t) is not ad.Zero]
-    moving = [ad.instantiate_zeros(t) for t, nz in zip(carry_ts, carry_nz, strict=True) if nz]
+    counts = cond_nconsts, body_nconsts
+    _, const_nz, carry_nz = sections(nonzero_flags(tangents), *counts)
+
+    def with_carry(carry_nz: list[bool]) -> tuple[Closed, list[bool]]:
+        return ad.jvp_jaxpr(body_jaxpr, [*const_nz, *carry_nz], carry_nz)
+
+    program, carry_nz = fixpoint(with_carry, carry_nz)
+    cond_consts, consts, carry = sections(primals, *counts)
+    _, const_ts, carry_ts = sections(tangents, *counts)
+    new_consts = [*consts, *given(const_ts)]
+    moving = [*carry, *map(ad.instantiate_zeros, compress(carry_ts, carry_nz))]
 
     def dual() -> tuple[Closed, Closed]:
-        own, dots = program.jaxpr.invars[: body_nconsts + len(carry)], program.jaxpr.invars[body_nconsts + len(carry) :]
-        const_dots, carry_dots = dots[: len(given)], dots[len(given) :]
-        ignored = [core.Var(v.aval) for v in carry_dots]
+        own_consts, own, const_dots, dots = sections(program.jaxpr.invars, body_nconsts, len(carry), sum(const_nz))
+        ignored = [core.Var(v.aval) for v in dots]
         return (
-            permuted(cond_jaxpr, [*cond_jaxpr.jaxpr.invars, *ignored]),
-            permuted(program, [*own[:body_nconsts], *const_dots, *own[body_nconsts:], *carry_dots]),
+            reordered(cond_jaxpr, [*cond_jaxpr.jaxpr.invars, *ignored]),
+            reordered(program, [*own_consts, *const_dots, *own, *dots]),
         )
 
-    key = ("loop with tangents", cond_jaxpr, body_nconsts, len(given))
+    key = ("loop with tangents", cond_jaxpr, body_nconsts, sum(const_nz))
     dual_cond, dual_body = core.cached(program, key, dual)
     outs = while_p.bind(
         *cond_consts,
-        *consts,
-        *given,
-        *carry,
+        *new_consts,
         *moving,
         cond_nconsts=cond_nconsts,
         cond_jaxpr=dual_cond,
-        body_nconsts=body_nconsts + len(given),
+        body_nconsts=len(new_consts),
         body_jaxpr=dual_body,
     )
-    found = iter(outs[len(carry) :])
-    primals_out = outs[: len(carry)]
-    return primals_out, [
-        next(found) if nz else ad.Zero.from_primal_value(p) for p, nz in zip(primals_out, carry_nz, strict=True)
-    ]
+    primals_out, found = sections(outs, len(carry))
+    return primals_out, tangents_of(primals_out, carry_nz, found)
 
 
 def _batch(
@@ -114,19 +112,16 @@ def _batch(
     body_nconsts: int,
     body_jaxpr: Closed,
 ) -> Any:
-    cond_dims, const_dims, init_dims = _parts(dims, cond_nconsts, body_nconsts)
-    batched = [d is not None for d in init_dims]
-    while True:
+    cond_dims, const_dims, init_dims = sections(dims, cond_nconsts, body_nconsts)
+
+    def with_carry(batched: list[bool]) -> tuple[tuple[Any, ...], list[bool]]:
         carry_dims = [0 if b else None for b in batched]
         body, out_dims = batching.batch_jaxpr(body_jaxpr, axis, [*const_dims, *carry_dims], batched)
-        found = [d is not None for d in out_dims]
         pred, (pred_dim,) = batching.batch_jaxpr(cond_jaxpr, axis, [*cond_dims, *carry_dims])
-        if pred_dim is not None:
-            found = [True] * len(found)
-        if found == batched and all(d in (0, None) for d in out_dims):
-            break
-        batched = found
-    cond_consts, consts, init = _parts(args, cond_nconsts, body_nconsts)
+        return (body, pred, pred_dim, carry_dims), [pred_dim is not None or d is not None for d in out_dims]
+
+    (body, pred, pred_dim, carry_dims), batched = fixpoint(with_carry, [d is not None for d in init_dims])
+    cond_consts, consts, init = sections(args, cond_nconsts, body_nconsts)
     init = [batching.to_dim(x, axis.size, d, 0) if b else x for x, d, b in zip(init, init_dims, batched, strict=True)]
     if pred_dim is not None:
         pred, body = _until_all_are_done(axis, pred, body, cond_nconsts)
@@ -160,7 +155,7 @@ def _until_all_are_done(
         return [reduce_or(going, (0,))]
 
     def step(*args: Any) -> list[Any]:
-        cond_consts, _, carry = _parts(args, cond_nconsts, body_nconsts)
+        cond_consts, _, carry = sections(args, cond_nconsts, body_nconsts)
         (going,) = core.eval_jaxpr(pred.jaxpr, pred.consts, *cond_consts, *carry)
         new = core.eval_jaxpr(body.jaxpr, body.consts, *args[cond_nconsts:])
         return [select_n(_alongside(going, x), x, y) for x, y in zip(carry, new, strict=True)]
@@ -183,12 +178,13 @@ def _alongside(which: Any, x: Any) -> Any:
 
 def _known_body(body: Closed, unknown_in: Sequence[bool], body_nconsts: int) -> tuple[Closed, list[bool]]:
     """The part of the body that computes the known carries from known inputs, and which carries are unknown."""
-    const_unknown, carry_unknown = list(unknown_in[:body_nconsts]), list(unknown_in[body_nconsts:])
-    while True:
+    const_unknown, carry_unknown = sections(unknown_in, body_nconsts)
+
+    def with_carry(carry_unknown: list[bool]) -> tuple[pe.PartialEval, list[bool]]:
         split = pe.partial_eval_jaxpr(body, [*const_unknown, *carry_unknown], carry_unknown)
-        if split.unknown_out == carry_unknown:
-            break
-        carry_unknown = split.unknown_out
+        return split, split.unknown_out
+
+    split, carry_unknown = fixpoint(with_carry, carry_unknown)
     count = len(carry_unknown) - sum(carry_unknown)
     jaxpr = split.known.jaxpr
     trimmed, _ = core.dce_jaxpr(jaxpr, [i < count for i in range(len(jaxpr.outvars))], True)
@@ -200,7 +196,7 @@ class _Known:
 
     def __init__(self, unknown: Sequence[bool], params: dict[str, Any]) -> None:
         cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
-        cond_unknown, const_unknown, carry_unknown = _parts(unknown, cond_nconsts, body_nconsts)
+        cond_unknown, const_unknown, carry_unknown = sections(unknown, cond_nconsts, body_nconsts)
         body, self.carry_unknown = _known_body(params["body_jaxpr"], [*const_unknown, *carry_unknown], body_nconsts)
         cond = pe.partial_eval_jaxpr(params["cond_jaxpr"], [*cond_unknown, *self.carry_unknown])
         self.exists = not all(self.carry_unknown) and not cond.unknown_out[0]
@@ -226,12 +222,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     if not known.exists:
         return None, eqn, [True] * len(eqn.outvars)
     rest = [v if u else core.DropVar(v.aval) for v, u in zip(eqn.outvars, known.carry_unknown, strict=True)]
-    known_eqn = eqn.replace(
-        invars=[v for v, take in zip(eqn.invars, known.takes, strict=True) if take],
-        outvars=[v for v, u in zip(eqn.outvars, known.carry_unknown, strict=True) if not u],
-        params=known.params,
-        effects=_effects(**known.params),
-    )
+    known_eqn = cut(eqn, known.takes, [not u for u in known.carry_unknown], known.params, _effects(**known.params))
     return known_eqn, eqn.replace(outvars=rest), known.carry_unknown
 
 
@@ -249,38 +240,31 @@ def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
-    _, cond_used = core.dce_jaxpr(cond_jaxpr.jaxpr, [True])
-    carry = [a or b for a, b in zip(used_outputs, cond_used[cond_nconsts:], strict=True)]
-    while True:
-        _, body_used = core.dce_jaxpr(body_jaxpr.jaxpr, carry)
-        wider = [a or b for a, b in zip(carry, body_used[body_nconsts:], strict=True)]
-        if wider == carry:
-            break
-        carry = wider
-    if all(carry) and all(body_used[:body_nconsts]):
-        return [True] * len(eqn.invars), eqn
+    cond_used = trimmed(cond_jaxpr, [True])[1][cond_nconsts:]
+
+    def with_carry(carry: list[bool]) -> tuple[list[bool], list[bool]]:
+        used = trimmed(body_jaxpr, carry)[1]
+        return used, used[body_nconsts:]
+
+    body_used, carry = fixpoint(with_carry, [a or b for a, b in zip(used_outputs, cond_used, strict=True)])
     keep_body = [*body_used[:body_nconsts], *carry]
+    body, _ = trimmed(body_jaxpr, carry, keep_body)
+    if body is body_jaxpr:
+        return [True] * len(eqn.invars), eqn
     keep_cond = [*[True] * cond_nconsts, *carry]
-
-    def trimmed() -> tuple[Closed, Closed]:
-        body, _ = core.dce_jaxpr(body_jaxpr.jaxpr, carry, keep_body)
-        cond = cond_jaxpr.jaxpr
-        invars = [v for v, keep in zip(cond.invars, keep_cond, strict=True) if keep]
-        return core.ClosedJaxpr(body, body_jaxpr.consts), permuted(cond_jaxpr, invars)
-
-    body, cond = core.cached(body_jaxpr, ("trimmed", cond_jaxpr, tuple(keep_body)), trimmed)
-    used_inputs = [*[True] * cond_nconsts, *keep_body]
-    new = eqn.replace(
-        invars=[v for v, keep in zip(eqn.invars, used_inputs, strict=True) if keep],
-        outvars=[v for v, keep in zip(eqn.outvars, carry, strict=True) if keep],
-        params={
-            "cond_nconsts": cond_nconsts,
-            "cond_jaxpr": cond,
-            "body_nconsts": sum(keep_body[:body_nconsts]),
-            "body_jaxpr": body,
-        },
+    cond = core.cached(
+        cond_jaxpr,
+        ("with carry", tuple(carry)),
+        lambda: reordered(cond_jaxpr, compress(cond_jaxpr.jaxpr.invars, keep_cond)),
     )
-    return used_inputs, new
+    new = {
+        "cond_nconsts": cond_nconsts,
+        "cond_jaxpr": cond,
+        "body_nconsts": sum(keep_body[:body_nconsts]),
+        "body_jaxpr": body,
+    }
+    keep = [*[True] * cond_nconsts, *keep_body]
+    return keep, cut(eqn, keep, carry, new, _effects(**new))
 
 
 def _lowering(
@@ -308,12 +292,12 @@ def _lowering(
 
     with ir.InsertionPoint(loop.regions[0].blocks.append(*types)) as point:
         arguments = list(point.block.arguments)
-        cond_consts, _, carry = _parts(arguments[len(ordered) :], cond_nconsts, body_nconsts)
+        cond_consts, _, carry = sections(arguments[len(ordered) :], cond_nconsts, body_nconsts)
         _, (pred,) = inside(arguments, cond_jaxpr, [*cond_consts, *carry])
         hlo.return_([pred])
     with ir.InsertionPoint(loop.regions[1].blocks.append(*types)) as point:
         arguments = list(point.block.arguments)
-        cond_consts, consts, carry = _parts(arguments[len(ordered) :], cond_nconsts, body_nconsts)
+        cond_consts, consts, carry = sections(arguments[len(ordered) :], cond_nconsts, body_nconsts)
         new_tokens, new = inside(arguments, body_jaxpr, [*consts, *carry])
         hlo.return_([*new_tokens, *cond_consts, *consts, *new])
     results = list(loop.results)

@@ -6,6 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.held_programs import (
+    SplitEquation,
+    cotangents,
+    cut,
+    given,
+    linear_flags,
+    nonzero_flags,
+    sections,
+    tangents_of,
+    trimmed,
+)
 from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.calls import evaluate
 from primax.plugins.remat.splitting import Split, checkpoint_p, split
@@ -27,14 +38,11 @@ def _check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any) ->
 
 
 def _jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
-    program, nonzero_out = ad.jvp_jaxpr(jaxpr, [type(t) is not ad.Zero for t in tangents])
-    given = [t for t in tangents if type(t) is not ad.Zero]
-    outs = checkpoint_p.bind(*primals, *given, jaxpr=program, **params)
-    primals_out, found = outs[: len(nonzero_out)], iter(outs[len(nonzero_out) :])
-    return primals_out, [
-        next(found) if nonzero else ad.Zero.from_primal_value(x)
-        for x, nonzero in zip(primals_out, nonzero_out, strict=True)
-    ]
+    program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzero_flags(tangents))
+    primals_out, found = sections(
+        checkpoint_p.bind(*primals, *given(tangents), jaxpr=program, **params), len(nonzero_out)
+    )
+    return primals_out, tangents_of(primals_out, nonzero_out, found)
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
@@ -53,47 +61,26 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     parts = split(params["jaxpr"], unknown_in, params["policy"])
     if parts.rest is params["jaxpr"]:
         return None, eqn, parts.unknown_out  # nothing of it was computed before
-    known_out = [v for v, u in zip(eqn.outvars, parts.unknown_out, strict=True) if not u]
-    unknown_out = [v for v, u in zip(eqn.outvars, parts.unknown_out, strict=True) if u]
-    saved = [core.Var(aval) for aval in parts.known.out_avals[len(known_out) :]]
-    known_eqn = unknown_eqn = None
-    if known_out or saved or parts.known.effects:
-        known_eqn = eqn.replace(
-            invars=[v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u],
-            outvars=[*known_out, *saved],
-            params={**params, "jaxpr": parts.known},
-            effects=parts.known.effects,
-        )
-    if unknown_out or parts.rest.effects:
-        operands, rest = _rest(parts, eqn.invars, saved, params)
-        unknown_eqn = eqn.replace(invars=operands, outvars=unknown_out, params=rest, effects=parts.rest.effects)
-    return known_eqn, unknown_eqn, parts.unknown_out
+    halves = SplitEquation(eqn, unknown_in, parts.unknown_out, parts.known.out_avals[parts.unknown_out.count(False) :])
+    operands, rest = _rest(parts, eqn.invars, halves.residuals, params)
+    known = halves.known({**params, "jaxpr": parts.known}, parts.known.effects)
+    return known, halves.rest(operands, rest, parts.rest.effects), parts.unknown_out
 
 
 def _transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
-    linear = [type(x) is ad.UndefinedPrimal for x in args]
-    program, nonzero_in = ad.transpose_jaxpr(jaxpr, linear, [type(ct) is not ad.Zero for ct in cts])
-    given = [x for x in args if type(x) is not ad.UndefinedPrimal] + [ct for ct in cts if type(ct) is not ad.Zero]
-    found, flags = iter(checkpoint_p.bind(*given, jaxpr=program, **params)), iter(nonzero_in)
-    return [
-        (next(found) if next(flags) else ad.Zero(x.aval)) if is_linear else None
-        for x, is_linear in zip(args, linear, strict=True)
-    ]
+    program, nonzero_in = ad.transpose_jaxpr(jaxpr, linear_flags(args), nonzero_flags(cts))
+    found = checkpoint_p.bind(*given(args), *given(cts), jaxpr=program, **params)
+    return cotangents(args, nonzero_in, found)
 
 
 def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     closed = eqn.params["jaxpr"]
-    trimmed, used_inputs = core.dce_jaxpr(closed.jaxpr, used_outputs)
-    if all(used_outputs) and all(used_inputs) and len(trimmed.eqns) == len(closed.eqns):
+    program, used_inputs = trimmed(closed, used_outputs)
+    if program is closed:
         return used_inputs, eqn
-    if not trimmed.eqns and not any(used_outputs):
+    if not program.eqns and not any(used_outputs):
         return used_inputs, None
-    key = ("trimmed", tuple(used_outputs))
-    program = core.cached(closed, key, lambda: core.ClosedJaxpr(trimmed, closed.consts))
-    invars = [v for v, used in zip(eqn.invars, used_inputs, strict=True) if used]
-    outvars = [v for v, used in zip(eqn.outvars, used_outputs, strict=True) if used]
-    params = {**eqn.params, "jaxpr": program}
-    return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=params, effects=trimmed.effects)
+    return used_inputs, cut(eqn, used_inputs, used_outputs, {**eqn.params, "jaxpr": program}, program.effects)
 
 
 def _lowering(

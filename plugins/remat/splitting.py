@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 from primax.extend import Interpreter, core, replay
+from primax.extend.held_programs import partition
 from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.calls import jit_p
 from primax.plugins.control_flow import scan_p
@@ -68,19 +70,18 @@ def _split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy 
         residuals = [args[i] if i < n_inputs_known else next(again_computed) for i in parts.residuals]
         return core.eval_jaxpr(parts.unknown.jaxpr, parts.unknown.consts, *residuals, *args[count:])
 
-    known_at = [i for i, u in enumerate(unknown_in) if not u]
-    unknown_at = [i for i, u in enumerate(unknown_in) if u]
+    known_at, unknown_at = partition(range(n_inputs), unknown_in)
     avals = [*again.in_avals, *(closed.in_avals[i] for i in unknown_at)]
     whole = core.trace_to_jaxpr(run, avals, closed.jaxpr.debug_info)
     rest, used = core.dce_jaxpr(whole.jaxpr, True)
-    saved = [v for v, u in zip(chosen.saved, used[len(known_at) :], strict=False) if u]
+    saved = list(compress(chosen.saved, used[len(known_at) :]))
     numbers = {v: n_inputs + i for i, v in enumerate(saved)}
-    places = [*known_at, *(numbers.get(v, -1) for v in chosen.saved), *unknown_at]
+    places = [*known_at, *map(numbers.get, chosen.saved), *unknown_at]
     now, _ = core.dce_jaxpr(known.jaxpr.replace(outvars=[*results, *saved], eqns=chosen.now), True, True)
     return Split(
         core.ClosedJaxpr(now, known.consts),
         core.ClosedJaxpr(rest, whole.consts),
-        [i for i, u in zip(places, used, strict=True) if u],
+        list(compress(places, used)),
         parts.unknown_out,
     )
 

@@ -1,0 +1,79 @@
+"""Lists taken apart and put together by flags and by counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+__all__ = ["fixpoint", "merge", "partition", "sections"]
+
+_T = TypeVar("_T")
+
+
+def partition(xs: Iterable[_T], flags: Iterable[Any]) -> tuple[list[_T], list[_T]]:
+    """The elements whose flag is false, and those whose flag is true, each in their order.
+
+    Args:
+      xs: the elements.
+      flags: one for each.
+
+    Raises:
+      ValueError: there are more of the one than of the other.
+
+    >>> partition("abcd", [False, True, True, False])
+    (['a', 'd'], ['b', 'c'])
+    """
+    parts: tuple[list[_T], list[_T]] = [], []
+    for x, flag in zip(xs, flags, strict=True):
+        parts[bool(flag)].append(x)
+    return parts
+
+
+def merge(flags: Iterable[Any], those_false: Iterable[Any], those_true: Iterable[Any]) -> list[Any]:
+    """The inverse of `partition`: for each flag the next of the elements that have it.
+
+    Args:
+      flags: one for each element.
+      those_false: the elements whose flag is false, or more.
+      those_true: the elements whose flag is true, or more.
+
+    >>> merge([False, True, True, False], "ad", "bc")
+    ['a', 'b', 'c', 'd']
+    """
+    one, other = iter(those_false), iter(those_true)
+    return [next(other) if flag else next(one) for flag in flags]
+
+
+def sections(xs: Sequence[_T], *counts: int) -> list[list[_T]]:
+    """A sequence cut into sections of given lengths, and what is left.
+
+    >>> sections("abcde", 2, 1)
+    [['a', 'b'], ['c'], ['d', 'e']]
+    """
+    cut, start = [], 0
+    for count in counts:
+        cut.append(list(xs[start : start + count]))
+        start += count
+    return [*cut, list(xs[start:])]
+
+
+def fixpoint(step: Callable[[list[bool]], tuple[_T, Sequence[bool]]], flags: Iterable[bool]) -> tuple[_T, list[bool]]:
+    """Repeat a step until it leaves flags as they are: which of a loop's carries have a tangent, say.
+
+    Args:
+      step: takes flags, returns a result and flags, true wherever those it took are.
+      flags: those to begin with.
+
+    Returns:
+      The last result, and the flags.
+
+    >>> fixpoint(lambda flags: (sum(flags), [True, *flags[:-1]]), [False, False, False])
+    (3, [True, True, True])
+    """
+    before = list(flags)
+    while True:
+        result, found = step(before)
+        widened = [a or b for a, b in zip(before, found, strict=True)]
+        if widened == before:
+            return result, before
+        before = widened

@@ -1,0 +1,185 @@
+"""What the rules of primitives that hold programs share.
+
+Such a primitive has programs among its parameters: a branch, the body of a loop, a function with a rule of its own. Its
+rules transform these by `ad.jvp_jaxpr`, `ad.transpose_jaxpr`, `batching.batch_jaxpr`, `pe.partial_eval_jaxpr` and
+`core.dce_jaxpr`, and bind the primitive anew. What they do beside that is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from typing import Any
+
+from primax.core.dce import dce_jaxpr
+from primax.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Var, cached
+from primax.core.masks import fixpoint, merge, partition, sections
+from primax.interpreters.tangents import UndefinedPrimal, Zero
+
+__all__ = [
+    "SplitEquation",
+    "cotangents",
+    "cut",
+    "fixpoint",
+    "given",
+    "linear_flags",
+    "merge",
+    "nonzero_flags",
+    "partition",
+    "readable",
+    "reordered",
+    "sections",
+    "tangents_of",
+    "trimmed",
+]
+
+
+def nonzero_flags(tangents: Iterable[Any]) -> list[bool]:
+    """For each tangent or cotangent whether it is given, and no symbolic zero."""
+    return [type(t) is not Zero for t in tangents]
+
+
+def linear_flags(args: Iterable[Any]) -> list[bool]:
+    """For each argument of a transpose rule whether its cotangent is wanted."""
+    return [type(x) is UndefinedPrimal for x in args]
+
+
+def given(xs: Iterable[Any]) -> list[Any]:
+    """The values that are there: no symbolic zeros, and none of which a transpose rule gives the cotangent."""
+    return [x for x in xs if type(x) is not Zero and type(x) is not UndefinedPrimal]
+
+
+def tangents_of(primals: Iterable[Any], nonzero: Iterable[bool], found: Iterable[Any]) -> list[Any]:
+    """What a JVP rule returns as tangents of its results.
+
+    Args:
+      primals: the results.
+      nonzero: for each whether it has a tangent.
+      found: the tangents of those that have.
+
+    >>> tangents_of([1.0, 2.0], [False, True], [0.5])
+    [Zero(f32[]), 0.5]
+    """
+    given = iter(found)
+    return [next(given) if nz else Zero.from_primal_value(x) for x, nz in zip(primals, nonzero, strict=True)]
+
+
+def cotangents(args: Iterable[Any], nonzero: Iterable[bool], found: Iterable[Any]) -> list[Any]:
+    """What a transpose rule returns.
+
+    Args:
+      args: its arguments.
+      nonzero: for each argument whose cotangent is wanted whether one was computed.
+      found: those that were.
+
+    Returns:
+      For each argument its cotangent, a symbolic zero where none was computed, None where none is wanted.
+    """
+    flags, values = iter(nonzero), iter(found)
+    return [(next(values) if next(flags) else Zero(x.aval)) if type(x) is UndefinedPrimal else None for x in args]
+
+
+def readable(var: Var) -> Var:
+    """A result that may be read: another variable in place of one that nothing reads."""
+    return Var(var.aval) if type(var) is DropVar else var
+
+
+def reordered(closed: ClosedJaxpr, invars: Iterable[Any], outvars: Iterable[Any] | None = None) -> ClosedJaxpr:
+    """A program with its arguments, and perhaps its results, in another order.
+
+    Args:
+      closed: the program.
+      invars: the variables of its arguments; further ones are arguments that it ignores.
+      outvars: those of its results, None for those it has.
+    """
+    changes = {"invars": list(invars)} if outvars is None else {"invars": list(invars), "outvars": list(outvars)}
+    return ClosedJaxpr(closed.jaxpr.replace(**changes), closed.consts)
+
+
+def trimmed(
+    closed: ClosedJaxpr, used_outputs: Sequence[bool], used_inputs: Sequence[bool] | None = None
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """A program without what some of its results do not need; itself, if they need all of it.
+
+    Args:
+      closed: the program.
+      used_outputs: for each result whether it is used.
+      used_inputs: for each argument whether it stays; by default those stay that are needed.
+
+    Returns:
+      The program, and for each argument whether it stays.
+    """
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        instantiate = False if used_inputs is None else list(used_inputs)
+        jaxpr, used = dce_jaxpr(closed.jaxpr, list(used_outputs), instantiate)
+        if all(used_outputs) and all(used) and len(jaxpr.eqns) == len(closed.eqns):
+            return closed, used
+        return ClosedJaxpr(jaxpr, closed.consts), used
+
+    key = ("trimmed", tuple(used_outputs), None if used_inputs is None else tuple(used_inputs))
+    return cached(closed, key, make)  # type: ignore[no-any-return]
+
+
+def cut(
+    eqn: JaxprEqn, used_inputs: Iterable[bool], used_outputs: Iterable[bool], params: dict[str, Any], effects: Any
+) -> JaxprEqn:
+    """An equation with some of its operands and results, and other parameters: what a dce rule returns."""
+    return eqn.replace(
+        invars=list(compress(eqn.invars, used_inputs)),
+        outvars=list(compress(eqn.outvars, used_outputs)),
+        params=params,
+        effects=effects,
+    )
+
+
+class SplitEquation:
+    """An equation being split into one that computes what is known, and one of the rest.
+
+    Args:
+      eqn: the equation.
+      unknown_in: for each operand whether it is unknown.
+      unknown_out: for each result.
+      residuals: the types of what the known equation computes for the rest beside its results.
+
+    Attributes:
+      known_in: the operands that are known.
+      unknown_in: the others.
+      known_out: the results that are known; the rest may read them.
+      unknown_out: the others.
+      residuals: a variable for each residual.
+    """
+
+    def __init__(
+        self, eqn: JaxprEqn, unknown_in: Sequence[bool], unknown_out: Sequence[bool], residuals: Iterable[Any]
+    ) -> None:
+        self.eqn = eqn
+        self.known_in, self.unknown_in = partition(eqn.invars, unknown_in)
+        known_out, self.unknown_out = partition(eqn.outvars, unknown_out)
+        self.known_out = list(map(readable, known_out))
+        self.residuals = list(map(Var, residuals))
+
+    @property
+    def available(self) -> list[Any]:
+        """What the rest may take: known operands, known results and residuals, as `PartialEval.residuals` counts."""
+        return [*self.known_in, *self.known_out, *self.residuals]
+
+    def known(self, params: dict[str, Any], effects: Any, invars: Sequence[Any] | None = None) -> JaxprEqn | None:
+        """The equation of what is known; None if that is nothing.
+
+        Args:
+          params: its parameters.
+          effects: those of its programs.
+          invars: its operands, if not those that are known.
+        """
+        outvars = [*self.known_out, *self.residuals]
+        if not outvars and not effects:
+            return None
+        operands = self.known_in if invars is None else list(invars)
+        return self.eqn.replace(invars=operands, outvars=outvars, params=params, effects=effects)
+
+    def rest(self, invars: Iterable[Any], params: dict[str, Any], effects: Any) -> JaxprEqn | None:
+        """The equation of the rest; None if that is nothing."""
+        if not self.unknown_out and not effects:
+            return None
+        return self.eqn.replace(invars=list(invars), outvars=self.unknown_out, params=params, effects=effects)
