@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 from primax.core import rules
@@ -39,7 +40,7 @@ def dce_jaxpr(
 
 
 def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tuple[Jaxpr, list[bool]]:
-    outvars = [v for v, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
+    outvars = list(compress(jaxpr.outvars, used_outputs))
     live = {v for v in outvars if type(v) is not Literal}
     eqns: list[JaxprEqn] = []
     dce_functions = rules.dce_rules.functions
@@ -63,7 +64,7 @@ def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tu
         eqns.append(kept)
     eqns.reverse()
     used_inputs = [v in live or k for v, k in zip(jaxpr.invars, keep, strict=True)]
-    invars = [v for v, u in zip(jaxpr.invars, used_inputs, strict=True) if u]
+    invars = list(compress(jaxpr.invars, used_inputs))
     effects = effects_of(eqns, [*jaxpr.constvars, *invars])
     return Jaxpr(jaxpr.constvars, invars, outvars, eqns, effects, jaxpr.debug_info, jaxpr.x64), used_inputs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from primax.core import config, dtypes
 from primax.core.arguments import sequence
 from primax.core.avals import get_aval
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
+from primax.core.masks import merge, partition
 from primax.core.trace import enter, escaped, thread
 from primax.interpreters.backend import put_value
 from primax.interpreters.backward import backward
@@ -217,15 +219,13 @@ def transpose_jaxpr(
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         in_avals, out_avals = closed.in_avals, closed.out_avals
-        rest = [a for a, is_linear in zip(in_avals, linear, strict=True) if not is_linear]
-        linear_avals = [a for a, is_linear in zip(in_avals, linear, strict=True) if is_linear]
-        given = [a.to_tangent_aval() for a, nz in zip(out_avals, nonzero, strict=True) if nz]
+        rest, linear_avals = partition(in_avals, linear)
+        given = [aval.to_tangent_aval() for aval in compress(out_avals, nonzero)]
         flags: list[bool] = []
 
         def run(*values: Any) -> list[Any]:
             def linear_part(*tangents: Any) -> list[Any]:
-                others, inputs = iter(values[: len(rest)]), iter(tangents)
-                mixed = [next(inputs) if is_linear else next(others) for is_linear in linear]
+                mixed = merge(linear, values[: len(rest)], tangents)
                 return eval_jaxpr(closed.jaxpr, closed.consts, *mixed)
 
             tape = linear_tape(linear_part, linear_avals)

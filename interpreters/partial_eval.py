@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 from primax.core import rules
@@ -11,6 +12,7 @@ from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import effects_of
 from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached
+from primax.core.masks import partition
 
 __all__ = ["PartialEval", "SplitCall", "close_over", "partial_eval_jaxpr", "split_call", "split_equation"]
 
@@ -95,7 +97,8 @@ def partial_eval_jaxpr(
 
 def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Sequence[bool]) -> PartialEval:
     jaxpr = closed.jaxpr
-    unknown_vars: set[Var] = {v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u}
+    known_invars, unknown_invars = partition(jaxpr.invars, unknown_in)
+    unknown_vars = set(unknown_invars)
     known_eqns: list[JaxprEqn] = []
     unknown_eqns: list[JaxprEqn] = []
     split = rules.partial_eval_jaxpr_rules.functions
@@ -113,10 +116,9 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Seque
             known_eqns += parts.known
             if parts.unknown is not None:
                 unknown_eqns.append(parts.unknown)
-            unknown_vars.update(v for v, u in zip(eqn.outvars, parts.unknown_out, strict=True) if u)
+            unknown_vars.update(compress(eqn.outvars, parts.unknown_out))
     unknown_out = [want or v in unknown_vars for v, want in zip(jaxpr.outvars, forced, strict=True)]
-    unknown_invars = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if u]
-    unknown_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if u]
+    known_outvars, unknown_outvars = partition(jaxpr.outvars, unknown_out)
     rest = Jaxpr((), unknown_invars, unknown_outvars, unknown_eqns, effects_of(unknown_eqns, ()), jaxpr.debug_info)
     rest, _ = dce_jaxpr(rest, [True] * len(unknown_outvars), True)
     bound = set(unknown_invars)
@@ -131,8 +133,6 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Seque
             residual_vars[out] = None
     constants = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     consts = [v for v in residual_vars if v in constants]
-    known_invars = [v for v, u in zip(jaxpr.invars, unknown_in, strict=True) if not u]
-    known_outvars = [v for v, u in zip(jaxpr.outvars, unknown_out, strict=True) if not u]
     passed = [v for v in residual_vars if v not in constants]
     handed_over = {*known_invars, *(v for v in known_outvars if type(v) is not Literal)}
     extra = [v for v in passed if v not in handed_over]

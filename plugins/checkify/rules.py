@@ -8,6 +8,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import get_aval
+from primax.extend.held_programs import given, nonzero_flags, sections, tangents_of
 from primax.extend.interpreter import replay
 from primax.extend.interpreters import ad
 from primax.plugins.calls import call_params, jit_p
@@ -234,20 +235,17 @@ def _while(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
 
 def _derivative(jvp: Any, primals: Any, tangents: Any) -> Any:
     """What a rule for tangents returns, without the checks that it makes: those of the function are made already."""
-    nonzero = [type(t) is not ad.Zero for t in tangents]
+    nonzero = nonzero_flags(tangents)
     nonzero_out: list[bool] = []
     count = len(primals)
 
     def run(*xs: Any) -> list[Any]:
-        given = iter(xs[count:])
-        ts = [next(given) if nz else ad.Zero.from_primal_value(x) for x, nz in zip(xs[:count], nonzero, strict=True)]
-        outs, out_tangents = jvp(xs[:count], ts)
-        nonzero_out.extend(type(t) is not ad.Zero for t in out_tangents)
-        return [*outs, *(t for t in out_tangents if type(t) is not ad.Zero)]
+        outs, out_tangents = jvp(xs[:count], tangents_of(xs[:count], nonzero, xs[count:]))
+        nonzero_out.extend(nonzero_flags(out_tangents))
+        return [*outs, *given(out_tangents)]
 
-    found = without_checks(run, [*primals, *(t for t in tangents if type(t) is not ad.Zero)])
-    outs, rest = found[: len(nonzero_out)], iter(found[len(nonzero_out) :])
-    return outs, [next(rest) if nz else ad.Zero.from_primal_value(x) for x, nz in zip(outs, nonzero_out, strict=True)]
+    outs, found = sections(without_checks(run, [*primals, *given(tangents)]), len(nonzero_out))
+    return outs, tangents_of(outs, nonzero_out, found)
 
 
 @Checker.rule(custom_jvp_call_p)
@@ -256,7 +254,7 @@ def _custom_jvp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
     if not checker.holds_sites(closed):
         return replay(eqn, values)
     consts, count, jvp = eqn.params["num_consts"], len(checker.state), eqn.params["jvp"]
-    given = values[:consts]
+    closed_over = values[:consts]
 
     def call(*xs: Any) -> list[Any]:
         own = xs[consts:]
@@ -264,12 +262,12 @@ def _custom_jvp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
         return [*state, *outs]
 
     def rule(primals: Any, tangents: Any) -> Any:
-        state, _ = checker.run(closed, primals[:count], [*given, *primals[count:]])
+        state, _ = checker.run(closed, primals[:count], [*closed_over, *primals[count:]])
         outs, out_tangents = _derivative(jvp, primals[count:], tangents[count:])
         return [*state, *outs], [*map(ad.Zero.from_primal_value, state), *out_tangents]
 
     params = {**eqn.params, "call_jaxpr": call, "jvp": rule}
-    return _after(checker, custom_jvp_call_p.bind(*given, *checker.state, *values[consts:], **params))
+    return _after(checker, custom_jvp_call_p.bind(*closed_over, *checker.state, *values[consts:], **params))
 
 
 @Checker.rule(custom_vjp_call_p)
@@ -278,7 +276,7 @@ def _custom_vjp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
     if not checker.holds_sites(closed):
         return replay(eqn, values)
     consts, count, fwd, bwd = eqn.params["num_consts"], len(checker.state), eqn.params["fwd"], eqn.params["bwd"]
-    given = values[:consts]
+    closed_over = values[:consts]
 
     def call(*xs: Any) -> list[Any]:
         own = xs[consts:]
@@ -286,7 +284,7 @@ def _custom_vjp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
         return [*state, *outs]
 
     def forward(primals: Any, nonzero: Any) -> Any:
-        state, _ = checker.run(closed, primals[:count], [*given, *primals[count:]])
+        state, _ = checker.run(closed, primals[:count], [*closed_over, *primals[count:]])
         found: list[int] = []
 
         def run(*xs: Any) -> list[Any]:
@@ -301,4 +299,4 @@ def _custom_vjp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
         return [*(ad.Zero.from_primal_value(x) for x in checker.fresh()), *bwd(residuals, cts[count:])]
 
     params = {**eqn.params, "call_jaxpr": call, "fwd": forward, "bwd": backward}
-    return _after(checker, custom_vjp_call_p.bind(*given, *checker.state, *values[consts:], **params))
+    return _after(checker, custom_vjp_call_p.bind(*closed_over, *checker.state, *values[consts:], **params))

@@ -7,12 +7,23 @@ Derivatives of the call have rules that are derivatives of the rule, so that it 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core
 from primax.extend.core import dtypes
+from primax.extend.held_programs import (
+    SplitEquation,
+    cotangents,
+    given,
+    linear_flags,
+    merge,
+    nonzero_flags,
+    sections,
+    tangents_of,
+)
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.calls import evaluate
@@ -50,17 +61,12 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, call: core.ClosedJa
 
 
 def _jvp(primals: Any, tangents: Any, *, call: core.ClosedJaxpr, rule: Rule, name: str) -> Any:
-    nonzero = [type(t) is not ad.Zero for t in tangents]
+    nonzero = nonzero_flags(tangents)
     moving = [dtypes.issubdtype(aval.dtype, np.inexact) for aval in call.out_avals]
     program, _ = ad.jvp_jaxpr(call, nonzero, moving)
-    given = [t for t in tangents if type(t) is not ad.Zero]
-    outs = custom_vmap_call_p.bind(
-        *primals, *given, call=program, rule=_rule_of_jvp(rule, nonzero, moving), name=f"jvp({name})"
-    )
-    found = iter(outs[len(moving) :])
-    return outs[: len(moving)], [
-        next(found) if m else ad.Zero.from_primal_value(x) for x, m in zip(outs[: len(moving)], moving, strict=True)
-    ]
+    derived = {"call": program, "rule": _rule_of_jvp(rule, nonzero, moving), "name": f"jvp({name})"}
+    primals_out, found = sections(custom_vmap_call_p.bind(*primals, *given(tangents), **derived), len(moving))
+    return primals_out, tangents_of(primals_out, moving, found)
 
 
 def _rule_of_jvp(rule: Rule, nonzero: Sequence[bool], moving: Sequence[bool]) -> Rule:
@@ -68,10 +74,10 @@ def _rule_of_jvp(rule: Rule, nonzero: Sequence[bool], moving: Sequence[bool]) ->
 
     def mapped(size: int, batched: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         count = len(nonzero)
-        given = iter(zip(values[count:], batched[count:], strict=True))
+        dots = iter(zip(values[count:], batched[count:], strict=True))
         joint, primals, tangents = [], [], []
         for x, b, nz in zip(values[:count], batched[:count], nonzero, strict=True):
-            t, t_batched = next(given) if nz else (None, False)
+            t, t_batched = next(dots) if nz else (None, False)
             joint.append(b or t_batched)
             primals.append(_mapped(x, size, b, joint[-1]))
             tangents.append(_mapped(t, size, t_batched, joint[-1]) if nz else ad.Zero.from_primal_value(primals[-1]))
@@ -83,8 +89,8 @@ def _rule_of_jvp(rule: Rule, nonzero: Sequence[bool], moving: Sequence[bool]) ->
             return outs
 
         outs, out_tangents = ad.jvp_flat(run, primals, tangents)
-        kept = [ad.instantiate_zeros(t) for t, m in zip(out_tangents, moving, strict=True) if m]
-        return [*outs, *kept], [*flags, *(b for b, m in zip(flags, moving, strict=True) if m)]
+        kept = map(ad.instantiate_zeros, compress(out_tangents, moving))
+        return [*outs, *kept], [*flags, *compress(flags, moving)]
 
     return mapped
 
@@ -100,13 +106,13 @@ class _Split:
         call, rule, name = params["call"], params["rule"], params["name"]
         self.unknown_out = pe.partial_eval_jaxpr(call, unknown).unknown_out
         known_out = [not u for u in self.unknown_out]
-        absent = [aval for aval, u in zip(call.in_avals, unknown, strict=True) if u]
+        absent = list(compress(call.in_avals, unknown))
         known, _ = core.dce_jaxpr(call.jaxpr, known_out, [not u for u in unknown])
         rest, _ = core.dce_jaxpr(call.jaxpr, self.unknown_out, True)
 
         def known_rule(size: int, batched: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
-            zeros, given = iter(map(ad.zeros_like_aval, absent)), iter(zip(values, batched, strict=True))
-            both = [(next(zeros), False) if u else next(given) for u in unknown]
+            zeros = [(ad.zeros_like_aval(aval), False) for aval in absent]
+            both = merge(unknown, zip(values, batched, strict=True), zeros)
             return _picked(rule(size, [b for _, b in both], [x for x, _ in both]), known_out)
 
         def rest_rule(size: int, batched: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
@@ -118,7 +124,7 @@ class _Split:
 
 def _picked(results: tuple[list[Any], list[bool]], flags: Sequence[bool]) -> tuple[list[Any], list[bool]]:
     outs, batched = results
-    return [x for x, f in zip(outs, flags, strict=True) if f], [b for b, f in zip(batched, flags, strict=True) if f]
+    return list(compress(outs, flags)), list(compress(batched, flags))
 
 
 def _split(unknown: Sequence[bool], params: dict[str, Any]) -> _Split:
@@ -128,31 +134,20 @@ def _split(unknown: Sequence[bool], params: dict[str, Any]) -> _Split:
 
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     split = _split(unknown_in, eqn.params)
-    known_eqn = unknown_eqn = None
-    if not all(split.unknown_out):
-        known_eqn = eqn.replace(
-            invars=[v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u],
-            outvars=[v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u],
-            params=split.known,
-        )
-    if any(split.unknown_out):
-        outvars = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if u]
-        unknown_eqn = eqn.replace(outvars=outvars, params=split.rest)
-    return known_eqn, unknown_eqn, split.unknown_out
+    halves = SplitEquation(eqn, unknown_in, split.unknown_out, ())
+    return (
+        halves.known(split.known, split.known["call"].effects),
+        halves.rest(eqn.invars, split.rest, split.rest["call"].effects),
+        split.unknown_out,
+    )
 
 
 def _transpose(cts: Any, *args: Any, call: core.ClosedJaxpr, rule: Rule, name: str) -> Any:
-    linear = [type(x) is ad.UndefinedPrimal for x in args]
-    nonzero = [type(ct) is not ad.Zero for ct in cts]
+    linear, nonzero = linear_flags(args), nonzero_flags(cts)
     program, flags = ad.transpose_jaxpr(call, linear, nonzero)
-    given = [x for x in args if type(x) is not ad.UndefinedPrimal] + [ct for ct in cts if type(ct) is not ad.Zero]
     transposed = _rule_of_transpose(call, rule, linear, nonzero, flags)
-    found = iter(custom_vmap_call_p.bind(*given, call=program, rule=transposed, name=f"transpose({name})"))
-    kept = iter(flags)
-    return [
-        (next(found) if next(kept) else ad.Zero(x.aval)) if is_linear else None
-        for x, is_linear in zip(args, linear, strict=True)
-    ]
+    derived = {"call": program, "rule": transposed, "name": f"transpose({name})"}
+    return cotangents(args, flags, custom_vmap_call_p.bind(*given(args), *given(cts), **derived))
 
 
 def _rule_of_transpose(
@@ -162,27 +157,26 @@ def _rule_of_transpose(
 
     def mapped(size: int, batched: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         count = linear.count(False)
-        avals = [a.unmapped(size, 0) for a, is_linear in zip(call.in_avals, linear, strict=True) if is_linear]
+        avals = [aval.unmapped(size, 0) for aval in compress(call.in_avals, linear)]
         flags: list[bool] = []
 
         def run(*xs: Any) -> list[Any]:
-            own, others = iter(xs), iter(zip(values[:count], batched[:count], strict=True))
-            both = [(next(own), True) if is_linear else next(others) for is_linear in linear]
+            both = merge(linear, zip(values[:count], batched[:count], strict=True), [(x, True) for x in xs])
             outs, out_batched = rule(size, [b for _, b in both], [x for x, _ in both])
             flags[:] = out_batched
             return outs
 
         tape = ad.linear_tape(run, avals)
-        given = iter(zip(values[count:], batched[count:], strict=True))
+        found_cts = iter(zip(values[count:], batched[count:], strict=True))
         cts = []
         for aval, b, nz in zip(call.out_avals, flags, nonzero, strict=True):
             tangent = aval.to_tangent_aval()
-            ct, ct_batched = next(given) if nz else (None, False)
+            ct, ct_batched = next(found_cts) if nz else (None, False)
             if not nz or not b:  # a result that is the same for all elements depends on nothing that is mapped
                 cts.append(ad.Zero(tangent.unmapped(size, 0) if b else tangent))
             else:
                 cts.append(_mapped(ct, size, ct_batched, True))
-        found = [ad.instantiate_zeros(ct) for ct, k in zip(tape.transpose(cts), kept, strict=True) if k]
+        found = list(map(ad.instantiate_zeros, compress(tape.transpose(cts), kept)))
         return found, [True] * len(found)
 
     return mapped

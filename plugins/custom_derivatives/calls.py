@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.held_programs import cotangents, given, linear_flags, nonzero_flags
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
 
@@ -136,15 +137,9 @@ def call_check(context: Any, *atoms: Any, call_jaxpr: core.ClosedJaxpr, **params
 
 def call_transpose(cts: Any, *args: Any, call_jaxpr: Any, **params: Any) -> Any:
     """The transpose of a program that is linear in its undefined arguments, without regard to its rule."""
-    linear = [type(x) is ad.UndefinedPrimal for x in args]
-    nonzero = [type(ct) is not ad.Zero for ct in cts]
-    program, flags = ad.transpose_jaxpr(call_jaxpr, linear, nonzero)
-    given = [x for x in args if type(x) is not ad.UndefinedPrimal] + [ct for ct in cts if type(ct) is not ad.Zero]
-    found, kept = iter(core.eval_jaxpr(program.jaxpr, program.consts, *given)), iter(flags)
-    return [
-        (next(found) if next(kept) else ad.Zero(x.aval)) if is_linear else None
-        for x, is_linear in zip(args, linear, strict=True)
-    ]
+    program, flags = ad.transpose_jaxpr(call_jaxpr, linear_flags(args), nonzero_flags(cts))
+    found = core.eval_jaxpr(program.jaxpr, program.consts, *given(args), *given(cts))
+    return cotangents(args, flags, found)
 
 
 def call_lowering(ctx: mlir.LoweringRuleContext, *args: Any, call_jaxpr: core.ClosedJaxpr, name: str, **_: Any) -> Any:

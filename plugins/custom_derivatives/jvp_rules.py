@@ -7,6 +7,7 @@ from itertools import compress
 from typing import Any
 
 from primax.extend import core
+from primax.extend.held_programs import given, nonzero_flags, sections, tangents_of
 from primax.extend.interpreters import ad, batching
 from primax.plugins.custom_derivatives.calls import (
     Batch,
@@ -54,22 +55,18 @@ def batched_rule(
     batch: Batch, jvp: Any, dims: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
     """What a rule makes of a batch: primals and tangents where results are batched; zeros stay symbolic."""
-    nonzero = [type(t) is not ad.Zero for t in tangents]
+    nonzero = nonzero_flags(tangents)
     nonzero_out: list[bool] = []
     count = len(primals)
 
     def run(*xs: Any) -> list[Any]:
-        given = iter(xs[count:])
-        ts = [next(given) if nz else ad.Zero.from_primal_value(x) for x, nz in zip(xs[:count], nonzero, strict=True)]
-        outs, out_tangents = jvp(xs[:count], ts)
-        nonzero_out.extend(type(t) is not ad.Zero for t in out_tangents)
-        return [*outs, *(t for t in out_tangents if type(t) is not ad.Zero)]
+        outs, out_tangents = jvp(xs[:count], tangents_of(xs[:count], nonzero, xs[count:]))
+        nonzero_out.extend(nonzero_flags(out_tangents))
+        return [*outs, *given(out_tangents)]
 
-    values = [*primals, *(t for t in tangents if type(t) is not ad.Zero)]
-    all_dims = [*dims, *(d for d, nz in zip(dims, nonzero, strict=True) if nz)]
-    placed = batch.placed(*batch.run(run, values, all_dims))
-    outs, rest = placed[: len(nonzero_out)], iter(placed[len(nonzero_out) :])
-    return outs, [next(rest) if nz else ad.Zero.from_primal_value(x) for x, nz in zip(outs, nonzero_out, strict=True)]
+    placed = batch.placed(*batch.run(run, [*primals, *given(tangents)], [*dims, *compress(dims, nonzero)]))
+    outs, found = sections(placed, len(nonzero_out))
+    return outs, tangents_of(outs, nonzero_out, found)
 
 
 def _staging(trace: Any, args: Any, params: Any) -> Any:

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.held_programs import (
+    SplitEquation,
+    cotangents,
+    cut,
+    given,
+    linear_flags,
+    nonzero_flags,
+    partition,
+    sections,
+    tangents_of,
+    trimmed,
+)
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.extend.sharding import Mesh, PartitionSpec, manual_scope
@@ -61,19 +74,13 @@ def _check(context: Any, *atoms: Any, jaxpr: Closed, **params: Any) -> Any:
 
 
 def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, **params: Any) -> Any:
-    nonzeros = [type(t) is not ad.Zero for t in tangents]
+    nonzero = nonzero_flags(tangents)
     with _scope(params):
-        program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzeros)
+        program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzero)
     ins, outs = params["in_specs"], params["out_specs"]
-    more_ins = [spec for spec, given in zip(ins, nonzeros, strict=True) if given]
-    more_outs = [spec for spec, given in zip(outs, nonzero_out, strict=True) if given]
-    given = [t for t in tangents if type(t) is not ad.Zero]
-    found = shard_map_p.bind(*primals, *given, **_changed(params, program, [*ins, *more_ins], [*outs, *more_outs]))
-    primals_out, rest = found[: len(outs)], iter(found[len(outs) :])
-    return primals_out, [
-        next(rest) if nonzero else ad.Zero.from_primal_value(x)
-        for x, nonzero in zip(primals_out, nonzero_out, strict=True)
-    ]
+    changed = _changed(params, program, [*ins, *compress(ins, nonzero)], [*outs, *compress(outs, nonzero_out)])
+    primals_out, found = sections(shard_map_p.bind(*primals, *given(tangents), **changed), len(outs))
+    return primals_out, tangents_of(primals_out, nonzero_out, found)
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **params: Any) -> Any:
@@ -179,66 +186,39 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
         split = pe.partial_eval_jaxpr(params["jaxpr"], unknown_in)
         if split.unknown is params["jaxpr"]:
             return None, eqn, split.unknown_out
-        known_specs = [s for s, u in zip(params["in_specs"], unknown_in, strict=True) if not u]
-        rest_specs = [s for s, u in zip(params["in_specs"], unknown_in, strict=True) if u]
-        known_out_specs = [s for s, u in zip(params["out_specs"], split.unknown_out, strict=True) if not u]
-        unknown_out_specs = [s for s, u in zip(params["out_specs"], split.unknown_out, strict=True) if u]
+        known_specs, rest_specs = partition(params["in_specs"], unknown_in)
+        known_out_specs, unknown_out_specs = partition(params["out_specs"], split.unknown_out)
         known, stacked = _stacked(split.known, len(known_out_specs), axes, checked)
         # A residual is an input, a known output, or one of those that were put together.
         first_extra = len(known_specs) + len(known_out_specs)
         of_residuals = [stacked[i - first_extra] if i >= first_extra else None for i in split.residuals]
         unknown = _unstacked(split.unknown, of_residuals)
-    known_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if not u]
-    rest_in = [v for v, u in zip(eqn.invars, unknown_in, strict=True) if u]
-    known_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if not u]
-    known_out = [core.Var(v.aval) if type(v) is core.DropVar else v for v in known_out]  # the rest may read it
-    unknown_out = [v for v, u in zip(eqn.outvars, split.unknown_out, strict=True) if u]
     extra_specs = [spec or PartitionSpec() for spec in stacked]
-    extra = [
-        core.Var(_whole(params, spec, aval))
-        for spec, aval in zip(extra_specs, known.out_avals[len(known_out) :], strict=True)
-    ]
-    known_eqn = unknown_eqn = None
-    if known_out or extra or known.effects:
-        known_eqn = eqn.replace(
-            invars=known_in,
-            outvars=[*known_out, *extra],
-            params=_changed(params, known, known_specs, [*known_out_specs, *extra_specs]),
-            effects=known.effects,
-        )
-    if unknown_out or unknown.effects:
-        available = [*known_in, *known_out, *extra]
-        specs = [*known_specs, *known_out_specs, *extra_specs]
-        unknown_eqn = eqn.replace(
-            invars=[*(available[i] for i in split.residuals), *rest_in],
-            outvars=unknown_out,
-            params=_changed(params, unknown, [*(specs[i] for i in split.residuals), *rest_specs], unknown_out_specs),
-            effects=unknown.effects,
-        )
-    return known_eqn, unknown_eqn, split.unknown_out
+    extras = zip(extra_specs, known.out_avals[len(known_out_specs) :], strict=True)
+    halves = SplitEquation(eqn, unknown_in, split.unknown_out, [_whole(params, spec, aval) for spec, aval in extras])
+    specs = [*known_specs, *known_out_specs, *extra_specs]
+    rest_specs = [*(specs[i] for i in split.residuals), *rest_specs]
+    operands = [*(halves.available[i] for i in split.residuals), *halves.unknown_in]
+    known_params = _changed(params, known, known_specs, [*known_out_specs, *extra_specs])
+    rest_params = _changed(params, unknown, rest_specs, unknown_out_specs)
+    return (
+        halves.known(known_params, known.effects),
+        halves.rest(operands, rest_params, unknown.effects),
+        split.unknown_out,
+    )
 
 
 def _transpose(cts: Any, *args: Any, jaxpr: Closed, **params: Any) -> Any:
-    linear = [type(x) is ad.UndefinedPrimal for x in args]
-    nonzero = [type(ct) is not ad.Zero for ct in cts]
-    ins, outs = params["in_specs"], params["out_specs"]
+    linear, nonzero = linear_flags(args), nonzero_flags(cts)
+    residual_specs, linear_specs = partition(params["in_specs"], linear)
+    ct_specs = list(compress(params["out_specs"], nonzero))
     with _scope(params):
         program, nonzero_in = ad.transpose_jaxpr(jaxpr, linear, nonzero)
-        linear_specs = [s for s, is_linear in zip(ins, linear, strict=True) if is_linear]
-        wanted = [s for s, given in zip(linear_specs, nonzero_in, strict=True) if given]
-        ct_specs = [s for s, given in zip(outs, nonzero, strict=True) if given]
+        wanted = list(compress(linear_specs, nonzero_in))
         if not params["check_vma"]:
-            rest = len(args) - sum(linear)
-            program = _summed(program, rest, ct_specs, wanted, params["mesh"], params["manual_axes"])
-    residual_specs = [s for s, is_linear in zip(ins, linear, strict=True) if not is_linear]
-    residuals = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
-    given = [ct for ct in cts if type(ct) is not ad.Zero]
+            program = _summed(program, len(residual_specs), ct_specs, wanted, params["mesh"], params["manual_axes"])
     changed = _changed(params, program, [*residual_specs, *ct_specs], wanted)
-    found, flags = iter(shard_map_p.bind(*residuals, *given, **changed)), iter(nonzero_in)
-    return [
-        (next(found) if next(flags) else ad.Zero(x.aval)) if is_linear else None
-        for x, is_linear in zip(args, linear, strict=True)
-    ]
+    return cotangents(args, nonzero_in, shard_map_p.bind(*given(args), *given(cts), **changed))
 
 
 def _summed(
@@ -270,16 +250,14 @@ def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     closed = params["jaxpr"]
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
-    trimmed, used_inputs = core.dce_jaxpr(closed.jaxpr, used_outputs)
-    if all(used_outputs) and all(used_inputs) and len(trimmed.eqns) == len(closed.eqns):
+    program, used_inputs = trimmed(closed, used_outputs)
+    if program is closed:
         return used_inputs, eqn
-    new = core.cached(closed, ("trimmed", tuple(used_outputs)), lambda: core.ClosedJaxpr(trimmed, closed.consts))
-    ins = [spec for spec, used in zip(params["in_specs"], used_inputs, strict=True) if used]
-    outs = [spec for spec, used in zip(params["out_specs"], used_outputs, strict=True) if used]
-    invars = [v for v, used in zip(eqn.invars, used_inputs, strict=True) if used]
-    outvars = [v for v, used in zip(eqn.outvars, used_outputs, strict=True) if used]
-    changed = _changed(params, new, ins, outs)
-    return used_inputs, eqn.replace(invars=invars, outvars=outvars, params=changed, effects=trimmed.effects)
+    ins, outs = (
+        compress(params[name], used) for name, used in (("in_specs", used_inputs), ("out_specs", used_outputs))
+    )
+    changed = _changed(params, program, list(ins), list(outs))
+    return used_inputs, cut(eqn, used_inputs, used_outputs, changed, program.effects)
 
 
 def _named_axes(*, jaxpr: Closed, manual_axes: Any, **params: Any) -> Any:

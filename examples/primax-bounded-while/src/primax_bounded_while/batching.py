@@ -6,8 +6,9 @@ from typing import Any
 
 import primax.numpy as pnp
 from primax.extend import core
+from primax.extend.held_programs import fixpoint, sections
 from primax.extend.interpreters import batching
-from primax_bounded_while.primitive import bounded_while_p, parts
+from primax_bounded_while.primitive import bounded_while_p
 
 __all__ = ["batch"]
 
@@ -23,19 +24,18 @@ def batch(
     max_steps: int,
 ) -> Any:
     """One loop in which a carry has the axis only if it must; all have it if the condition differs along it."""
-    const_dims, first_dims = parts(dims, num_consts)
-    batched = [d is not None for d in first_dims]
-    while True:
+    const_dims, first_dims = sections(dims, num_consts)
+
+    def with_carry(batched: list[bool]) -> tuple[tuple[Any, ...], list[bool]]:
         in_dims = [*const_dims, *(0 if b else None for b in batched)]
         program, out_dims = batching.batch_jaxpr(body, axis, in_dims, batched)
         decision, (decision_dim,) = batching.batch_jaxpr(cond, axis, in_dims)
-        found = [decision_dim is not None or d is not None for d in out_dims]
-        if found == batched and all(d in (None, 0) for d in out_dims):
-            break
-        batched = found
+        return (program, decision, decision_dim), [decision_dim is not None or d is not None for d in out_dims]
+
+    (program, decision, decision_dim), batched = fixpoint(with_carry, [d is not None for d in first_dims])
     if decision_dim is not None:
         decision, program = _masked(decision, program, num_consts)
-    consts, init = parts(args, num_consts)
+    consts, init = sections(args, num_consts)
     init = [batching.to_dim(x, axis.size, d, 0) if b else x for x, d, b in zip(init, first_dims, batched, strict=True)]
     outs = bounded_while_p.bind(*consts, *init, cond=decision, body=program, num_consts=num_consts, max_steps=max_steps)
     return outs, [0 if b else None for b in batched]
@@ -57,7 +57,7 @@ def _masked(
 
     def step(*args: Any) -> Any:
         (going,) = core.jaxpr_as_fun(cond)(*args)
-        _, carry = parts(args, num_consts)
+        _, carry = sections(args, num_consts)
         new = core.jaxpr_as_fun(body)(*args)
         return [pnp.where(_alongside(going, x), y, x) for x, y in zip(carry, new, strict=True)]
 

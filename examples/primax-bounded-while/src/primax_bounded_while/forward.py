@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 from primax.extend import core
+from primax.extend.held_programs import cut, fixpoint, given, nonzero_flags, reordered, sections, tangents_of
 from primax.extend.interpreters import ad
 from primax.extend.interpreters import partial_eval as pe
-from primax_bounded_while.primitive import bounded_while_p, parts, reordered
+from primax_bounded_while.primitive import bounded_while_p
 
 __all__ = ["Known", "jvp", "known_loop", "partial_eval_jaxpr"]
 
@@ -17,43 +19,34 @@ def jvp(
     primals: Any, tangents: Any, *, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: int, max_steps: int
 ) -> Any:
     """The same loop over the carry, and the tangents of that part of it that has any, be it after a few steps only."""
-    consts, carry = parts(primals, num_consts)
-    const_dots, carry_dots = parts(tangents, num_consts)
-    nonzero = tuple(type(t) is not ad.Zero for t in tangents)
+    consts, carry = sections(primals, num_consts)
+    const_dots, carry_dots = sections(tangents, num_consts)
+    nonzero = tuple(nonzero_flags(tangents))
     key = ("jvp", cond, nonzero, num_consts)
     dual_cond, dual_body, carry_nz = core.cached(body, key, lambda: _dual(cond, body, nonzero, num_consts))
-    const_dots = [t for t in const_dots if type(t) is not ad.Zero]
-    carry_dots = [ad.instantiate_zeros(t) for t, nz in zip(carry_dots, carry_nz, strict=True) if nz]
+    new_consts = [*consts, *given(const_dots)]
     outs = bounded_while_p.bind(
-        *consts,
-        *const_dots,
+        *new_consts,
         *carry,
-        *carry_dots,
+        *map(ad.instantiate_zeros, compress(carry_dots, carry_nz)),
         cond=dual_cond,
         body=dual_body,
-        num_consts=num_consts + len(const_dots),
+        num_consts=len(new_consts),
         max_steps=max_steps,
     )
-    out, found = parts(outs, len(carry))
-    dots = iter(found)
-    return out, [next(dots) if nz else ad.Zero.from_primal_value(x) for x, nz in zip(out, carry_nz, strict=True)]
+    out, found = sections(outs, len(carry))
+    return out, tangents_of(out, carry_nz, found)
 
 
 def _dual(
     cond: core.ClosedJaxpr, body: core.ClosedJaxpr, nonzero: Sequence[bool], num_consts: int
 ) -> tuple[core.ClosedJaxpr, core.ClosedJaxpr, list[bool]]:
     """Both programs with tangents after constants and after the carry, and which carries have tangents."""
-    const_nz, carry_nz = parts(nonzero, num_consts)
-    while True:
-        program, out_nz = ad.jvp_jaxpr(body, [*const_nz, *carry_nz], carry_nz)
-        if out_nz == carry_nz:
-            break
-        carry_nz = out_nz
-    own, dots = parts(program.jaxpr.invars, len(nonzero))
-    const_dots, carry_dots = parts(dots, sum(const_nz))
-    consts, carry = parts(own, num_consts)
+    const_nz, carry_nz = sections(nonzero, num_consts)
+    program, carry_nz = fixpoint(lambda flags: ad.jvp_jaxpr(body, [*const_nz, *flags], flags), carry_nz)
+    consts, carry, const_dots, carry_dots = sections(program.jaxpr.invars, num_consts, len(carry_nz), sum(const_nz))
     dual_body = reordered(program, [*consts, *const_dots, *carry, *carry_dots])
-    consts, carry = parts(cond.jaxpr.invars, num_consts)
+    consts, carry = sections(cond.jaxpr.invars, num_consts)
     ignored = [[core.Var(v.aval) for v in each] for each in (const_dots, carry_dots)]
     return reordered(cond, [*consts, *ignored[0], *carry, *ignored[1]]), dual_body, carry_nz
 
@@ -73,7 +66,7 @@ class Known(NamedTuple):
 
     def operands(self, values: Sequence[Any]) -> list[Any]:
         """Those of this loop among those of the whole."""
-        return [x for x, take in zip(values, self.takes, strict=True) if take]
+        return list(compress(values, self.takes))
 
 
 def known_loop(unknown: Sequence[bool], params: dict[str, Any]) -> Known | None:
@@ -88,12 +81,13 @@ def known_loop(unknown: Sequence[bool], params: dict[str, Any]) -> Known | None:
 def _known_loop(
     unknown: Sequence[bool], cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: int, max_steps: int
 ) -> Known | None:
-    const_unknown, carry_unknown = parts(unknown, num_consts)
-    while True:
-        split = pe.partial_eval_jaxpr(body, [*const_unknown, *carry_unknown], carry_unknown)
-        if split.unknown_out == carry_unknown:
-            break
-        carry_unknown = split.unknown_out
+    const_unknown, carry_unknown = sections(unknown, num_consts)
+
+    def with_carry(flags: list[bool]) -> tuple[pe.PartialEval, list[bool]]:
+        split = pe.partial_eval_jaxpr(body, [*const_unknown, *flags], flags)
+        return split, split.unknown_out
+
+    split, carry_unknown = fixpoint(with_carry, carry_unknown)
     decision = pe.partial_eval_jaxpr(cond, [*const_unknown, *carry_unknown])
     if decision.unknown_out[0]:
         return None
@@ -117,11 +111,8 @@ def partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     known = known_loop(unknown_in, eqn.params)
     if known is None or all(known.carry_unknown):
         return None, eqn, [True] * len(eqn.outvars)
-    known_eqn = eqn.replace(
-        invars=known.operands(eqn.invars),
-        outvars=[v for v, u in zip(eqn.outvars, known.carry_unknown, strict=True) if not u],
-        params=known.params,
-        effects=known.params["cond"].effects | known.params["body"].effects,
-    )
+    effects = known.params["cond"].effects | known.params["body"].effects
+    known_out = [not u for u in known.carry_unknown]
+    known_eqn = cut(eqn, known.takes, known_out, known.params, effects)
     rest = [v if u else core.DropVar(v.aval) for v, u in zip(eqn.outvars, known.carry_unknown, strict=True)]
     return known_eqn, eqn.replace(outvars=rest), known.carry_unknown

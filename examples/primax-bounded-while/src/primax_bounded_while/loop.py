@@ -10,8 +10,9 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import tree
+from primax.extend.held_programs import reordered
 from primax.extend.programs import stage
-from primax_bounded_while.primitive import bounded_while_p, reordered
+from primax_bounded_while.primitive import bounded_while_p
 
 __all__ = ["bounded_while"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from primax.extend import core
+from primax.extend.held_programs import cut, fixpoint, reordered, sections, trimmed
 from primax_bounded_while.loop import bounded_while
-from primax_bounded_while.primitive import parts, reordered
 
 __all__ = ["dce", "interpret"]
 
@@ -17,34 +18,27 @@ def dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
     cond, body, num_consts = (eqn.params[name] for name in ("cond", "body", "num_consts"))
-    _, cond_used = core.dce_jaxpr(cond.jaxpr, [True])
-    carry = [a or b for a, b in zip(used_outputs, cond_used[num_consts:], strict=True)]
-    while True:
-        _, body_used = core.dce_jaxpr(body.jaxpr, carry)
-        wider = [a or b for a, b in zip(carry, body_used[num_consts:], strict=True)]
-        if wider == carry:
-            break
-        carry = wider
+    cond_used = trimmed(cond, [True])[1]
+
+    def with_carry(carry: list[bool]) -> tuple[list[bool], list[bool]]:
+        used = trimmed(body, carry)[1]
+        return used, used[num_consts:]
+
+    first = [a or b for a, b in zip(used_outputs, cond_used[num_consts:], strict=True)]
+    body_used, carry = fixpoint(with_carry, first)
     consts = [a or b for a, b in zip(cond_used[:num_consts], body_used[:num_consts], strict=True)]
     keep = [*consts, *carry]
-    if all(keep):
+    new_body, _ = trimmed(body, carry, keep)
+    if new_body is body:
         return keep, eqn
-
-    def trimmed() -> tuple[core.ClosedJaxpr, core.ClosedJaxpr]:
-        invars = [v for v, kept in zip(cond.jaxpr.invars, keep, strict=True) if kept]
-        return reordered(cond, invars), body.replace(jaxpr=core.dce_jaxpr(body.jaxpr, carry, keep)[0])
-
-    new_cond, new_body = core.cached(body, ("trimmed", cond, tuple(keep)), trimmed)
-    return keep, eqn.replace(
-        invars=[v for v, kept in zip(eqn.invars, keep, strict=True) if kept],
-        outvars=[v for v, kept in zip(eqn.outvars, carry, strict=True) if kept],
-        params={**eqn.params, "cond": new_cond, "body": new_body, "num_consts": sum(consts)},
-    )
+    new_cond = core.cached(cond, ("kept", tuple(keep)), lambda: reordered(cond, compress(cond.jaxpr.invars, keep)))
+    params = {**eqn.params, "cond": new_cond, "body": new_body, "num_consts": sum(consts)}
+    return keep, cut(eqn, keep, carry, params, new_cond.effects | new_body.effects)
 
 
 def interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     """A loop over the interpreter's own values."""
-    consts, init = parts(values, eqn.params["num_consts"])
+    consts, init = sections(values, eqn.params["num_consts"])
 
     def goes_on(carry: Any) -> Any:
         (holds,) = interpreter.interpret(eqn.params["cond"], *consts, *carry)

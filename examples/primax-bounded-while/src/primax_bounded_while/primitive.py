@@ -7,27 +7,17 @@ carry after `max_steps` steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import primax as px
 from primax.extend import backend, core, debugging
+from primax.extend.held_programs import sections
 
-__all__ = ["abstract_eval", "bounded_while_p", "check", "impl", "parts", "reordered", "run"]
+__all__ = ["abstract_eval", "bounded_while_p", "check", "impl", "run"]
 
 bounded_while_p = core.Primitive("bounded_while", multiple_results=True)
-
-
-def parts(values: Sequence[Any], num_consts: int) -> tuple[list[Any], list[Any]]:
-    """What belongs to the constants, and to the carry."""
-    return list(values[:num_consts]), list(values[num_consts:])
-
-
-def reordered(closed: core.ClosedJaxpr, invars: Sequence[Any]) -> core.ClosedJaxpr:
-    """A program with its arguments in another order, or with further ones that it ignores."""
-    return closed.replace(jaxpr=closed.jaxpr.replace(invars=list(invars)))
 
 
 def abstract_eval(*avals: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, **params: Any) -> Any:
@@ -51,7 +41,7 @@ def check(
 
 def run(*args: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: int, max_steps: int) -> Any:
     """The loop in operations of primax, from which it is lowered."""
-    consts, init = parts(args, num_consts)
+    consts, init = sections(args, num_consts)
 
     def goes_on(state: Any) -> Any:
         step, carry = state

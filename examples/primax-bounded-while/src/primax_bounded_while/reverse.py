@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
@@ -11,26 +12,29 @@ import numpy as np
 import primax as px
 import primax.numpy as pnp
 from primax.extend import core
+from primax.extend.held_programs import cotangents, linear_flags, merge, sections
 from primax.extend.interpreters import ad
 from primax_bounded_while.forward import Known, known_loop
-from primax_bounded_while.primitive import bounded_while_p, parts
+from primax_bounded_while.primitive import bounded_while_p
 
 __all__ = ["transpose"]
 
 
 def transpose(cts: Any, *args: Any, **params: Any) -> Any:
     """One cotangent for each operand in which the loop is linear; which steps are taken does not depend on these."""
-    linear = [type(x) is ad.UndefinedPrimal for x in args]
+    linear = linear_flags(args)
     known = known_loop(linear, params)
     if known is None:
         raise ValueError("bounded_while: cond_fun must not depend on what is differentiated as a linear function")
     key = ("backward", params["cond"], tuple(linear), params["max_steps"])
     backward = core.cached(params["body"], key, lambda: _backward(linear, known, **params))
-    given = [ad.instantiate_zeros(ct) for ct, u in zip(cts, known.carry_unknown, strict=True) if u]
-    outs = iter(core.eval_jaxpr(backward.jaxpr, backward.consts, *known.operands(args), *given))
-    _, carry = parts(args, params["num_consts"])
-    const_cts = [next(outs) if is_linear else None for is_linear in linear[: params["num_consts"]]]
-    carry_cts = [next(outs) if u else None for u in known.carry_unknown]
+    ct_carry = map(ad.instantiate_zeros, compress(cts, known.carry_unknown))
+    outs = core.eval_jaxpr(backward.jaxpr, backward.consts, *known.operands(args), *ct_carry)
+    consts, carry = sections(args, params["num_consts"])
+    const_linear = linear_flags(consts)
+    const_outs, carry_outs = sections(outs, sum(const_linear))
+    const_cts = cotangents(consts, [True] * sum(const_linear), const_outs)
+    carry_cts = merge(known.carry_unknown, repeat(None), carry_outs)
     # A carry that begins with something known and becomes linear later has a cotangent that nobody asks for.
     return [
         *const_cts,
@@ -51,7 +55,7 @@ def _backward(
     Known carries are kept at the beginning of each of about `sqrt(max_steps)` stretches. From the last stretch to the
     first, those within it are computed again and kept, and its steps pulled back.
     """
-    const_linear, _ = parts(linear, num_consts)
+    const_linear, _ = sections(linear, num_consts)
     unknown = [*const_linear, *known.carry_unknown]
     pulled, _ = ad.transpose_jaxpr(body, unknown, known.carry_unknown, True)
     stretch = math.isqrt(max_steps - 1) + 1
@@ -59,8 +63,8 @@ def _backward(
     steps = np.arange(count * stretch, dtype=np.int32).reshape(count, stretch)
 
     def run(*args: Any) -> list[Any]:
-        operands, cts = parts(args, sum(known.takes))
-        consts, init = parts(operands, known.params["num_consts"])
+        operands, cts = sections(args, sum(known.takes))
+        consts, init = sections(operands, known.params["num_consts"])
 
         def holds(carry: Any) -> Any:
             return core.jaxpr_as_fun(known.params["cond"])(*consts, *carry)[0]
@@ -81,7 +85,7 @@ def _backward(
 
         def pull(cts: Any, carry: Any) -> Any:
             totals, cts = cts
-            new, cts = parts(core.jaxpr_as_fun(pulled)(*consts, *carry, *cts), len(totals))
+            new, cts = sections(core.jaxpr_as_fun(pulled)(*consts, *carry, *cts), len(totals))
             return list(map(ad.add_tangents, totals, new)), cts
 
         def pull_stretch(cts: Any, start: Any, steps: Any) -> Any:
@@ -94,10 +98,9 @@ def _backward(
 
         last, starts = px.lax.scan(walk, init, None, length=count - 1)
         starts = [pnp.concatenate([xs, x[None]]) for xs, x in zip(starts, last, strict=True)]
-        zeros = [ad.zeros_like_aval(aval) for aval, u in zip(body.in_avals, const_linear, strict=False) if u]
+        zeros = list(map(ad.zeros_like_aval, compress(body.in_avals, const_linear)))
         (totals, cts), _ = px.lax.scan(pull_if_reached, (zeros, cts), (starts, steps), reverse=True)
         return [*totals, *cts]
 
-    avals = [aval for aval, take in zip(body.in_avals, known.takes, strict=True) if take]
-    carry_avals = [aval for aval, u in zip(body.out_avals, known.carry_unknown, strict=True) if u]
-    return core.trace_to_jaxpr(run, [*avals, *carry_avals], "backward")
+    carry_avals = compress(body.out_avals, known.carry_unknown)
+    return core.trace_to_jaxpr(run, [*known.operands(body.in_avals), *carry_avals], "backward")
