@@ -142,6 +142,8 @@ _LAZY = {
     "mlir_ext": "jaxlib.mlir._mlir_libs._jax_mlir_ext",
     "xla_client": "jaxlib.xla_client",
     "lapack": "jaxlib.lapack",
+    "profile_data": "jaxlib._profile_data",
+    "profiler": "jaxlib._profiler",
     "weakref_lru_cache": "jaxlib.weakref_lru_cache",
     "profiler": "jaxlib._profiler",
     "version": "jaxlib.version",

@@ -1,0 +1,117 @@
+"""Events of a process, for whoever listens: a library records them, and a program registers what is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = [
+    "clear_event_listeners",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
+    "register_event_duration_secs_listener",
+    "register_event_listener",
+    "register_event_time_span_listener",
+    "register_scalar_listener",
+    "unregister_event_duration_listener",
+    "unregister_event_listener",
+    "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
+]
+
+Listener = Callable[..., Any]
+
+_events: list[Listener] = []
+_durations: list[Listener] = []
+_spans: list[Listener] = []
+_scalars: list[Listener] = []
+
+
+def record_event(event: str, **metadata: str | int) -> None:
+    """Tell the listeners of events: each is called with `(event, **metadata)`.
+
+    >>> seen = []
+    >>> register_event_listener(lambda event, **metadata: seen.append((event, metadata)))
+    >>> record_event("/my/library/retry", times=2)
+    >>> seen
+    [('/my/library/retry', {'times': 2})]
+    >>> clear_event_listeners()
+    """
+    for listener in tuple(_events):
+        listener(event, **metadata)
+
+
+def record_event_duration_secs(event: str, duration: float, **metadata: str | int) -> None:
+    """Tell how many seconds something took: listeners are called with `(event, duration, **metadata)`."""
+    for listener in tuple(_durations):
+        listener(event, duration, **metadata)
+
+
+def record_event_time_span(event: str, start_time: float, end_time: float, **metadata: str | int) -> None:
+    """Tell when something began and ended: listeners are called with `(event, start_time, end_time, **metadata)`."""
+    for listener in tuple(_spans):
+        listener(event, start_time, end_time, **metadata)
+
+
+def record_scalar(event: str, value: float, **metadata: str | int) -> None:
+    """Tell a number: listeners are called with `(event, value, **metadata)`."""
+    for listener in tuple(_scalars):
+        listener(event, value, **metadata)
+
+
+def register_event_listener(callback: Listener) -> None:
+    """Call a function at every `record_event`."""
+    _events.append(callback)
+
+
+def register_event_duration_secs_listener(callback: Listener) -> None:
+    """Call a function at every `record_event_duration_secs`."""
+    _durations.append(callback)
+
+
+def register_event_time_span_listener(callback: Listener) -> None:
+    """Call a function at every `record_event_time_span`."""
+    _spans.append(callback)
+
+
+def register_scalar_listener(callback: Listener) -> None:
+    """Call a function at every `record_scalar`."""
+    _scalars.append(callback)
+
+
+def _unregister(where: str, listeners: list[Listener], callback: Listener) -> None:
+    if callback not in listeners:
+        raise ValueError(f"{where}: callback must be registered, got {callback!r}")
+    listeners.remove(callback)
+
+
+def unregister_event_listener(callback: Listener) -> None:
+    """Call a function no more at `record_event`.
+
+    Raises:
+      ValueError: it was not registered; of the other functions likewise.
+    """
+    _unregister("unregister_event_listener", _events, callback)
+
+
+def unregister_event_duration_listener(callback: Listener) -> None:
+    """Call a function no more at `record_event_duration_secs`."""
+    _unregister("unregister_event_duration_listener", _durations, callback)
+
+
+def unregister_event_time_span_listener(callback: Listener) -> None:
+    """Call a function no more at `record_event_time_span`."""
+    _unregister("unregister_event_time_span_listener", _spans, callback)
+
+
+def unregister_scalar_listener(callback: Listener) -> None:
+    """Call a function no more at `record_scalar`."""
+    _unregister("unregister_scalar_listener", _scalars, callback)
+
+
+def clear_event_listeners() -> None:
+    """Forget all listeners of all kinds."""
+    for listeners in (_events, _durations, _spans, _scalars):
+        listeners.clear()

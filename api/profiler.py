@@ -1,0 +1,221 @@
+"""Traces of what programs do and when, and of the memory that they hold, for viewers of XLA's profiles."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from primax.core import _jaxlib
+from primax.extend.backend import get_backend
+
+__all__ = [
+    "ProfileData",
+    "ProfileEvent",
+    "ProfileLine",
+    "ProfileOptions",
+    "ProfilePlane",
+    "ProfileSession",
+    "StepTraceAnnotation",
+    "TraceAnnotation",
+    "annotate_function",
+    "device_memory_profile",
+    "register_subprocess",
+    "save_device_memory_profile",
+    "start_server",
+    "start_trace",
+    "stop_server",
+    "stop_trace",
+    "trace",
+]
+
+ProfileOptions = _jaxlib.profiler.ProfileOptions
+ProfileData = _jaxlib.profile_data.ProfileData
+ProfileEvent = _jaxlib.profile_data.ProfileEvent
+ProfileLine = _jaxlib.profile_data.ProfileLine
+ProfilePlane = _jaxlib.profile_data.ProfilePlane
+register_subprocess = _jaxlib.profiler.register_subprocess
+
+_at_work: dict[str, Any] = {}  # the server, and the session of `start_trace`
+
+
+class TraceAnnotation(_jaxlib.profiler.TraceMe):  # type: ignore[misc]
+    """A block that traces show by a name, with metadata: `with TraceAnnotation("load", batch=3):`."""
+
+
+class StepTraceAnnotation(TraceAnnotation):
+    """A block that is one step of a loop: `with StepTraceAnnotation("train", step_num=i):`."""
+
+    def __init__(self, name: str, **metadata: Any) -> None:
+        super().__init__(name, _r=1, **metadata)
+
+
+def annotate_function(func: Callable[..., Any], name: str | None = None, **metadata: Any) -> Callable[..., Any]:
+    """The function, whose calls traces show by its name.
+
+    Args:
+      func: what is called.
+      name: what traces call it, if not its own name.
+      metadata: what each call is shown with.
+
+    >>> annotate_function(abs, name="magnitude")(-3)
+    3
+    """
+    shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with TraceAnnotation(shown, **metadata):
+            return func(*args, **kwargs)
+
+    return call
+
+
+class ProfileSession:
+    """One trace, from when it is made until `stop` or the end of its block.
+
+    Args:
+      log_dir: the folder that it is written to, for TensorBoard or XProf; None if it is only returned.
+      create_perfetto_link: must be False; open the written trace at perfetto's page by hand.
+      create_perfetto_trace: likewise.
+      profiler_options: what is traced, a `ProfileOptions`.
+
+    Raises:
+      NotImplementedError: a file or link for Perfetto is asked for.
+    """
+
+    def __init__(
+        self,
+        log_dir: os.PathLike[str] | str | None = None,
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
+        profiler_options: Any = None,
+    ) -> None:
+        _refuse_perfetto("ProfileSession", create_perfetto_link, create_perfetto_trace)
+        self.log_dir = log_dir
+        self.profile_data: Any = None
+        get_backend()
+        self._session: Any = _jaxlib.profiler.ProfilerSession(profiler_options or ProfileOptions())
+
+    def __enter__(self) -> ProfileSession:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        if self._session is not None:
+            self.stop()
+
+    def stop(self) -> Any:
+        """End the trace and write it; the `ProfileData`.
+
+        Raises:
+          RuntimeError: it has ended before.
+        """
+        if self._session is None:
+            raise RuntimeError("ProfileSession.stop: the session must be at work, and it has ended")
+        session, self._session = self._session, None
+        traced = session.stop()
+        if self.log_dir is not None:
+            session.export(traced, str(self.log_dir))
+        self.profile_data = ProfileData.from_serialized_xspace(traced)
+        return self.profile_data
+
+
+def _refuse_perfetto(where: str, link: bool, file: bool) -> None:
+    for name, value in (("create_perfetto_link", link), ("create_perfetto_trace", file)):
+        if value:
+            raise NotImplementedError(f"{where}: {name} must be False, got {value!r}; view the trace with XProf")
+
+
+def start_trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> ProfileSession:
+    """Begin a trace of the process, which `stop_trace` ends; see `ProfileSession`.
+
+    Raises:
+      RuntimeError: one is at work already.
+    """
+    if "session" in _at_work:
+        raise RuntimeError("start_trace: one trace must be at work at a time, and one is; call stop_trace first")
+    session = ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    _at_work["session"] = session
+    return session
+
+
+def stop_trace() -> Any:
+    """End the trace that `start_trace` has begun and write it; its `ProfileData`.
+
+    Raises:
+      RuntimeError: there is none.
+    """
+    if "session" not in _at_work:
+        raise RuntimeError("stop_trace: a trace must be at work, and none is; call start_trace first")
+    return _at_work.pop("session").stop()
+
+
+@contextmanager
+def trace(
+    log_dir: os.PathLike[str] | str | None = None,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> Iterator[ProfileSession]:
+    """A block that is traced; see `ProfileSession`.
+
+    >>> with trace() as session:
+    ...     with TraceAnnotation("a block with a name"):
+    ...         pass
+    >>> names = [e.name for p in session.profile_data.planes for line in p.lines for e in line.events]
+    >>> "a block with a name" in names
+    True
+    """
+    with ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options) as session:
+        yield session
+
+
+def start_server(port: int, requires_backend: bool = True) -> Any:
+    """Serve traces of this process at a port, to viewers that ask; the server, which lives until `stop_server`.
+
+    Args:
+      port: of this machine.
+      requires_backend: whether devices are started first, so that traces have them.
+
+    Raises:
+      ValueError: a server is at work already.
+    """
+    if "server" in _at_work:
+        raise ValueError("start_server: one server must be at work at a time, and one is; call stop_server first")
+    if requires_backend:
+        get_backend()
+    server = _at_work["server"] = _jaxlib.profiler.start_server(port)
+    return server
+
+
+def stop_server() -> None:
+    """End the server.
+
+    Raises:
+      ValueError: there is none.
+    """
+    if "server" not in _at_work:
+        raise ValueError("stop_server: a server must be at work, and none is; call start_server first")
+    del _at_work["server"]
+
+
+def device_memory_profile(backend: str | None = None) -> bytes:
+    """What memory of the devices is held by what, as a compressed profile that `pprof` reads.
+
+    Args:
+      backend: the platform, the default one if None.
+    """
+    return bytes(get_backend(backend).heap_profile())
+
+
+def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | None = None) -> None:
+    """Write `device_memory_profile` to a file."""
+    Path(filename).write_bytes(device_memory_profile(backend))

@@ -1,0 +1,79 @@
+"""Traces and memory profiles, and events that libraries record."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax import monitoring, profiler
+
+
+def names(data):
+    return {event.name for plane in data.planes for line in plane.lines for event in line.events}
+
+
+def test_a_trace_has_blocks_steps_and_calls_by_their_names(tmp_path):
+    @profiler.annotate_function
+    def step_of_a_test(x):
+        return px.jit(pnp.sin)(x)
+
+    with profiler.trace(tmp_path) as session:
+        with profiler.StepTraceAnnotation("train", step_num=3):
+            step_of_a_test(np.float32(1)).block_until_ready()
+        with profiler.TraceAnnotation("a block of a test", batch=2):
+            pass
+    found = names(session.profile_data)
+    assert {"a block of a test", "train"} <= found
+    assert any(name.endswith("step_of_a_test") for name in found)
+    assert list(tmp_path.rglob("*.xplane.pb"))
+
+
+def test_a_trace_begins_and_ends_by_calls(tmp_path):
+    with pytest.raises(RuntimeError, match="stop_trace: a trace must be at work, and none is"):
+        profiler.stop_trace()
+    profiler.start_trace(tmp_path)
+    with pytest.raises(RuntimeError, match="start_trace: one trace must be at work at a time"):
+        profiler.start_trace(tmp_path)
+    assert isinstance(profiler.stop_trace(), profiler.ProfileData)
+
+
+def test_files_for_perfetto_are_refused():
+    with pytest.raises(NotImplementedError, match="create_perfetto_link must be False, got True"):
+        profiler.ProfileSession(create_perfetto_link=True)
+
+
+def test_memory_is_profiled(tmp_path):
+    kept = pnp.ones(1000)
+    profiler.save_device_memory_profile(tmp_path / "memory.prof")
+    assert len((tmp_path / "memory.prof").read_bytes()) > 100
+    assert kept.shape == (1000,)
+
+
+def test_listeners_hear_of_events_until_they_are_taken_out():
+    heard = []
+
+    def listener(*args, **metadata):
+        heard.append((args, metadata))
+
+    for register in (
+        monitoring.register_event_listener,
+        monitoring.register_event_duration_secs_listener,
+        monitoring.register_event_time_span_listener,
+        monitoring.register_scalar_listener,
+    ):
+        register(listener)
+    monitoring.record_event("/a", n=1)
+    monitoring.record_event_duration_secs("/b", 0.5)
+    monitoring.record_event_time_span("/c", 1.0, 2.0)
+    monitoring.record_scalar("/d", 3)
+    assert heard == [(("/a",), {"n": 1}), (("/b", 0.5), {}), (("/c", 1.0, 2.0), {}), (("/d", 3), {})]
+    monitoring.unregister_event_listener(listener)
+    monitoring.record_event("/a")
+    assert len(heard) == 4
+    with pytest.raises(ValueError, match="unregister_event_listener: callback must be registered"):
+        monitoring.unregister_event_listener(listener)
+    monitoring.clear_event_listeners()
+    monitoring.record_scalar("/d", 3)
+    assert len(heard) == 4

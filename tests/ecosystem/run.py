@@ -1,0 +1,241 @@
+"""Installs packages written for JAX in two environments, with jax and with primax, and compares what they do there.
+
+In a folder of its own it makes an environment with jax, and one with primax that has no jax. Into both go the
+released wheels of the packages, without their dependencies, and what these need beside JAX. For each package it runs
+
+- the program of this folder of the package's name, in both, and compares the numbers that it prints;
+- a sample of the tests of the package's sdist with jax, and those that pass there with `primax as-jax`.
+
+    python tests/ecosystem/run.py optax chex --seconds 180
+    python tests/ecosystem/run.py --table
+
+What it finds is kept in the folder, and written to docs/ecosystem.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "ecosystem.md"
+DATA = tomllib.loads((HERE / "packages.toml").read_text(encoding="utf-8"))
+PACKAGES: dict[str, dict[str, Any]] = DATA["package"]
+JAX, PRIMAX = "jax", "primax"
+TOLERANCE = 1e-4
+
+
+class Environments:
+    """The two environments, and what the packages say and do in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def python(self, which: str) -> str:
+        """The interpreter of one environment."""
+        return str(self.folder / which / "bin" / "python")
+
+    def pip(self, which: str, *arguments: str) -> None:
+        """Install something in one environment."""
+        subprocess.run([self.python(which), "-m", "pip", "-q", *arguments], check=True)
+
+    def prepare(self, names: Sequence[str]) -> None:
+        """Make both environments, and install the packages in them."""
+        for which in (JAX, PRIMAX):
+            if not Path(self.python(which)).exists():
+                subprocess.run([sys.executable, "-m", "venv", str(self.folder / which)], check=True)
+            self.pip(which, "install", *DATA["needs"], *DATA[f"needs_{which}"])
+            self.pip(which, "install", "--no-deps", *DATA["needs_alone"], *names)
+        self.pip(PRIMAX, "install", "--no-deps", "--force-reinstall", str(ROOT))
+
+    def version(self, name: str) -> str:
+        """The installed version of a package."""
+        program = f"import importlib.metadata; print(importlib.metadata.version({name!r}))"
+        done = subprocess.run([self.python(JAX), "-c", program], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def sources(self, name: str) -> Path | None:
+        """The unpacked sdist of a package; None if it has none."""
+        folder = self.folder / "sdist"
+        wanted = f"{name}=={self.version(name)}"
+        command = ["download", "-q", "--no-deps", "--no-binary", name, "-d", str(folder), wanted]
+        stem = name.replace("-", "_")
+        found = sorted(folder.glob(f"{stem}-{self.version(name)}*.tar.gz")) or sorted(folder.glob(f"{name}-*.tar.gz"))
+        if not found:
+            subprocess.run([self.python(JAX), "-m", "pip", *command], check=False)
+            found = sorted(folder.glob(f"{stem}-*.tar.gz"))
+        if not found:
+            return None
+        unpacked = self.folder / "sources" / name
+        if not unpacked.exists():
+            with tarfile.open(found[-1]) as archive:
+                archive.extractall(unpacked, filter="data")
+        return next(path for path in unpacked.iterdir() if path.is_dir())
+
+    def command(self, which: str, *arguments: str) -> list[str]:
+        """A command line of Python in one environment, where `import jax` works."""
+        words = [self.python(which)]
+        if which == PRIMAX:
+            words += ["-m", "primax", "as-jax", "--report", str(self.folder / "absent.txt")]
+        return [*words, *arguments]
+
+
+def settings(**more: str) -> dict[str, str]:
+    """The variables of the processes."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "PRIMAX_", "XLA_"))}
+    paths = os.pathsep.join([str(HERE)])
+    return {**kept, "JAX_PLATFORMS": "cpu", "PYTHONPATH": paths, **more}
+
+
+def outcomes(path: Path) -> dict[str, tuple[str, str]]:
+    """What came of each test, the worst if there are several lines."""
+    found: dict[str, tuple[str, str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        entry = json.loads(line)
+        if entry["test"] and found.get(entry["test"], ("passed",))[0] == "passed":
+            found[entry["test"]] = entry["outcome"], entry["text"]
+    return found
+
+
+def run_tests(at: Environments, name: str, which: str, seconds: int, seed: int, only: Path | None) -> Path:
+    """Run tests of a package in one environment; the file of outcomes."""
+    sources = at.sources(name)
+    assert sources is not None
+    out = at.folder / "results" / f"{name}-{which}.jsonl"
+    out.parent.mkdir(exist_ok=True)
+    out.unlink(missing_ok=True)
+    more = {"ECOSYSTEM_ONLY": str(only)} if only else {}
+    options = ["-q", "-p", "sampling", "-p", "no:cacheprovider", "--import-mode=importlib", "-o", "addopts="]
+    skipped = [f"--ignore-glob={pattern}" for pattern in PACKAGES[name].get("ignore", ())]
+    tests = PACKAGES[name]["tests"]
+    log = at.folder / "results" / f"{name}-{which}.log"
+    with log.open("w", encoding="utf-8") as file:
+        try:
+            subprocess.run(
+                at.command(which, "-m", "pytest", *options, *skipped, *tests),
+                cwd=sources,
+                env=settings(ECOSYSTEM_OUT=str(out), ECOSYSTEM_SECONDS=str(seconds), ECOSYSTEM_SEED=str(seed), **more),
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                timeout=seconds + 400,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            file.write("\nstopped: it took too long\n")
+    return out
+
+
+def compare_tests(at: Environments, name: str, seconds: int, seed: int) -> dict[str, Any]:
+    """Run a sample with jax, and what passes there with primax."""
+    if not PACKAGES[name].get("tests") or at.sources(name) is None:
+        return {}
+    theirs = outcomes(run_tests(at, name, JAX, seconds, seed, None))
+    passed = [test for test, (outcome, _) in theirs.items() if outcome == "passed"]
+    only = at.folder / "results" / f"{name}-sample.txt"
+    only.write_text("\n".join(passed), encoding="utf-8")
+    ours = outcomes(run_tests(at, name, PRIMAX, 2 * seconds, seed, only))
+    reached = [test for test in passed if test in ours] or passed
+    failed = {
+        test: ours.get(test, ("not collected", ""))[1] for test in reached if ours.get(test, ("",))[0] != "passed"
+    }
+    return {"passed on jax": len(passed), "reached": len(reached), "failed": failed}
+
+
+def compare_program(at: Environments, name: str) -> str:
+    """Run the program of a package in both environments; what is to be said of the numbers that it prints."""
+    program = HERE / "programs" / f"use_{name}.py".replace("-", "_")
+    printed = {}
+    for which in (JAX, PRIMAX):
+        done = subprocess.run(
+            at.command(which, str(program)), env=settings(), capture_output=True, text=True, timeout=600, check=False
+        )
+        if done.returncode:
+            last = done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else "no message"
+            return f"fails with {which}: {last}"
+        printed[which] = json.loads(done.stdout.strip().splitlines()[-1])
+    differing = [key for key, value in printed[JAX].items() if not _close(value, printed[PRIMAX].get(key))]
+    return f"differs: {', '.join(differing)}" if differing else "equal"
+
+
+def _close(a: Any, b: Any) -> bool:
+    if isinstance(a, list):
+        return isinstance(b, list) and len(a) == len(b) and all(map(_close, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE) or (math.isnan(a) and math.isnan(b))
+    return bool(a == b)
+
+
+def page(found: dict[str, dict[str, Any]]) -> str:
+    """The page of documentation."""
+    rows = []
+    for name in PACKAGES:
+        if name not in found:
+            continue
+        entry = found[name]
+        tests = entry["tests"]
+        if tests:
+            good = tests["reached"] - len(tests["failed"])
+            share = f"{good} of {tests['reached']} ({100 * good / max(tests['reached'], 1):.1f} %)"
+        else:
+            share = "the sdist has no tests"
+        rows.append(f"| {name} {entry['version']} | {entry['program']} | {share} | {PACKAGES[name].get('why', '')} |")
+    return DATA["text"].format(rows="\n".join(rows), release=DATA["needs_jax"][0].replace("==", " "), **entry_of(found))
+
+
+def entry_of(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Numbers for the page: of all tests and packages."""
+    tests = [entry["tests"] for entry in found.values() if entry["tests"]]
+    reached = sum(each["reached"] for each in tests)
+    good = reached - sum(len(each["failed"]) for each in tests)
+    equal = sum(entry["program"] == "equal" for entry in found.values())
+    return {"reached": reached, "good": good, "equal": equal, "packages": len(found)}
+
+
+def main() -> None:
+    """Run what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("names", nargs="*", metavar="PACKAGE", default=[])
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "ecosystem")
+    parser.add_argument("--seconds", type=int, default=120, help="for the tests of a package with jax")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--table", action="store_true", help="write the page from what has been found before")
+    parser.add_argument("--prepared", action="store_true", help="the environments are as they should be")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    at = Environments(options.folder.resolve())
+    kept = at.folder / "found.json"
+    found: dict[str, dict[str, Any]] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    if not options.table:
+        if not options.prepared:
+            at.prepare(list(PACKAGES))
+        for name in options.names or PACKAGES:
+            program = compare_program(at, name)
+            tests = compare_tests(at, name, options.seconds, options.seed)
+            found[name] = {"version": at.version(name), "program": program, "tests": tests}
+            kept.write_text(json.dumps(found, indent=1), encoding="utf-8")
+            failed = Counter(text[:110] for text in tests.get("failed", {}).values())
+            print(
+                name,
+                program,
+                tests.get("reached"),
+                len(tests.get("failed", {})),
+                *failed.most_common(12),
+                sep="\n  ",
+                flush=True,
+            )
+    PAGE.write_text(page(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
