@@ -143,7 +143,6 @@ _LAZY = {
     "xla_client": "jaxlib.xla_client",
     "lapack": "jaxlib.lapack",
     "profile_data": "jaxlib._profile_data",
-    "profiler": "jaxlib._profiler",
     "weakref_lru_cache": "jaxlib.weakref_lru_cache",
     "profiler": "jaxlib._profiler",
     "version": "jaxlib.version",

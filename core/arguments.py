@@ -57,19 +57,29 @@ def name_of(fun: Any, otherwise: str | None = None) -> str:
 
 
 def wraps(fun: Any) -> Callable[[_F], _F]:
-    """`functools.wraps` for any callable: where its `__name__` is no string, the function has that of the type."""
+    """`functools.wraps` for any callable, whose attributes may be anything.
+
+    Where its `__name__` is no string, the function has that of the type; other attributes that a function cannot have
+    are left out.
+    """
 
     def decorate(function: _F) -> _F:
-        if isinstance(getattr(fun, "__name__", ""), str):
-            functools.update_wrapper(function, fun)  # type: ignore[arg-type]
-            return function
-        others = [name for name in functools.WRAPPER_ASSIGNMENTS if name not in ("__name__", "__qualname__")]
-        functools.update_wrapper(function, fun, others)  # type: ignore[arg-type]
-        for attribute in ("__name__", "__qualname__"):
-            setattr(function, attribute, name_of(fun))
+        fitting = [name for name in functools.WRAPPER_ASSIGNMENTS if _fits(fun, name)]
+        functools.update_wrapper(function, fun, fitting)  # type: ignore[arg-type]
+        if "__name__" not in fitting and hasattr(fun, "__name__"):
+            for attribute in ("__name__", "__qualname__"):
+                setattr(function, attribute, name_of(fun))
         return function
 
     return decorate
+
+
+_ATTRIBUTES = {"__name__": str, "__qualname__": str, "__annotations__": dict, "__type_params__": tuple}
+
+
+def _fits(fun: Any, attribute: str) -> bool:
+    kind = _ATTRIBUTES.get(attribute)
+    return kind is None or isinstance(getattr(fun, attribute, None), kind)
 
 
 def integer(function: str, argument: str, value: Any) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes, journal
+from primax.core._jaxlib import Sharding
 from primax.core.arguments import numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
 from primax.core.division import Division, whole
@@ -382,12 +383,16 @@ class ShapeDtypeStruct:
     Args:
       shape: a sequence of ints.
       dtype: a dtype, or what NumPy takes for one.
+      sharding: how the array lies on devices; programs that are lowered for it take arguments that lie so.
       weak_type: whether promotion treats it as a Python scalar.
     """
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
-    def __init__(self, shape: Any, dtype: Any, *, weak_type: bool = False) -> None:
+    def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False) -> None:
+        if not (sharding is None or isinstance(sharding, Sharding)):
+            raise TypeError(f"ShapeDtypeStruct: sharding must be a sharding or None, got {shorten(sharding)}")
+        self.sharding = sharding
         if dtype is None:
             raise TypeError("ShapeDtypeStruct: dtype must be given")
         self.shape = ShapedArray(sequence("ShapeDtypeStruct", "shape", shape), np.bool_).shape
@@ -411,10 +416,11 @@ class ShapeDtypeStruct:
         aval = get_aval(x)
         if not isinstance(aval, ShapedArray):
             raise TypeError(f"ShapeDtypeStruct.like: x must be an array or a number, got {shorten(x)}")
-        return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+        sharding = x.sharding if getattr(x, "committed", False) is True else None
+        return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
-        """A copy with some of `shape`, `dtype` and `weak_type` replaced.
+        """A copy with some of `shape`, `dtype`, `sharding` and `weak_type` replaced.
 
         Raises:
           TypeError: there is no such attribute.
@@ -439,16 +445,18 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={getattr(self.dtype, 'name', self.dtype)}{weak})"
+        more = "" if self.sharding is None else f", sharding={self.sharding}"
+        more += ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={getattr(self.dtype, 'name', self.dtype)}{more})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and (
-            (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+            (self.shape, self.dtype, self.sharding, self.weak_type)
+            == (other.shape, other.dtype, other.sharding, other.weak_type)
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.weak_type))
+        return hash((self.shape, self.dtype, self.sharding, self.weak_type))
 
 
 def _of_struct(x: ShapeDtypeStruct) -> ShapedArray:

@@ -98,6 +98,15 @@ class Trace:
         """Whether this trace takes the tracers of another one, which is not at work now, for its own."""
         return False
 
+    @property
+    def main(self) -> Any:
+        """What tells this transformation from others, as packages for JAX ask: the trace itself."""
+        return self
+
+    def full_raise(self, x: Any) -> Any:
+        """The value as an operand of this trace, as packages for JAX ask: any value is one."""
+        return x
+
     def provenance(self, tracer: Any) -> str:
         """Where a tracer comes from, in words for an error message; may be empty."""
         frame = user_frame(self.begun)

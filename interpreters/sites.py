@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from primax.core import _jaxlib
 from primax.core.array import Array
+from primax.core.avals import ShapeDtypeStruct, get_aval
 from primax.core.extended import ExtendedArray, physical
 from primax.core.jaxpr import ClosedJaxpr, cached, subjaxprs
 from primax.core.mesh import Mesh, PartitionSpec, current_scope, meshes_exist
@@ -70,8 +71,12 @@ def _committed(args: Sequence[Any]) -> list[Any]:
             x = physical(x)
         if type(x) is Array and x._b._committed:
             sharding = x._b._sharding
-            if sharding not in found:
-                found.append(sharding)
+        elif type(x) is ShapeDtypeStruct and x.sharding is not None:
+            sharding = x.sharding
+        else:
+            continue
+        if sharding not in found:
+            found.append(sharding)
     return found
 
 
@@ -153,16 +158,19 @@ def _over_mesh(site: Site, shardings: Shardings) -> tuple[Any, ...]:
 def _input_sharding(site: Site, x: Any, wanted: Any, position: int) -> Any:
     """How an argument lies: as asked for, or as it does, or whole on each device."""
     x = physical(x)
-    if type(x) is not Array or not x._b._committed:
+    if type(x) is Array and x._b._committed:
+        has = x._b._sharding
+    elif type(x) is ShapeDtypeStruct and x.sharding is not None:
+        has = x.sharding
+    else:
         return wanted or site.replicated
-    has = x._b._sharding
     if on_one_device(has):  # that of a mesh of one device
         has = site.replicated
     if wanted is None or has is wanted:
         return has
     if not has.is_equivalent_to(wanted, len(x.shape)):
         raise ValueError(
-            f"argument {position} of type {x.aval.str_short()} is committed to {has}, and in_shardings asks for "
+            f"argument {position} of type {get_aval(x).str_short()} is committed to {has}, and in_shardings asks for "
             f"{wanted}; bring it there with device_put"
         )
     return wanted

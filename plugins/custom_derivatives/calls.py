@@ -16,6 +16,7 @@ from primax.extend.interpreters.partial_eval import close_over
 
 __all__ = [
     "Batch",
+    "as_operands",
     "call_abstract_eval",
     "call_check",
     "call_impl",
@@ -40,6 +41,19 @@ def evaluate(call: Any, args: Sequence[Any]) -> list[Any]:
 def call_impl(*args: Any, call_jaxpr: Any, **params: Any) -> Any:
     """The impl rule: run the function. Its custom derivatives play no role."""
     return evaluate(call_jaxpr, args)
+
+
+def as_operands(args: Sequence[Any]) -> list[Any]:
+    """Arguments for a user's rule: the numbers that a program has become arrays, so that they have shapes.
+
+    Where no equation is gone through they come from the user's own call, and are as there.
+    """
+    if core.thread.source is None:
+        return list(args)
+    return [core.array_of(x, core.get_aval(x)) if type(x) in _NUMBERS else x for x in args]
+
+
+_NUMBERS = frozenset((bool, int, float, complex))
 
 
 def is_handed_on(x: Any) -> bool:

@@ -11,6 +11,7 @@ from primax.extend.held_programs import given, nonzero_flags, sections, tangents
 from primax.extend.interpreters import ad, batching
 from primax.plugins.custom_derivatives.calls import (
     Batch,
+    as_operands,
     call_abstract_eval,
     call_check,
     call_impl,
@@ -30,7 +31,7 @@ custom_jvp_call_p = core.Primitive("custom_jvp_call", multiple_results=True)
 
 def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, **params: Any) -> Any:
     refuse_closed_over(name, primals[:num_consts], tangents[:num_consts])
-    outs, out_tangents = jvp(primals[num_consts:], tangents[num_consts:])
+    outs, out_tangents = jvp(as_operands(primals[num_consts:]), tangents[num_consts:])
     pairs = zip(outs, out_tangents, strict=True)
     return outs, [ad.Zero.from_primal_value(x) if is_handed_on(x) else t for x, t in pairs]
 

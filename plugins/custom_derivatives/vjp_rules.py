@@ -16,6 +16,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.sharding import axes_of_dims
 from primax.plugins.custom_derivatives.calls import (
     Batch,
+    as_operands,
     call_abstract_eval,
     call_check,
     call_impl,
@@ -39,7 +40,7 @@ def _jvp(primals: Any, tangents: Any, *, fwd: Any, bwd: Any, name: str, num_cons
     refuse_closed_over(name, primals[:num_consts], tangents[:num_consts])
     args, own = primals[num_consts:], tangents[num_consts:]
     nonzero = tuple(type(t) is not ad.Zero for t in own)
-    outs, residuals = fwd(args, nonzero)
+    outs, residuals = fwd(as_operands(args), nonzero)
     out_avals = tuple(core.get_aval(x).to_tangent_aval() for x in outs)
     given = [t for t in own if type(t) is not ad.Zero]
     found = iter(

@@ -649,3 +649,17 @@ def test_a_rule_that_wraps_itself_is_registered():
     primitive = Primitive("wraps_itself")
     ad.defjvp2(primitive, rule)
     assert primitive in ad.primitive_jvps
+
+
+def test_functions_are_wrapped_whatever_their_attributes_are():
+    class Odd:
+        __annotations__ = 3
+        __name__ = 4
+        __type_params__ = 5
+
+        def __call__(self, x):
+            return 2 * x
+
+    assert px.vmap(Odd())(np.ones(2, np.float32)).tolist() == [2, 2]
+    assert px.jit(Odd())(1.0) == 2
+    assert px.vmap(Odd()).__name__ == "Odd"

@@ -301,3 +301,16 @@ def test_threads_that_make_a_type_at_once_have_one() -> None:
     for thread in threads:
         thread.join()
     assert all(len({id(x) for x in same}) == 1 for same in zip(*made, strict=True))
+
+
+def test_a_struct_may_say_how_the_array_lies():
+    sharding = px.sharding.SingleDeviceSharding(px.devices()[0])
+    struct = ShapeDtypeStruct((2,), "float32", sharding=sharding)
+    assert struct != ShapeDtypeStruct((2,), "float32")
+    assert struct.update(shape=(3,)).sharding is sharding
+    assert ShapeDtypeStruct.like(px.device_put(np.ones(2, np.float32), sharding)) == struct
+    assert ShapeDtypeStruct.like(np.ones(2)).sharding is None
+    assert "sharding=SingleDeviceSharding" in repr(struct)
+    assert px.jit(lambda x: x + 1).lower(struct).compile()(np.ones(2, np.float32)).tolist() == [2, 2]
+    with pytest.raises(TypeError, match="ShapeDtypeStruct: sharding must be a sharding or None, got 3"):
+        ShapeDtypeStruct((2,), "float32", sharding=3)

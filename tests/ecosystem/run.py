@@ -116,7 +116,17 @@ def run_tests(at: Environments, name: str, which: str, seconds: int, seed: int, 
     out.parent.mkdir(exist_ok=True)
     out.unlink(missing_ok=True)
     more = {"ECOSYSTEM_ONLY": str(only)} if only else {}
-    options = ["-q", "-p", "sampling", "-p", "no:cacheprovider", "--import-mode=importlib", "-o", "addopts="]
+    options = [
+        "-q",
+        "--continue-on-collection-errors",
+        "-p",
+        "sampling",
+        "-p",
+        "no:cacheprovider",
+        "--import-mode=importlib",
+        "-o",
+        "addopts=",
+    ]
     skipped = [f"--ignore-glob={pattern}" for pattern in PACKAGES[name].get("ignore", ())]
     tests = PACKAGES[name]["tests"]
     log = at.folder / "results" / f"{name}-{which}.log"

@@ -93,3 +93,14 @@ def test_the_impl_of_a_primitive_computes_inside_of_programs_too():
         return x + float(primitives.mul_p.impl(np.float32(2), np.float32(3)))
 
     assert float(px.jit(fun)(1.0)) == 7.0
+
+
+def test_a_trace_tells_its_transformation_as_packages_for_jax_ask():
+    def f(x):
+        trace = core.find_top_trace([x])
+        assert x._trace.main is trace.main
+        assert trace.full_raise(x) is x
+        return x
+
+    px.jvp(f, (1.0,), (1.0,))
+    px.vmap(f)(np.ones(2))

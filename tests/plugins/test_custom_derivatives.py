@@ -448,3 +448,29 @@ def test_logit_and_expit_are_inverse_and_know_it():
     logit.defjvps(lambda t, out, p: t / (p * (1 - p)))
     x = np.linspace(-3, 3, 5, dtype=np.float32)
     np.testing.assert_allclose(px.vmap(px.grad(lambda v: logit(expit(v))))(x), np.ones(5), rtol=1e-5)
+
+
+def scanned(function):
+    return lambda x: lax.scan(lambda c, _: (function(c), None), x, None, 1)[0]
+
+
+@pytest.mark.parametrize("around", [px.jit, scanned])
+def test_rules_within_programs_see_the_numbers_of_the_program_as_arrays(around):
+    seen = []
+
+    def forward(x, n):
+        seen.append(n.shape)
+        return x * n, n
+
+    scaled = px.custom_vjp(lambda x, n: x * n)
+    scaled.defvjp(forward, lambda n, ct: (ct * n, None))
+    told = px.custom_jvp(lambda x, n: x * n)
+
+    @told.defjvp
+    def rule(primals, tangents):
+        seen.append(primals[1].shape)
+        return told(*primals), tangents[0] * primals[1]
+
+    for function in (scaled, told):
+        assert float(px.grad(around(lambda x, f=function: f(x, 2)))(3.0)) == 2
+    assert seen == [(), ()]
