@@ -489,8 +489,14 @@ class PluginHost(PluginCatalog):
           record: the plugin.
           before: the primitives that waited to be entered before it registered.
         """
-        homes = {each: self._home(each) for each in list(not_entered)}
-        forgotten = [each for each, home in homes.items() if home is record or (home is None and each not in before)]
+        package = record.module.partition(".")[0]
+        alone = not any(each is not record and each.module.partition(".")[0] == package for each in self._all())
+        home = package if alone and record.source == "installed" else record.module
+        forgotten = [
+            each
+            for each in list(not_entered)
+            if f"{each.module}.".startswith(f"{home}.") or (each not in before and self._home(each) is None)
+        ]
         if forgotten:
             names = ", ".join(sorted(each.name for each in forgotten))
             self._remarks.append(

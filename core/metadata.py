@@ -111,7 +111,18 @@ def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | N
 
 # Kinds of rules that are looked up without asking for plugins, since most primitives have none.
 _READ_DIRECTLY = frozenset(
-    ("axis_batch", "check", "dce", "named_axes", "partial_eval", "partial_eval_jaxpr", "print", "staging", "variance")
+    (
+        "axis_batch",
+        "check",
+        "dce",
+        "named_axes",
+        "partial_eval",
+        "partial_eval_jaxpr",
+        "print",
+        "sharding",
+        "staging",
+        "variance",
+    )
 )
 _OF_CLASSES = ("aval", "effect", "protocol")  # whoever uses a class has imported its package
 

@@ -42,7 +42,7 @@ class _Kind(NamedTuple):
 
 _USUAL = "abstract_eval batch impl jvp lowering"
 _KINDS = {
-    "elementwise": _Kind("damp", "a number made less than one in size", _USUAL),
+    "elementwise": _Kind("damp", "a number made less than one in size", f"{_USUAL} sharding"),
     "linear": _Kind("axpy", "a multiple of one array plus another", f"{_USUAL} transpose"),
     "higher-order": _Kind(
         "iterate",
@@ -53,7 +53,7 @@ _KINDS = {
     "ffi": _Kind(
         "boost",
         "a multiple of an array, computed by C++",
-        "abstract_eval batch jvp lowering[cpu] transpose",
+        "abstract_eval batch jvp lowering[cpu] sharding transpose",
         "jaxlib>=0.10",
     ),
     "random": _Kind("jitter", "an array plus noise", _USUAL),

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
+import primax as px
+from primax.extend import commands
+
 pytest.importorskip("mypy")
 
 RIGHT = """
@@ -136,3 +139,22 @@ def test_a_right_package_is_accepted(complaints: dict[str, list[int]]) -> None:
 def test_each_mistake_of_a_wrong_package_is_told_at_its_line(complaints: dict[str, list[int]]) -> None:
     lines = WRONG.strip().splitlines()
     assert complaints["wrong"] == [i for i, line in enumerate(lines, 1) if line.endswith("# E")]
+
+
+def test_the_packages_that_primax_new_writes_are_typed(tmp_path: Path) -> None:
+    sources = []
+    for kind in ("elementwise", "linear", "higher-order", "reduction", "ffi", "random"):
+        name = f"typed-{kind}"
+        assert commands.main(["new", name, "--kind", kind, "--into", str(tmp_path)], version=px.__version__) == 0
+        sources.append(str(tmp_path / name / "src" / name.replace("-", "_")))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file="),
+            *("--cache-dir", str(Path(ROOT) / ".mypy_cache"), *sources),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
