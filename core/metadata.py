@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "awaited", "describe", "read", "unsaid"]
+__all__ = ["FILE", "awaited", "describe", "flags", "read", "unsaid"]
 
 FILE = "primax.json"
 _LISTS = ("extends", "others")
@@ -146,6 +146,11 @@ def describe(entries: Iterable[Any]) -> dict[str, Any]:
         "extends": sorted(extends),
         "others": sorted(others),
     }
+
+
+def flags(found: dict[str, Any]) -> dict[str, bool]:
+    """What a file says of how its plugin is loaded, which nobody else can tell."""
+    return {flag: found[flag] for flag in _FLAGS if flag in found}
 
 
 def unsaid(found: dict[str, Any], entries: Iterable[Any]) -> list[str]:

@@ -282,7 +282,7 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
     """
     wanted = _wanted(only)
     for name in _plugins(targets):
-        if "metadata" in wanted and host.record(name).source != "built-in":
+        if "metadata" in wanted:
             yield _check_of_metadata(name)
     for target in _targets(targets):
         if isinstance(target, str):
@@ -308,12 +308,13 @@ def _check_of_metadata(name: str) -> Check:
     record = host.record(name)
     want = metadata.describe(record.entries)
     try:
-        found = metadata.read(record.module)
+        found = metadata.read(record.module, name)
     except ValueError as error:
         return Check(None, "metadata", None, f"{name}: {error}", name)
     if found is None:
         hint = f"there is no {metadata.FILE} in its package, so that every program imports it; it would be: "
         return Check(None, "metadata", None, "", name, hint + json.dumps(want))
+    want = {**metadata.flags(found), **want}
     if found != want:
         return Check(None, "metadata", None, f"{name}: {metadata.FILE} must be {json.dumps(want)}, got {found}", name)
     return Check(None, "metadata", None, "", name)

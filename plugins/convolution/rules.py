@@ -9,7 +9,7 @@ from primax.extend.interpreters import ad
 from primax.extend.padding import dilated
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers
 from primax.plugins.convolution.primitive import conv_general_dilated_abstract_eval, conv_general_dilated_p
-from primax.plugins.structural import convert_element_type_p, reshape_p, rev_p, transpose_p, zeros_of
+from primax.plugins.structural import convert_element_type_p, reshape_p, rev_p, transpose_p
 
 __all__ = ["conv_general_dilated_batch", "conv_general_dilated_transpose_lhs", "conv_general_dilated_transpose_rhs"]
 
@@ -191,7 +191,7 @@ def _nothing(args: Any, dims: Any, numbers: Any, feature_groups: int, batch_grou
         batch_group_count=batch_groups,
         **params,
     )
-    return zeros_of(out.unmapped(0, 0))
+    return ad.zeros_like_aval(out.unmapped(0, 0))
 
 
 def _merge(x: Any, axis: int, into: int, inner: bool = False) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -169,3 +170,52 @@ def test_a_blocked_family_says_so():
         PRIMAX_DISABLE_PLUGINS="special",
     )
     assert line == "True"
+
+
+FILED = """
+from primax.extend import core, define_primitive, hookimpl
+
+@hookimpl
+def primax_register(registry):
+    BODY
+"""
+
+
+def _filed(folder, body, **flags):
+    """An installed plugin, a package with a file, that has one function."""
+    Site(folder).install("filed", entry_points="[primax]\nfiled = filed.inner\n")
+    (folder / "filed").mkdir()
+    (folder / "filed" / "__init__.py").write_text("")
+    (folder / "filed" / "inner.py").write_text(FILED.replace("BODY", body))
+    said = {**flags, "primitives": {}, "extends": [], "others": ["function f"]}
+    (folder / "filed" / "primax.json").write_text(json.dumps({"plugins": {"filed": said}}))
+    return {"PYTHONPATH": str(folder), "PRIMAX_PLUGINS": "filed"}
+
+
+@pytest.mark.parametrize("deferred", [None, True, False])
+def test_any_plugin_may_say_that_it_is_to_be_loaded_in_any_case(tmp_path, deferred):
+    environment = _filed(tmp_path, "registry.functions(f=abs)", **({} if deferred is None else {"deferred": deferred}))
+    (states,) = run("print(host.record('filed').state, px.contrib.filed.f(-2))", **environment)
+    assert states == ("active 2" if deferred is False else "discovered 2")
+
+
+@pytest.mark.parametrize("essential", [True, False])
+def test_any_plugin_may_say_that_its_failure_is_an_error(tmp_path, essential):
+    environment = _filed(tmp_path, "1 / 0", essential=essential)
+    program = """
+    import warnings
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            host.activate()
+            print("went on", len(caught))
+        except px.errors.PluginError as error:
+            print("raised", "ZeroDivisionError" in str(error))
+    """
+    assert run(program, **environment) == ["raised True" if essential else "went on 1"]
+    assert run("print('an installed plugin can be disabled')", **environment, PRIMAX_DISABLE_PLUGINS="filed")
+
+
+def test_a_file_that_says_neither_true_nor_false_is_as_none(tmp_path):
+    environment = _filed(tmp_path, "registry.functions(f=abs)", deferred="no")
+    assert run("print(host.record('filed').state)", **environment) == ["active"]

@@ -11,7 +11,6 @@ from primax.core import metadata
 from primax.core.host import host
 
 FILE = ROOT / "plugins" / metadata.FILE
-FLAGS = ("essential", "deferred")
 
 
 def written() -> dict[str, Any]:
@@ -25,8 +24,7 @@ def wanted() -> dict[str, Any]:
     said = written()
     found = {}
     for name in FAMILIES:
-        flags = {flag: True for flag in FLAGS if said.get(name, {}).get(flag)}
-        found[name] = {**flags, **metadata.describe(host.record(name).entries)}
+        found[name] = {**metadata.flags(said.get(name, {})), **metadata.describe(host.record(name).entries)}
     return found
 
 
