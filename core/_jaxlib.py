@@ -161,9 +161,10 @@ def __getattr__(name: str) -> Any:
     return module
 
 
-def portable_artifact(module: Any, version: str) -> bytes:
-    """A module as an artifact of a version of StableHLO."""
-    return bytes(mlir.serialize_portable_artifact(str(module) if release < (0, 10, 1) else module, version))
+def portable_artifact(module: Any, version: str, mixed: bool = False) -> bytes:
+    """A module as an artifact of a version of StableHLO; if it is mixed, what is of other dialects stays as it is."""
+    given = str(module) if release < (0, 10, 1) else module
+    return bytes(mlir.serialize_portable_artifact(given, version, use_mixed_serialization=mixed))
 
 
 def get_pjrt_plugin(name: str) -> Any:

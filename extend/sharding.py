@@ -27,8 +27,10 @@ from primax.interpreters.shardings import (
     canonical_sharding,
     check_spec,
     devices_of,
+    named_from_hlo,
     placed,
     sharding_of,
+    to_hlo,
 )
 
 __all__ = [
@@ -60,9 +62,11 @@ __all__ = [
     "make_mesh",
     "manual_axes",
     "manual_scope",
+    "named_from_hlo",
     "placed",
     "set_mesh",
     "sharding_of",
+    "to_hlo",
     "use_abstract_mesh",
     "vary",
     "vary_like",

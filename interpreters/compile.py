@@ -300,10 +300,11 @@ def lower(
     donated: Sequence[bool] = (),
     keep_unused: bool = False,
     embed: bool = False,
+    platform: str | None = None,
 ) -> tuple[ClosedJaxpr, Lowered]:
     """The trimmed program and its module for a site, or for one device of a platform.
 
-    With `embed`, the constants are part of the module.
+    With `embed`, the constants are part of the module. With `platform`, it is for as many devices of another.
     """
     site = site_of(site)
     trimmed, kept = used_inputs(closed)
@@ -315,8 +316,8 @@ def lower(
     if site.mesh is not None:
         ins = site.ins or (site.replicated,) * len(kept)
         outs = site.outs or (None,) * len(trimmed.out_avals)
-        spread = Spread(site.mesh, const_shardings(trimmed, site), ins, outs)
-    return trimmed, lower_to_module(trimmed, name, site.platform, donated, kept, embed, spread=spread)
+        spread = Spread(site.mesh, () if embed else const_shardings(trimmed, site), ins, outs)
+    return trimmed, lower_to_module(trimmed, name, platform or site.platform, donated, kept, embed, spread=spread)
 
 
 def compile_lowered(

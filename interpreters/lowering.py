@@ -77,7 +77,7 @@ class ModuleContext:
       anchor: a number that calls of Python take, so that XLA knows them as one device's; None where none is needed.
       manual: the mesh, and those of its axes along which what is being built is the program of one device; else None.
       divide: `(ctx, rule, args, params)` to the results of what a sharding rule divides among devices, or None; None
-        where there is one device.
+        where there is one device, or the module is for other processes.
       parts: what is divided so.
       typed: whether values may be divided among devices as their types tell.
       source: where the equation that is being lowered was made.

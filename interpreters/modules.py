@@ -36,6 +36,7 @@ class Lowered:
         self.module = module.module
         self.shared = module.shared
         self.platform = module.platform
+        self.partitions = module.partitions
         self.host_callbacks = module.host_callbacks
         self.keepalives = module.keepalives
         self.calls_foreign = module.calls_foreign
@@ -93,7 +94,8 @@ def lower_to_module(
         attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)
         module = ModuleContext(shared, op, platform, jaxpr, partitions)
         module.mesh = None if spread is None else spread.mesh
-        module.divide = divided_call if partitions > 1 else None
+        # What is divided asks Python while XLA compiles, so artifacts, which hold their constants, have none.
+        module.divide = divided_call if partitions > 1 and not embed else None
         module.typed = partitions > 1
         module.checked = checked or check_rules.value
         invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]

@@ -37,7 +37,7 @@ def to_artifact(lowered: Lowered) -> bytes:
         raise ValueError(f"a program with ordered effects cannot be exported, got {lowered.ordered_effects}")
     with lowered.shared:
         module = _jaxlib.ir.Module.parse(str(lowered.module), lowered.shared.context)
-        return _jaxlib.portable_artifact(module, artifact_version())
+        return _jaxlib.portable_artifact(module, artifact_version(), lowered.partitions > 1)
 
 
 def artifact_text(data: bytes) -> str:
@@ -112,13 +112,28 @@ def _take_in(module: ModuleContext, data: bytes, prefix: str, args: Any, results
         taken.add(new)
         ir.SymbolTable.replace_all_symbol_uses(old, new, other.operation)
         ir.SymbolTable.set_symbol_name(op.operation, new)
+        if op.operation.name == "sdy.mesh":
+            continue
         ir.SymbolTable.set_visibility(op.operation, "private")
         if old == "main":
             main = op
     types = [arg.type for arg in args]
     if main is None or list(main.type.inputs) != types or list(main.type.results) != results:
         raise ValueError(f"{prefix}: its program must be of the types that its header tells; the file is damaged")
+    _renumber(module, other)
     for op in operations:
         op.operation.detach_from_parent()
         module.module.body.append(op)
     return main
+
+
+def _renumber(module: ModuleContext, other: Any) -> None:
+    """Give the collectives of an artifact numbers that no other in the module has."""
+    ir, hlo = _jaxlib.ir, _jaxlib.hlo
+
+    def visit(operation: Any) -> Any:
+        if "channel_handle" in operation.attributes:
+            operation.attributes["channel_handle"] = hlo.ChannelHandle.get(module.new_channel(), 1)
+        return ir.WalkResult.ADVANCE
+
+    other.operation.walk(visit, ir.WalkOrder.PRE_ORDER)

@@ -31,6 +31,7 @@ __all__ = [
     "on_one_device",
     "placed",
     "sharding_of",
+    "to_hlo",
 ]
 
 Index = tuple[slice, ...]
@@ -287,13 +288,13 @@ class NamedSharding(_Placement):
         self.spec = spec
         self.explicit = bool(mesh.explicit_axes)
         self._hlo: dict[int, Any] = {}
-        super().__init__(mesh.device_list, _to_hlo(mesh, spec, len(spec)))
+        super().__init__(mesh.device_list, to_hlo(mesh, spec, len(spec)))
         self._set_devices(tuple(mesh.devices.flat))
 
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
         found = self._hlo.get(ndim)
         if found is None:
-            found = self._hlo[ndim] = _to_hlo(self.mesh, self.spec, ndim)
+            found = self._hlo[ndim] = to_hlo(self.mesh, self.spec, ndim)
         return found
 
     @property
@@ -392,7 +393,7 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
         seen.add(name)
 
 
-def _to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:
+def to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:
     """XLA's form of a sharding of arrays of that many axes."""
     hlo_sharding = _jaxlib.xla_client.HloSharding
     used = [name for i in range(ndim) for name in spec.along(i)]

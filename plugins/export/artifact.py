@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.interpreters import ad, mlir
 from primax.extend.sampling import numbers
+from primax.extend.sharding import AbstractMesh, PartitionSpec
 from primax.plugins.arithmetic import mul
 from primax.plugins.calls import jit_p
 
@@ -17,6 +18,20 @@ __all__ = ["Artifact", "call_exported_p", "exported_tangents_p", "make_artifact"
 
 call_exported_p = core.Primitive("call_exported", multiple_results=True)
 exported_tangents_p = core.Primitive("exported_tangents", multiple_results=True)
+
+
+class Spread(NamedTuple):
+    """How what a program over several devices takes and returns lies on them.
+
+    Attributes:
+      mesh: the axes of the mesh.
+      ins: for each input the mesh axes that divide it, or None if that is left to XLA.
+      outs: the same for the outputs.
+    """
+
+    mesh: AbstractMesh
+    ins: tuple[PartitionSpec | None, ...]
+    outs: tuple[PartitionSpec | None, ...]
 
 
 class Artifact:
@@ -27,6 +42,7 @@ class Artifact:
       in_avals: types of its inputs.
       out_avals: types of its outputs.
       modules: the portable artifact for each platform.
+      spread: over which devices; None for one.
       program: a program that calls it.
     """
 
@@ -38,11 +54,13 @@ class Artifact:
         modules: Mapping[str, bytes],
         make_vjp: Callable[[], Artifact] | None = None,
         vjp: Artifact | None = None,
+        spread: Spread | None = None,
     ) -> None:
         self.name = name
         self.in_avals = tuple(in_avals)
         self.out_avals = tuple(out_avals)
         self.modules = dict(modules)
+        self.spread = spread
         self._make_vjp = make_vjp
         self._vjp = vjp
         ins = [core.Var(aval) for aval in in_avals]
@@ -65,6 +83,11 @@ class Artifact:
         )
 
     @property
+    def count(self) -> int:
+        """How many devices it runs on."""
+        return 1 if self.spread is None else self.spread.mesh.size
+
+    @property
     def has_vjp(self) -> bool:
         """Whether reverse mode works."""
         return self._vjp is not None or self._make_vjp is not None
@@ -77,8 +100,10 @@ class Artifact:
         return self._vjp
 
 
-def make_artifact(closed: core.ClosedJaxpr, name: str, platforms: Sequence[str]) -> Artifact:
-    """Lower a program for each platform.
+def make_artifact(
+    closed: core.ClosedJaxpr, name: str, platforms: Sequence[str], site: backend.Site | None = None
+) -> Artifact:
+    """Lower a program for each platform; for as many devices as the site has, if one is given.
 
     Raises:
       ValueError: the program has effects, or calls Python functions.
@@ -86,14 +111,34 @@ def make_artifact(closed: core.ClosedJaxpr, name: str, platforms: Sequence[str])
     if closed.effects:
         raise ValueError(f"export: {name} has effects, {sorted(map(repr, closed.effects))}, which an artifact cannot")
     modules = {}
+    several = site is not None and site.mesh is not None and site.mesh.size > 1
     for platform in platforms:
-        _, lowered = backend.lower(closed, name, platform, keep_unused=True, embed=True)
+        where = {"site": site, "platform": platform} if several else {"site": platform}
+        _, lowered = backend.lower(closed, name, keep_unused=True, embed=True, **where)
         modules[platform] = backend.to_artifact(lowered)
 
     def make_vjp() -> Artifact:
-        return make_artifact(_vjp_program(closed), f"{name}_vjp", platforms)
+        derivative = _vjp_program(closed)
+        return make_artifact(derivative, f"{name}_vjp", platforms, _vjp_site(site, closed) if several else None)
 
-    return Artifact(name, closed.in_avals, closed.out_avals, modules, make_vjp)
+    spread = None
+    if several:
+        ins = site.ins or (site.replicated,) * len(closed.in_avals)
+        outs = site.outs or (None,) * len(closed.out_avals)
+        spread = Spread(site.mesh.abstract_mesh, _specs(ins), _specs(outs))
+    return Artifact(name, closed.in_avals, closed.out_avals, modules, make_vjp, spread=spread)
+
+
+def _specs(shardings: Sequence[Any]) -> tuple[PartitionSpec | None, ...]:
+    return tuple(None if sharding is None else sharding.spec for sharding in shardings)
+
+
+def _vjp_site(site: backend.Site, closed: core.ClosedJaxpr) -> backend.Site:
+    """Where the derivative runs: cotangents lie as XLA chooses, those of inputs like these."""
+    ins = site.ins or (site.replicated,) * len(closed.in_avals)
+    cts = sum(differentiable(closed.out_avals))
+    outs = [s for s, g in zip(ins, differentiable(closed.in_avals), strict=True) if g]
+    return site._replace(ins=(*ins, *[None] * cts), outs=tuple(outs))
 
 
 def differentiable(avals: Sequence[Any]) -> list[bool]:
@@ -152,7 +197,26 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
             "export it with export(f, platforms=[...])"
         )
     results = [mlir.aval_to_ir_type(aval) for aval in ctx.avals_out]
-    return mlir.call_artifact(ctx.module_context, artifact, data, artifact.name, args, results)
+    if artifact.spread is None:
+        return mlir.call_artifact(ctx.module_context, artifact, data, artifact.name, args, results)
+    module, spread = ctx.module_context, artifact.spread
+    if module.partitions != artifact.count or module.manual is not None:
+        where = "on parts, inside of shard_map" if module.manual is not None else f"on {module.partitions}"
+        raise ValueError(
+            f"{artifact.name}: it was exported for {artifact.count} devices, and is called {where}; call it with "
+            "arguments that device_put has placed on a mesh of as many, or with such a mesh in scope"
+        )
+    given = _lying(module, args, ctx.avals_in, spread.mesh, spread.ins)
+    outs = mlir.call_artifact(module, artifact, data, artifact.name, given, results)
+    return _lying(module, outs, ctx.avals_out, spread.mesh, spread.outs)
+
+
+def _lying(module: Any, values: Sequence[Any], avals: Sequence[Any], mesh: Any, specs: Sequence[Any]) -> list[Any]:
+    """IR values that lie on devices as told."""
+    return [
+        x if spec is None else mlir.constrained(module, x, mesh, spec, len(core.physical_aval(aval).shape))
+        for x, aval, spec in zip(values, avals, specs, strict=True)
+    ]
 
 
 def _tangent_avals(avals: Sequence[Any]) -> list[Any]:

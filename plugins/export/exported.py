@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend import backend
 from primax.extend.api_util import among, integer
 from primax.extend.core import tree
+from primax.extend.sharding import Mesh, named_from_hlo, to_hlo
 from primax.plugins.calls import flat_arguments
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
 from primax.plugins.export.file import from_bytes, to_bytes
@@ -30,6 +31,9 @@ class Exported:
       in_avals: the types of the arguments, flat.
       out_avals: the types of the results, flat.
       platforms: what it can run on.
+      nr_devices: how many devices it runs on.
+      in_shardings_hlo: for each argument how it lies on them, as XLA says it; None where that is left to XLA.
+      out_shardings_hlo: the same for the results.
     """
 
     def __init__(self, artifact: Artifact, in_tree: Any, out_tree: Any) -> None:
@@ -40,6 +44,10 @@ class Exported:
         self.in_avals = artifact.in_avals
         self.out_avals = artifact.out_avals
         self.platforms = tuple(artifact.modules)
+        self.nr_devices = artifact.count
+        spread = artifact.spread
+        self.in_shardings_hlo = _hlo_shardings(spread and spread.mesh, spread and spread.ins, self.in_avals)
+        self.out_shardings_hlo = _hlo_shardings(spread and spread.mesh, spread and spread.outs, self.out_avals)
 
     def __repr__(self) -> str:
         return f"<Exported {self.fun_name} for {', '.join(self.platforms)}>"
@@ -62,6 +70,25 @@ class Exported:
         """
         leaves = flat_arguments(args, kwargs, self.in_tree, self.in_avals, self.fun_name, "exported for")
         return tree.unflatten(self.out_tree, self._artifact(*leaves))
+
+    def in_shardings_jax(self, mesh: Mesh) -> tuple[Any, ...]:
+        """For each argument how it lies over a mesh of as many devices, None where that is left to XLA."""
+        return self._over("in_shardings_jax", mesh, self.in_shardings_hlo, self.in_avals)
+
+    def out_shardings_jax(self, mesh: Mesh) -> tuple[Any, ...]:
+        """For each result how it lies over a mesh of as many devices, None where that is left to XLA."""
+        return self._over("out_shardings_jax", mesh, self.out_shardings_hlo, self.out_avals)
+
+    def _over(self, function: str, mesh: Mesh, shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
+        if not isinstance(mesh, Mesh) or mesh.size != self.nr_devices:
+            raise ValueError(f"{function}: mesh must be a Mesh of {self.nr_devices} devices, got {mesh!r}")
+        found = []
+        for sharding, aval in zip(shardings, avals, strict=True):
+            over = None if sharding is None else named_from_hlo(sharding, mesh, len(aval.shape))
+            if sharding is not None and over is None:
+                raise ValueError(f"{function}: mesh must have axes that name the division {sharding}, got {mesh!r}")
+            found.append(over)
+        return tuple(found)
 
     def mlir_module(self, platform: str | None = None) -> str:
         """The program in StableHLO's notation, for one of its platforms; by default the first."""
@@ -115,6 +142,15 @@ class Exported:
             "out_tree": structure_to_json(self.out_tree, "the results"),
         }
         return to_bytes(header, self._artifact, vjp_order)
+
+
+def _hlo_shardings(mesh: Any, specs: Any, avals: Sequence[Any]) -> tuple[Any, ...]:
+    """XLA's form of specifications."""
+    if mesh is None:
+        return (None,) * len(avals)
+    return tuple(
+        None if spec is None else to_hlo(mesh, spec, len(aval.shape)) for spec, aval in zip(specs, avals, strict=True)
+    )
 
 
 def deserialize(data: bytes) -> Exported:
@@ -176,6 +212,7 @@ def export(fun: Any, *, platforms: Sequence[str] | None = None) -> Callable[...,
         where = tuple(platforms) if platforms is not None else (traced.site.platform,)
         if not where or isinstance(platforms, str):
             raise ValueError(f"export: platforms must be a sequence of names, got {platforms!r}")
-        return Exported(make_artifact(traced.jaxpr, traced.fun_name, where), traced.in_tree, traced.out_tree)
+        artifact = make_artifact(traced.jaxpr, traced.fun_name, where, traced.site)
+        return Exported(artifact, traced.in_tree, traced.out_tree)
 
     return make

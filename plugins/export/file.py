@@ -8,12 +8,13 @@ from typing import Any
 
 from primax.extend import backend, core
 from primax.extend.random import KeyDType, find_prng_impl
-from primax.plugins.export.artifact import Artifact
+from primax.extend.sharding import AbstractMesh, PartitionSpec, check_spec
+from primax.plugins.export.artifact import Artifact, Spread
 
 __all__ = ["from_bytes", "to_bytes"]
 
 _MAGIC = b"\x93primax exported function\n"
-FORMAT = 1
+FORMAT = 2  # what is for one device is written as format 1, which earlier versions read
 _CHECKSUM = 32
 _LONGEST = 2**59
 _DTYPES = {dtype.name: dtype for dtype in core.dtypes.array_dtypes}
@@ -28,7 +29,8 @@ def to_bytes(header: dict[str, Any], artifact: Artifact, vjp_order: int) -> byte
         "program": _describe(artifact, vjp_order, blobs),
     }
     text = json.dumps(described).encode()
-    body = b"".join((_MAGIC, FORMAT.to_bytes(4, "little"), len(text).to_bytes(8, "little"), text, *blobs))
+    form = 1 if artifact.spread is None else FORMAT
+    body = b"".join((_MAGIC, form.to_bytes(4, "little"), len(text).to_bytes(8, "little"), text, *blobs))
     return body + hashlib.sha256(body).digest()
 
 
@@ -43,7 +45,44 @@ def _describe(artifact: Artifact, vjp_order: int, blobs: list[bytes]) -> dict[st
         "out": [_aval_to_json(aval) for aval in artifact.out_avals],
         "modules": [[platform, len(data)] for platform, data in artifact.modules.items()],
         "vjp": None if vjp is None else _describe(vjp, vjp_order - 1, blobs),
+        **({} if artifact.spread is None else {"spread": _spread_to_json(artifact)}),
     }
+
+
+def _spread_to_json(artifact: Artifact) -> dict[str, Any]:
+    """The axes of the mesh, and for each input and output the names that divide each of its axes, or None."""
+    spread = artifact.spread
+    assert spread is not None
+    if not all(isinstance(name, str) for name in spread.mesh.axis_names):
+        raise ValueError(f"serialize: the axes of the mesh must be named by strings, got {spread.mesh.axis_names}")
+
+    def parts(spec: PartitionSpec | None) -> Any:
+        return None if spec is None else [list(spec.along(i)) for i in range(len(spec))]
+
+    return {
+        "mesh": [[name, size] for name, size in spread.mesh.shape_tuple],
+        "in": list(map(parts, spread.ins)),
+        "out": list(map(parts, spread.outs)),
+    }
+
+
+def _spread_from_json(described: Any, counts: tuple[int, int]) -> Spread | None:
+    """What `_spread_to_json` wrote, for so many inputs and outputs."""
+    if described is None:
+        return None
+    axes = _entry(described, "mesh", list)
+    found = [_entry(described, name, list) for name in ("in", "out")]
+    try:
+        mesh = AbstractMesh(tuple(size for _, size in axes), tuple(name for name, _ in axes))
+        ins, outs = ([None if parts is None else PartitionSpec(*parts) for parts in each] for each in found)
+        for spec in (*ins, *outs):
+            if spec is not None:
+                check_spec("deserialize", mesh, spec)
+    except (TypeError, ValueError) as error:
+        raise _malformed(f"must tell how values lie on devices, but does not ({error})") from None
+    if (len(ins), len(outs)) != counts:
+        raise _malformed(f"must tell of {counts} values how they lie, but tells of {len(ins), len(outs)}")
+    return Spread(mesh, tuple(ins), tuple(outs))
 
 
 def _aval_to_json(aval: Any) -> list[Any]:
@@ -154,4 +193,5 @@ def _artifact(described: dict[str, Any], blobs: _Blobs) -> Artifact:
         raise _malformed("must name a platform")
     types = [[_aval_from_json(one) for one in _entry(described, name, list)] for name in ("in", "out")]
     vjp = None if described.get("vjp") is None else _artifact(_entry(described, "vjp", dict), blobs)
-    return Artifact(_entry(described, "name", str), *types, modules, vjp=vjp)
+    spread = _spread_from_json(described.get("spread"), (len(types[0]), len(types[1])))
+    return Artifact(_entry(described, "name", str), *types, modules, vjp=vjp, spread=spread)

@@ -274,10 +274,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
         if mesh.size_along(axes) == 1:
             return mlir.inline_jaxpr(ctx, jaxpr, args)
         if module.partitions == 1:
-            raise ValueError(
-                f"shard_map: the program is built for one device, and {mesh!r} has {mesh.size}; programs over several "
-                "devices cannot be exported"
-            )
+            raise ValueError(f"shard_map: the program is built for one device, and {mesh!r} has {mesh.size}")
         ir, sdy = mlir.ir, mlir.sdy
         partly = any(name not in module.manual[1] and mesh.shape[name] > 1 for name in mesh.axis_names)
 

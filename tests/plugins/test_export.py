@@ -252,10 +252,10 @@ def test_data_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) ->
             deserialize(foreign)
     with pytest.raises(TypeError, match="data must be bytes, got str"):
         deserialize("text")  # type: ignore[arg-type]
-    with monkeypatch.context() as patch:
-        patch.setattr(file, "FORMAT", 7)
-        newer = export(px.jit(lambda x: x + 1.0))(1.0).serialize()
-    with pytest.raises(ValueError, match="data is of format 7, and this primax reads formats up to 1"):
+    start = len(file._MAGIC)
+    assert data[start : start + 4] == (1).to_bytes(4, "little")
+    newer = data[:start] + (7).to_bytes(4, "little") + data[start + 4 :]
+    with pytest.raises(ValueError, match="data is of format 7, and this primax reads formats up to 2"):
         deserialize(newer)
     with monkeypatch.context() as patch:
         patch.setattr(file.backend, "artifact_version", lambda: "99.1.0")

@@ -367,12 +367,6 @@ def test_a_function_that_is_mapped_anew_is_not_traced_anew(mesh):
     assert len(traced) == 1
 
 
-def test_programs_of_several_devices_are_not_exported(mesh):
-    f = px.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
-    with pytest.raises(ValueError, match=r"shard_map: the program is built for one device, .* has 8"):
-        px.export.export(px.jit(f))(H)
-
-
 def test_effects_happen_on_each_part(mesh, capfd):
     px.shard_map(
         lambda x: px.debug.print("{}", x.shape[0] * lax.axis_index("x")), mesh=mesh, in_specs=P("x"), out_specs=None
