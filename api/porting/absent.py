@@ -71,9 +71,9 @@ class _Inert(type):
         raise AbsentNameError(record(cls._jax_name))
 
     def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__") and name.endswith("__"):
+        if "_jax_name" not in vars(cls) or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        raise AbsentNameError(record(cls._jax_name))
+        return placeholder(f"{cls._jax_name}.{name}")
 
     def __getitem__(cls, item: Any) -> Any:
         return cls

@@ -7,8 +7,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from primax.core.dtypes import dtype, supports_inf, to_complex_dtype, to_inexact_dtype
+from primax.core.element_types import ExtendedDType
 from primax.core.extended import has_extended_dtype
 
-__all__ = ["DType", "dtype", "has_extended_dtype", "supports_inf", "to_complex_dtype", "to_inexact_dtype"]
+__all__ = [
+    "DType",
+    "ExtendedDType",
+    "dtype",
+    "has_extended_dtype",
+    "supports_inf",
+    "to_complex_dtype",
+    "to_inexact_dtype",
+]
 
 DType: TypeAlias = np.dtype[Any]
