@@ -14,7 +14,7 @@ from primax.core import dtypes, journal
 from primax.core._jaxlib import Sharding
 from primax.core.arguments import numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
-from primax.core.division import Division, whole
+from primax.core.division import Division, division_in, whole
 from primax.core.rules import load_plugins
 
 __all__ = [
@@ -88,12 +88,15 @@ class ShapedArray(AbstractValue):
         *,
         vma: frozenset[str] = _NO_AXES,
         division: Division | None = None,
+        sharding: Any = None,
     ) -> ShapedArray:
         shape = tuple(shape)
         for size in shape:
             if type(size) is not int:
                 shape = tuple(_dimension(size, shape) for size in shape)
                 break
+        if sharding is not None:
+            division = division_in(sharding, shape)
         known = _of_fields.get((shape, dtype, weak_type, vma, division))
         found = None if known is None else known()
         return _interned(shape, dtype, weak_type, vma, division) if found is None else found

@@ -11,26 +11,12 @@ from math import prod
 from typing import Any
 
 from primax.core.dimension_rules import WHOLE, Factors
-from primax.core.division import Axes, Division, divided_size
+from primax.core.division import Axes, Division, divided_size, explicit_part
 from primax.core.divisions import division_of
 from primax.core.errors import ShardingTypeError
-from primax.core.mesh import AbstractMesh, AxisType, PartitionSpec
+from primax.core.mesh import AbstractMesh, PartitionSpec
 
 __all__ = ["axes_of_dims", "divide", "divided_results", "explicit_part"]
-
-
-def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
-    """What a specification says of explicit axes, which types tell; None if it is nothing.
-
-    Args:
-      mesh: the mesh, or its axes.
-      spec: the specification.
-      rank: of the array.
-    """
-    abstract: AbstractMesh = mesh.abstract_mesh
-    kinds = dict(zip(abstract.axis_names, abstract.axis_types, strict=True))
-    axes = tuple([tuple([name for name in spec.along(i) if kinds[name] is AxisType.Explicit]) for i in range(rank)])
-    return Division(abstract, axes) if any(axes) else None
 
 
 def axes_of_dims(aval: Any) -> Axes:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
-from primax.core.mesh import AbstractMesh, PartitionSpec, current_scope
+from primax.core.mesh import AbstractMesh, AxisType, PartitionSpec, current_scope
 
-__all__ = ["Axes", "Division", "divided_size", "whole"]
+__all__ = ["Axes", "Division", "divided_size", "division_in", "explicit_part", "whole"]
 
 Axes = tuple[tuple[Any, ...], ...]  # for each dimension the axes of the mesh that divide it
 
@@ -46,6 +46,18 @@ class Division:
         """A division along the same mesh; None if nothing is divided."""
         return Division(self.mesh, axes) if any(axes) else None
 
+    def update(self, **changes: Any) -> Division:
+        """A copy with `spec` or `mesh` replaced; a specification of another length is for an array of that rank.
+
+        Raises:
+          TypeError: there is no such attribute.
+        """
+        unknown = sorted(changes.keys() - {"mesh", "spec"})
+        if unknown:
+            raise TypeError(f"Division.update: changes must be among ['mesh', 'spec'], got {unknown}")
+        spec = changes.get("spec", self.spec)
+        return Division(changes.get("mesh", self.mesh), tuple(map(spec.along, range(len(spec)))))
+
     def without(self, dim: int) -> Division | None:
         """That of one element along a dimension."""
         return self.with_axes((*self.axes[:dim], *self.axes[dim + 1 :]))
@@ -63,6 +75,33 @@ class Division:
 
     def __reduce__(self) -> Any:
         return Division, (self.mesh, self.axes)
+
+
+def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
+    """What a specification says of explicit axes, which types tell; None if it is nothing.
+
+    Args:
+      mesh: the mesh, or its axes.
+      spec: the specification.
+      rank: of the array.
+    """
+    abstract: AbstractMesh = mesh.abstract_mesh
+    kinds = dict(zip(abstract.axis_names, abstract.axis_types, strict=True))
+    axes = tuple([tuple([name for name in spec.along(i) if kinds[name] is AxisType.Explicit]) for i in range(rank)])
+    return Division(abstract, axes) if any(axes) else None
+
+
+def division_in(sharding: Any, shape: Sequence[int]) -> Division | None:
+    """What a type tells of a sharding: that of another type, or one of arrays.
+
+    Raises:
+      ValueError: it is of an array of another rank.
+    """
+    if not isinstance(sharding, Division):
+        return explicit_part(sharding.mesh, sharding.spec, len(shape))
+    if len(sharding.axes) != len(shape):
+        raise ValueError(f"ShapedArray: sharding must have a part for each dimension of {tuple(shape)}, got {sharding}")
+    return sharding.with_axes(sharding.axes)
 
 
 def whole(rank: int) -> Division:

@@ -16,6 +16,7 @@ from primax.plugins.comparison import gt_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_bits, random_split
 from primax.plugins.random.numbers import sampler, unit
+from primax.plugins.resharding import resharded
 from primax.random.parameters import broadcast_to, common_shape, integer_dtype, parameter_shape
 
 __all__ = ["bernoulli", "rademacher", "randint"]
@@ -124,7 +125,7 @@ def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) 
     return lower * 2.0 ** -dtypes.finfo(dtype).nmant < broadcast_to_shape(p, shape) - upper
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Any:
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:
     """Draws truths.
 
     Args:
@@ -132,6 +133,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> A
       p: the probability of True, a float or an array of a float dtype.
       shape: the shape of the result; that of `p` if None.
       mode: "low", or "high" to draw twice as many bits, so that small probabilities are precise.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or `p` not of a float dtype.
@@ -141,6 +143,8 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> A
     >>> px.random.bernoulli(px.random.key(0), 0.25, (4,)).tolist()
     [False, False, False, False]
     """
+    if out_sharding is not None:
+        return resharded("bernoulli", bernoulli(key, p, shape, mode), out_sharding)
     key = check_key(key, "bernoulli")
     aval = aval_of("bernoulli", p, "p")
     if not dtypes.is_floating(aval.dtype):

@@ -25,6 +25,7 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
+    _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
     """Apply `f` to the elements of arrays in turn, while it carries a value along.
 
@@ -38,6 +39,7 @@ def scan(
       length: the number of steps; needed if there are no `xs`.
       reverse: whether to begin with the last element. The results stand where their elements do.
       unroll: how many steps make one turn of the loop; True for all, and 0 like 1.
+      _split_transpose: changes nothing; packages for JAX pass it.
 
     Returns:
       The last carry, and what `f` gave besides, stacked along axis 0.

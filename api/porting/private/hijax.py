@@ -7,9 +7,11 @@ from typing import Any
 from primax.extend.core import AbstractValue, ShapedArray
 from primax.extend.effects import control_flow_allowed_effects
 from primax.extend.interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
+from primax.porting.absent import AbsentNameError, record
 
 __all__ = [
     "AbstractValue",
+    "HiPrimitive",
     "ShapedArray",
     "Zero",
     "aval_method",
@@ -21,18 +23,35 @@ __all__ = [
 ]
 
 
+class HiPrimitive:
+    """A primitive on values of such types: it is made, and raises where it is applied."""
+
+    multiple_results = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Raise.
+
+        Raises:
+          AbsentNameError: there are no such values.
+        """
+        raise AbsentNameError(record("jax.experimental.hijax.HiPrimitive"))
+
+
 class aval_method:
     """A method of a type of values."""
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
+    def __init__(self, fget: Any) -> None:
+        self.fget = fget
 
 
 class aval_property:
     """A property of a type of values."""
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
+    def __init__(self, fget: Any) -> None:
+        self.fget = fget
 
 
 def register_hitype(value_type: Any, type_of: Any) -> None:
