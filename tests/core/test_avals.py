@@ -24,6 +24,7 @@ from primax.core.avals import (
     get_aval,
     same_type,
 )
+from primax.core.division import Division
 
 SWAPPED = np.array([1.0, 2.0, 3.0], np.dtype(np.float32).newbyteorder("S"))
 SWAPPED_INTS = np.array([2, 0, 1], np.dtype(np.int32).newbyteorder("S"))
@@ -314,3 +315,17 @@ def test_a_struct_may_say_how_the_array_lies():
     assert px.jit(lambda x: x + 1).lower(struct).compile()(np.ones(2, np.float32)).tolist() == [2, 2]
     with pytest.raises(TypeError, match="ShapeDtypeStruct: sharding must be a sharding or None, got 3"):
         ShapeDtypeStruct((2,), "float32", sharding=3)
+
+
+def test_types_are_made_from_the_sharding_of_another() -> None:
+    whole = ShapedArray((2, 3), np.float32)
+    assert ShapedArray((2, 3), np.float32, sharding=whole.sharding) is whole
+    mesh = px.sharding.AbstractMesh((2,), ("x",), axis_types=(px.sharding.AxisType.Explicit,))
+    divided = ShapedArray((2, 3), np.float32, division=Division(mesh, (("x",), ())))
+    assert ShapedArray((2, 3), np.float32, sharding=divided.sharding) is divided
+    longer = divided.sharding.update(spec=px.P(None, "x", None))
+    assert ShapedArray((5, 2, 3), np.float32, sharding=longer).str_short() == "f32[5,2@x,3]"
+    with pytest.raises(ValueError, match="sharding must have a part for each dimension"):
+        ShapedArray((2,), np.float32, sharding=divided.sharding)
+    with pytest.raises(TypeError, match="changes must be among"):
+        divided.sharding.update(rank=3)
