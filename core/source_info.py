@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib.util
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cache
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -95,15 +96,16 @@ def transposed(source: Any) -> Any:
     )
 
 
-@cache
+@functools.cache
 def internal_folders() -> tuple[str, ...]:
-    """The folders whose lines are primax's own."""
+    """The folders and files whose lines are nobody's but primax's own."""
     folders: list[str] = []
     for name in ("primax", "primax.core", "primax.interpreters", "primax.extend", "primax.plugins"):
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations:
             folders += [f"{folder}/" for folder in spec.submodule_search_locations]
-    return tuple(folders)
+    # What decorates functions and blocks of primax stands between its lines.
+    return (*folders, contextlib.__file__, functools.__file__)
 
 
 _excluded: set[str] = set()
