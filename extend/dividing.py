@@ -8,6 +8,7 @@ from typing import Any
 
 from primax.core.avals import ShapedArray
 from primax.core.divided import axes_of_dims
+from primax.core.dtypes import is_complex
 from primax.core.errors import ShardingTypeError
 
 __all__ = [
@@ -65,19 +66,19 @@ def whole_along(x: ShapedArray, dims: Sequence[int], how: str = "primax.reshard"
 
 
 def all_alike(avals: Sequence[ShapedArray]) -> Axes:
-    """The axes of operands that must all be divided alike.
+    """The axes of operands that must all be divided alike, or be whole.
 
     Raises:
       ShardingTypeError: they are not.
     """
-    found = axes_of_dims(avals[0])
-    for aval in avals[1:]:
-        if axes_of_dims(aval) != found:
+    first = next((aval for aval in avals if aval.division is not None), avals[0])
+    for aval in avals:
+        if aval.division is not None and aval.division.axes != axes_of_dims(first):
             raise ShardingTypeError(
-                f"operands must be divided alike, got {avals[0].str_short()} and {aval.str_short()}; bring one to the "
+                f"operands must be divided alike, got {first.str_short()} and {aval.str_short()}; bring one to the "
                 "other's division with primax.reshard"
             )
-    return found
+    return axes_of_dims(first)
 
 
 def along_axis(name: str, results: int | None = None) -> Callable[..., Any]:
@@ -109,7 +110,7 @@ def dropped_axes(name: str, mark: str = "") -> Callable[..., Any]:
 
     def rule(x: ShapedArray, **params: Any) -> Any:
         gone = params[name]
-        if mark:
+        if mark and (mark == "sum" or not is_complex(x.dtype)):  # devices compare real numbers alone
             taken = " ".join(f"d{i}:{mark}" if i in gone else f"d{i}" for i in range(len(x.shape)))
             return f"{taken} -> {' '.join(f'd{i}' for i in range(len(x.shape)) if i not in gone)}"
         return [tuple([names for i, names in enumerate(axes_of_dims(x)) if i not in gone])]

@@ -91,7 +91,8 @@ def all_divided() -> Iterator[None]:
 def divides(ctx: LoweringRuleContext, rule: Callable[..., Any]) -> bool:
     """Whether an operation is divided among devices by a rule, rather than by XLA, or not at all."""
     primitive, module = ctx.primitive, ctx.module_context
-    if primitive not in rules.sharding_rules.functions or module.manual is not None or ctx.tokens_in:
+    told = rules.sharding_rules.functions.get(primitive)
+    if told is None or getattr(told, "for_types", False) or module.manual is not None or ctx.tokens_in:
         return False
     if module.platform != "cpu":  # other clients have partitioners of their own
         return False

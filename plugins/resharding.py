@@ -155,7 +155,7 @@ def forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
     division = getattr(aval, "division", None)
     if division is None or division.mesh is mesh:
         return x
-    return forget_p.bind(x, mesh=mesh)
+    return forget_p.bind(x, mesh=mesh, mapped=())
 
 
 def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
@@ -282,22 +282,31 @@ def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes:
     return [mlir.constrained(module, x, module.mesh, spec, len(axes))]
 
 
-def _forget_abstract_eval(x: ShapedArray, *, mesh: AbstractMesh | None) -> ShapedArray:
-    return x.update(division=_rest(x, mesh))
+def _forget_abstract_eval(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> ShapedArray:
+    return x.update(division=_rest(x, mesh, mapped))
 
 
-def _rest(x: ShapedArray, mesh: AbstractMesh | None) -> Division | None:
-    return None if mesh is None or x.division is None else explicit_part(mesh, x.division.spec, len(x.shape))
+def _rest(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> Division | None:
+    """What is left of a division: along axes that are explicit in another mesh, or of dimensions that are mapped."""
+    if x.division is None or mesh is not None:
+        return None if x.division is None else explicit_part(mesh, x.division.spec, len(x.shape))
+    return x.division.with_axes(tuple([names if i in mapped else () for i, names in enumerate(x.division.axes)]))
 
 
-def _forget_told(x: ShapedArray, *, mesh: AbstractMesh | None) -> list[Any]:
-    return [_rest(x, mesh) or PartitionSpec()]
+def _forget_told(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> list[Any]:
+    return [_rest(x, mesh, mapped) or PartitionSpec()]
+
+
+def _forget_batch(args: Any, dims: Any, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> Any:
+    (dim,) = dims
+    kept = (*(i + (i >= dim) for i in mapped), dim)
+    return forget_p.bind(*args, mesh=mesh, mapped=kept), dim
 
 
 _forget_told.left_to_xla = True  # type: ignore[attr-defined]
 
 
-def _forget_transpose(ct: Any, x: Any, *, mesh: Any) -> list[Any]:
+def _forget_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
     return [_divided(ct, x.aval.division)]
 
 
@@ -306,7 +315,7 @@ def _divided(x: Any, division: Division | None) -> Any:
     if get_aval(x).division is division:
         return x
     if division is None:
-        return forget_p.bind(x, mesh=None)
+        return forget_p.bind(x, mesh=None, mapped=())
     return reshard_p.bind(x, mesh=division.mesh, axes=division.axes)
 
 
@@ -337,8 +346,8 @@ def primax_register(registry: Any) -> None:
         abstract_eval=_forget_abstract_eval,
         jvp=ad.linear_jvp(forget_p),
         transpose=ad.linear_transpose2(forget_p, _forget_transpose),
-        batch=lambda args, dims, *, mesh: (forget_p.bind(*args, mesh=mesh), dims[0]),
-        lowering=lambda ctx, x, *, mesh: [x],
+        batch=_forget_batch,
+        lowering=lambda ctx, x, **params: [x],
         sharding=_forget_told,
-        samples=[core.Sample([np.float32([0.3, 1.7])], {"mesh": None}, reference=lambda x, mesh: x)],
+        samples=[core.Sample([np.float32([0.3, 1.7])], {"mesh": None, "mapped": ()}, reference=lambda x, **params: x)],
     )

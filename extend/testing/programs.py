@@ -45,8 +45,10 @@ def quick_flags() -> str:
 def quickly_compiled(closed: ClosedJaxpr, site: Site) -> Executable:
     """A compiled program that was made in little time and may take its time to run."""
     trimmed, lowered = lower(closed, "conformance", site)
-    if site.platform != "cpu" or site.mesh is not None:
+    if site.platform != "cpu":
         return compile_lowered(trimmed, lowered, site, "conformance")
+    if site.mesh is not None:
+        return compile_lowered(trimmed, lowered, site, "conformance", list(QUICK_OPTIONS.items()))
     try:
         xla = _compiled(lowered, site, QUICK_OPTIONS)
     except XlaError:  # perhaps an operation that only the emitters know, such as clamp of complex numbers

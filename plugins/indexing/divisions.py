@@ -7,6 +7,7 @@ from typing import Any
 
 from primax.extend.core import ShapedArray
 from primax.extend.dividing import all_alike, cut_axes, refuse_divided
+from primax.extend.sharding import axes_of_dims
 from primax.plugins.indexing.primitives import (
     dynamic_slice_p,
     dynamic_update_slice_p,
@@ -29,7 +30,9 @@ def _dynamic_slice(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int,
 
 def _dynamic_update_slice(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> list[Any]:
     refuse_divided("positions", starts)
-    return [all_alike([x, update])]
+    if update.division is not None:
+        all_alike([x, update])
+    return [axes_of_dims(x)]
 
 
 def _of_indices(rank: int, batching: tuple[int, ...]) -> list[str]:
@@ -48,6 +51,9 @@ def _gather(x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, sli
         if i not in numbers.collapsed_slice_dims and i not in along:
             windows.append(name)
     return f"{' '.join(of_operand)}, {' '.join(of_indices)} -> {_laid(of_indices[:-1], windows, numbers.offset_dims)}"
+
+
+_gather.for_types = True  # type: ignore[attr-defined]  # the sizes of windows are parameters
 
 
 def _laid(batch: list[str], windows: list[str], places: tuple[int, ...]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.sharding import Mesh, PartitionSpec
+from primax.extend.sharding import Mesh, PartitionSpec, explicit_part
 
 __all__ = ["check_division", "part_aval", "residual_spec", "whole_aval", "with_axis"]
 
@@ -18,6 +18,12 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any) -> None
       ValueError: it has too few axes, or one is no multiple of the number of parts.
     """
     shape = aval.shape
+    division = getattr(aval, "division", None)
+    if division is not None and explicit_part(mesh, spec, len(shape)) is not division:
+        raise ValueError(
+            f"{who} is {spec}, and the array of type {aval.str_short()} is divided otherwise; bring it there with "
+            f"primax.reshard(x, {spec})"
+        )
     if not len(spec):
         return
     if len(spec) > len(shape):
@@ -35,7 +41,7 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any) -> None
 def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool) -> Any:
     """The type of the part that one device has of a value."""
     if not spec.axes:
-        return aval
+        return aval.update(division=None) if getattr(aval, "division", None) is not None else aval
     shape = tuple([size // mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
     return aval.update(shape=shape, vma=aval.vma.union(spec.axes) if checked else aval.vma)
 
@@ -45,7 +51,8 @@ def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) 
     if not (spec.axes or aval.vma):
         return aval
     shape = tuple([size * mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
-    return aval.update(shape=shape, vma=aval.vma - frozenset(axes))
+    division = explicit_part(mesh, spec, len(shape)) if mesh.explicit_axes else None
+    return aval.update(shape=shape, vma=aval.vma - frozenset(axes), division=division)
 
 
 def residual_spec(aval: Any, axes: Sequence[Any], checked: bool) -> PartitionSpec | None:
