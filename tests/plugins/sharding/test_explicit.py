@@ -19,8 +19,8 @@ from primax.sharding import AxisType, auto_axes, explicit_axes, reshard
 ShardingTypeError = core.ShardingTypeError
 SIZES, NAMES = zip(*((size, name) for name, size in explicit.MESH), strict=True)
 
-# What primax tells, and jax does not: how stacks of matrices are divided.
-ONLY_HERE = {"cholesky"}
+# What primax tells, and jax does not: how stacks of matrices are divided, and that whole operands go with any division.
+ONLY_HERE = {"cholesky", "concatenate_one_whole", "dynamic_update_slice"}
 
 
 @pytest.fixture(scope="module")
@@ -266,6 +266,46 @@ def test_results_of_jit_lie_as_it_is_told(mesh):
     x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
     out = px.jit(lambda x: x * 2, out_shardings=px.NamedSharding(mesh, px.P(None, "y")))(x)
     assert px.typeof(out).str_short() == "f32[8,4@y]"
+
+
+def test_what_is_mapped_stays_divided(mesh):
+    x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
+    w = placed(px, mesh, np.ones((4, 16), np.float32), None, "y")
+    with px.set_mesh(mesh):
+        products = px.vmap(lambda row: row @ w)(x)
+        joined = px.vmap(lambda row, v: pnp.concatenate([row, v]), (0, None))(x, np.ones(4, np.float32))
+        gradients = px.jit(px.vmap(px.grad(lambda row: pnp.sum(pnp.tanh(row @ w)))))(x)
+    shown = [px.typeof(y).str_short() for y in (products, joined, gradients)]
+    assert shown == ["f32[8@x,16@y]", "f32[8@x,8]", "f32[8@x,4]"]
+    np.testing.assert_allclose(gradients, np.full((8, 4), 16 / np.cosh(4.0) ** 2), rtol=1e-3)
+
+
+def test_custom_rules_and_checkpoints_keep_divisions(mesh):
+    x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
+
+    @px.custom_vjp
+    def twice(x):
+        return 2 * x
+
+    twice.defvjp(lambda x: (2 * x, None), lambda _, ct: (2 * ct,))
+    for f in (twice, px.checkpoint(pnp.sin), lambda x: lax.cond(pnp.sum(x) > 0, pnp.sin, pnp.cos, x)):
+        gradient = px.jit(px.grad(lambda x, f=f: pnp.sum(f(x))))(x)
+        assert px.typeof(gradient).str_short() == "f32[8@x,4]"
+
+
+def test_shard_map_takes_what_is_divided_as_it_says(mesh):
+    x = placed(px, mesh, np.arange(32, dtype=np.float32).reshape(8, 4), "x")
+    f = px.shard_map(lambda x: lax.psum(x * x, "x"), mesh=mesh, in_specs=px.P("x"), out_specs=px.P())
+    g = px.shard_map(lambda x: x * 2, mesh=mesh, in_specs=px.P("x"), out_specs=px.P("x"))
+    assert px.typeof(px.jit(f)(x)).str_short() == "f32[4,4]"
+    for run in (g, px.jit(g)):
+        assert px.typeof(run(x)).str_short() == "f32[8@x,4]"
+    gradient = px.jit(px.grad(lambda x: pnp.sum(f(x))))(x)
+    assert px.typeof(gradient).str_short() == "f32[8@x,4]"
+    np.testing.assert_allclose(gradient, 2 * np.arange(32).reshape(8, 4))
+    wrong = px.shard_map(lambda x: x, mesh=mesh, in_specs=px.P(None, "y"), out_specs=px.P(None, "y"))
+    with pytest.raises(ValueError, match=r"in_specs of argument 0 is P\(None, 'y'\).*f32\[8@x,4\].*reshard"):
+        wrong(x)
 
 
 def test_keys_are_divided_as_other_arrays(mesh):
