@@ -22,7 +22,7 @@ from primax.core.source_info import scoped, summarize, use
 from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
 from primax.interpreters.rule_results import apply_rule
 
-__all__ = ["StagingTrace", "StagingTracer", "trace_to_jaxpr"]
+__all__ = ["StagingTrace", "StagingTracer", "remember_memory", "trace_to_jaxpr"]
 
 _get_traceback = Traceback.get_traceback
 _new = object.__new__
@@ -40,10 +40,23 @@ class StagingTracer(Tracer):
         self._var = var
 
 
+def remember_memory(array: Array, memory: np.ndarray[Any, Any]) -> None:
+    """Say of which memory an array was made, if a program is being staged that may hold the array as a constant.
+
+    The program holds the memory instead. So it sees what is written there before its next call, as one does that uses
+    the NumPy array itself, be it kept from one call to the next or not.
+    """
+    trace = thread.trace
+    while trace is not None and not trace.stages:
+        trace = trace.parent
+    if isinstance(trace, StagingTrace):
+        trace.memory[id(array)] = array, memory
+
+
 class StagingTrace(Trace):
     """Records every bind as an equation, whatever its arguments are."""
 
-    __slots__ = ("constants", "effects", "eqns", "invars", "name", "sources", "what", "x64")
+    __slots__ = ("constants", "effects", "eqns", "invars", "memory", "name", "sources", "what", "x64")
 
     stages = True
 
@@ -54,6 +67,7 @@ class StagingTrace(Trace):
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.constants: dict[int, tuple[Var, Any]] = {}
+        self.memory: dict[int, tuple[Array, Any]] = {}  # of NumPy, that arrays were made of while this was at work
         self.effects = no_effects
         self.x64 = config.enable_x64.value
         self.sources: dict[Any, Any] = {}  # equations of one line, in a loop say, share their source
@@ -162,6 +176,13 @@ class StagingTrace(Trace):
                 return f"It was made by {eqn.primitive} at {summarize(eqn.source_info)}."
         return ""
 
+    def source(self, x: Any) -> Any:
+        """The memory of NumPy that a constant was made of, unless that was written to since; else the constant."""
+        if id(x) not in self.memory:
+            return x
+        array, memory = self.memory[id(x)]
+        return memory if array._host().tobytes() == memory.tobytes() else x
+
     def close(self, outs: Sequence[Any]) -> ClosedJaxpr:
         """The program from the arguments to `outs`."""
         outvars = [self.atom(x) for x in outs]
@@ -169,7 +190,7 @@ class StagingTrace(Trace):
         consts: list[Any] = []
         if self.constants:
             with config.enable_x64(self.x64):
-                consts = [_of_type(value, var.aval) for var, value in self.constants.values()]
+                consts = [_of_type(self.source(value), var.aval) for var, value in self.constants.values()]
         effects = self.effects
         if effects:
             effects = effects_of(self.eqns, [*constvars, *self.invars])

@@ -12,6 +12,7 @@ from primax.extend import backend, core
 from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, numpy_dtype, of_call, read_size
 from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
+from primax.extend.interpreters import partial_eval
 from primax.extend.sharding import vary_like
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.resharding import resharded
@@ -183,8 +184,12 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
     if copy is False and isinstance(a, np.ndarray | np.generic):
         raise ValueError(f"{function}: a value of type {type(a).__name__} needs a copy, and copy is False")
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
-        return backend.put_value(a, aval_of(function, a, "a").weak_type)
-    return backend.put_value(_host_cast(function, a, dtype))
+        out = backend.put_value(a, aval_of(function, a, "a").weak_type)
+    else:
+        out = backend.put_value(_host_cast(function, a, dtype))
+    if type(a) is np.ndarray and a.ndim and out.dtype == a.dtype:
+        partial_eval.remember_memory(out, a)
+    return out
 
 
 def _host_cast(function: str, a: Any, dtype: Any) -> Any:

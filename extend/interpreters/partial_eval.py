@@ -12,7 +12,7 @@ from primax.core.rules import dce_rules, partial_eval_jaxpr_rules, partial_eval_
 from primax.core.trace import current_trace, set_current_trace
 from primax.interpreters.partial_eval import PartialEval, close_over, partial_eval_jaxpr
 from primax.interpreters.partial_eval import close_over as convert_constvars_jaxpr
-from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
+from primax.interpreters.staging import StagingTrace, StagingTracer, remember_memory, trace_to_jaxpr
 
 __all__ = [
     "PartialEval",
@@ -26,6 +26,7 @@ __all__ = [
     "partial_eval_jaxpr",
     "partial_eval_jaxpr_rules",
     "partial_eval_rules",
+    "remember_memory",
     "staging_rules",
     "trace_to_jaxpr",
     "trace_to_jaxpr_dynamic",

@@ -7,6 +7,7 @@ import inspect
 import sys
 import tracemalloc
 from operator import methodcaller
+from typing import Any
 
 import numpy as np
 import pytest
@@ -537,3 +538,55 @@ def test_the_collector_looks_at_each_equation_at_most_once():
     assert len(generations) < 10
     if sys.version_info < (3, 14):  # later ones look at old objects bit by bit
         assert set(generations) <= {0}
+
+
+@pytest.mark.parametrize("read", [pnp.asarray, pnp.array, lambda w: w, pnp.sum, lambda w: px.jit(pnp.asarray)(w)])
+@pytest.mark.parametrize("loop", ["scan", "cond", "while"])
+def test_memory_of_numpy_that_a_kept_program_reads_is_read_at_each_call(read: Any, loop: str) -> None:
+    w = np.float32([1, 2, 3])
+
+    def step(x: Any, _: Any = None) -> Any:
+        return x + pnp.sum(read(w))
+
+    def body(x: Any, _: Any) -> Any:
+        return step(x), None
+
+    def turn(carry: Any) -> Any:
+        return carry[0] + 1, step(carry[1])
+
+    runs: dict[str, Any] = {
+        "scan": lambda: px.lax.scan(body, 0.0, None, length=1)[0],
+        "cond": lambda: px.lax.cond(True, step, step, 0.0),
+        "while": lambda: px.lax.while_loop(_is_first, turn, (0, 0.0))[1],
+    }
+    assert float(runs[loop]()) == 6.0
+    w *= 5
+    assert float(runs[loop]()) == 30.0
+
+
+def _is_first(carry: Any) -> Any:
+    return carry[0] < 1
+
+
+def test_memory_that_is_written_to_while_a_program_is_staged_counts_as_it_was_read() -> None:
+    def rows(x: Any) -> Any:
+        memory, found = np.zeros(2, np.float32), []
+        for i in range(3):
+            memory[0] = i
+            found.append(pnp.asarray(memory))
+        return x + pnp.stack(found)
+
+    np.testing.assert_array_equal(px.jit(rows)(0.0), [[0, 0], [1, 0], [2, 0]])
+
+
+def test_an_array_made_of_memory_stays_what_it_was() -> None:
+    w, kept = np.float32([1, 2]), []
+
+    def body(x: Any, _: Any) -> Any:
+        kept.append(pnp.asarray(w))
+        return x + pnp.sum(kept[0]), None
+
+    px.lax.scan(body, 0.0, None, length=1)
+    w *= 5
+    np.testing.assert_array_equal(px.jit(lambda x: x + kept[0])(0.0), [1, 2])
+    np.testing.assert_array_equal(kept[0], [1, 2])
