@@ -57,7 +57,8 @@ def tangents_of(primals: Iterable[Any], nonzero: Iterable[bool], found: Iterable
       nonzero: for each whether it has a tangent.
       found: the tangents of those that have.
 
-    >>> tangents_of([1.0, 2.0], [False, True], [0.5])
+    >>> import numpy as np
+    >>> tangents_of(np.float32([1, 2]), [False, True], [0.5])
     [Zero(f32[]), 0.5]
     """
     given = iter(found)
