@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from primax.core import _jaxlib
@@ -17,6 +17,7 @@ __all__ = [
     "as_typed",
     "constrained",
     "divided_stack",
+    "inspect_sharding",
     "mesh_symbol",
     "on_first_device",
     "sharding_attribute",
@@ -164,6 +165,25 @@ def as_typed(module: Any, eqn: Any, outs: list[Any]) -> list[Any]:
         attribute = sharding_attribute(module, mesh, spec, len(aval.shape), open_axes=free)
         found.append(_jaxlib.sdy.sharding_constraint(x, attribute))
     return found
+
+
+def inspect_sharding(module: Any, x: Any, handler: Callable[[Any], None]) -> None:
+    """Have a function called with how XLA divides an IR value, an `HloSharding`, while the module is compiled.
+
+    Args:
+      module: the module being built.
+      x: the value.
+      handler: the function. It must raise nothing.
+    """
+    ir = _jaxlib.ir
+    module.keepalives.append(handler)
+    attributes = {
+        "call_target_name": ir.StringAttr.get("InspectSharding"),
+        "has_side_effect": ir.BoolAttr.get(True),
+        "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1),
+        "backend_config": ir.StringAttr.get(_jaxlib.xla_client.encode_inspect_sharding_callback(handler)),
+    }
+    ir.Operation.create("stablehlo.custom_call", [x.type], [x], attributes)
 
 
 def constrained(module: Any, x: Any, mesh: Any, spec: PartitionSpec, ndim: int) -> Any:

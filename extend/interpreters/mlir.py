@@ -28,7 +28,13 @@ from primax.interpreters.lowering import (
     physical_lowering,
     register_lowering,
 )
-from primax.interpreters.partitioning import constrained, divided_stack, mesh_symbol, sharding_attribute
+from primax.interpreters.partitioning import (
+    constrained,
+    divided_stack,
+    inspect_sharding,
+    mesh_symbol,
+    sharding_attribute,
+)
 from primax.interpreters.portable import call_artifact
 from primax.interpreters.tokens import TokenSet
 
@@ -58,6 +64,7 @@ __all__ = [
     "i32_attr",
     "i64_attr",
     "inline_jaxpr",
+    "inspect_sharding",
     "ir_attribute",
     "ir_constant",
     "ir_constants",

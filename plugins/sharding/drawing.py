@@ -6,12 +6,23 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend import core
+from primax.extend import backend, core
 from primax.extend.api_util import check_function, integer
 from primax.extend.api_util import sequence as read_sequence
-from primax.extend.sharding import canonical_sharding
+from primax.extend.interpreters import mlir
+from primax.extend.sampling import numbers
+from primax.extend.sharding import canonical_sharding, named_from_hlo, sharding_of
+from primax.plugins.callbacks.debug import DebugEffect
 
-__all__ = ["inspect_array_sharding", "visualize_array_sharding", "visualize_sharding"]
+__all__ = [
+    "RULES",
+    "inspect_array_sharding",
+    "inspect_sharding_p",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]
+
+inspect_sharding_p = core.Primitive("inspect_sharding", multiple_results=True)
 
 
 def visualize_sharding(shape: Sequence[int], sharding: Any) -> None:
@@ -54,22 +65,75 @@ def visualize_sharding(shape: Sequence[int], sharding: Any) -> None:
 
 
 def visualize_array_sharding(arr: Any) -> None:
-    """Print which devices hold which part of an array; see `visualize_sharding`."""
-    inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(arr.shape, sharding))
+    """Print which devices hold which part of an array, or of a value inside of jit; see `visualize_sharding`."""
+    shape = core.get_aval(arr).shape
+    inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(shape, sharding))
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
-    """Call a function with the sharding of an array.
+    """Call a function with the sharding of an array, or of a value inside of a program.
+
+    How a value inside of a program lies is known when that is compiled: `callback` is called then, once.
 
     Raises:
-      TypeError: `callback` is no function, or `value` is no array that has been computed. How a value inside of a
-        program lies is known when it is compiled, and `Compiled.output_shardings` tells it.
+      TypeError: `callback` is no function.
+      ValueError: `value` is inside of `shard_map`, where each device has a part of its own.
     """
     check_function("inspect_array_sharding", "callback", callback)
-    if type(value) is not core.Array:
-        raise TypeError(
-            "inspect_array_sharding: value must be an array that has been computed, got "
-            f"{core.get_aval(value).str_short()} of type {type(value).__name__}; return it, and look at the result, "
-            "or at jit(f).lower(...).compile().output_shardings"
+    inspect_sharding_p.bind(value, callback=callback)
+
+
+def _impl(x: Any, *, callback: Callable[[Any], None]) -> list[Any]:
+    callback(x.sharding if type(x) is core.Array else sharding_of(backend.default_device()))
+    return []
+
+
+def _abstract_eval(x: Any, *, callback: Callable[[Any], None]) -> Any:
+    return [], {DebugEffect()}
+
+
+def _jvp(primals: Any, tangents: Any, *, callback: Callable[[Any], None]) -> Any:
+    return inspect_sharding_p.bind(*primals, callback=callback), []
+
+
+def _batch(args: Any, dims: Any, *, callback: Callable[[Any], None]) -> Any:
+    return inspect_sharding_p.bind(*args, callback=callback), []
+
+
+def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, callback: Callable[[Any], None]) -> list[Any]:
+    module = ctx.module_context
+    if module.manual is not None:
+        raise ValueError(
+            "inspect_array_sharding: value must not be inside of shard_map, where each device has a part of its own; "
+            f"got {ctx.avals_in[0].str_short()}"
         )
-    callback(value.sharding)
+    if module.mesh is None:
+        callback(sharding_of(backend.default_device()))
+        return []
+    mesh, ndim = module.mesh, len(ctx.avals_in[0].shape)
+
+    def found(sharding: Any) -> None:
+        named = named_from_hlo(sharding, mesh, ndim)
+        callback(sharding if named is None else named)
+
+    mlir.inspect_sharding(module, x, found)
+    return []
+
+
+def _ignored(sharding: Any) -> None:
+    """A callback for samples."""
+
+
+def _samples() -> list[core.Sample]:
+    return [core.Sample([numbers((2, 3))], {"callback": _ignored})]
+
+
+RULES = {
+    "impl": _impl,
+    "effectful_abstract_eval": _abstract_eval,
+    "jvp": _jvp,
+    "batch": _batch,
+    "lowering": _lowering,
+    "sharding": lambda x, *, callback: [],
+    "samples": [_samples],
+}

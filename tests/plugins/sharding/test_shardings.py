@@ -364,10 +364,50 @@ def test_where_arrays_lie_is_drawn(mesh, capsys):
         "| cpu 0,1 | cpu 2,3 | cpu 4,5 | cpu 6,7 |",
         "+---------+---------+---------+---------+",
     ]
-    with pytest.raises(TypeError, match="value must be an array that has been computed"):
-        px.jit(px.debug.visualize_array_sharding)(H)
     with pytest.raises(ValueError, match="one or two axes"):
         px.debug.visualize_sharding((2, 2, 2), NamedSharding(mesh, P()))
+
+
+def test_where_values_inside_of_programs_lie_is_told_once_when_these_are_compiled(mesh, capsys):
+    found = []
+
+    def f(x):
+        y = x * 2
+        px.debug.inspect_array_sharding(y, callback=found.append)
+        return y.sum()
+
+    x = put(mesh, "x")
+    jitted = px.jit(f)
+    for _ in range(3):
+        assert float(jitted(x)) == float(2 * H.sum())
+    assert found == [x.sharding]
+    for g in (px.grad(f), lambda x: px.vmap(f)(x).sum()):
+        found.clear()
+        px.jit(g)(x)
+        assert found == [x.sharding]
+    found.clear()
+    px.jit(f)(H)
+    px.debug.inspect_array_sharding(H, callback=found.append)
+    assert found == [px.sharding.SingleDeviceSharding(px.devices()[0])] * 2
+    px.jit(px.debug.visualize_array_sharding)(x)
+    assert "| cpu 0,1 |" in capsys.readouterr().out
+
+
+def test_what_a_callback_raises_while_xla_divides_is_told(mesh):
+    def fail(sharding):
+        raise KeyError("mine")
+
+    def f(x):
+        px.debug.inspect_array_sharding(x, callback=fail)
+        return x
+
+    with pytest.raises(px.XlaError, match="KeyError: 'mine'"):
+        px.jit(f)(put(mesh, "x"))
+    inside = px.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    with pytest.raises(ValueError, match="value must not be inside of shard_map"):
+        px.jit(inside)(put(mesh, "x"))
+    with pytest.raises(TypeError, match="callback must be callable"):
+        px.debug.inspect_array_sharding(H, callback=3)
 
 
 REFUSED = [
