@@ -14,7 +14,7 @@ from primax.core import dtypes, journal
 from primax.core._jaxlib import Sharding
 from primax.core.arguments import numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
-from primax.core.division import Division, division_in, whole
+from primax.core.division import Division, division_in, explicit_part, whole
 from primax.core.rules import load_plugins
 
 __all__ = [
@@ -463,12 +463,15 @@ class ShapeDtypeStruct:
 
 
 def _of_struct(x: ShapeDtypeStruct) -> ShapedArray:
+    sharding, division = x.sharding, None
+    if getattr(sharding, "explicit", False):
+        division = explicit_part(sharding.mesh, sharding.spec, len(x.shape))
     if isinstance(x.dtype, dtypes.ExtendedDType):
-        return ShapedArray(x.shape, x.dtype, x.weak_type)
+        return ShapedArray(x.shape, x.dtype, x.weak_type, division=division)
     dtype = dtypes.array_dtype(x.dtype)
     if dtype is None:
         raise TypeError(f"{x!r} is not a valid primax type; arrays hold numbers, booleans or an extended dtype")
-    return ShapedArray(x.shape, dtype, x.weak_type)
+    return ShapedArray(x.shape, dtype, x.weak_type, division=division)
 
 
 register_aval(ShapeDtypeStruct, _of_struct)

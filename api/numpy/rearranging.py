@@ -21,6 +21,7 @@ from primax.numpy.shaping import permuted, ravel, reshaped
 from primax.numpy.taking import take
 from primax.plugins.arithmetic import neg_p
 from primax.plugins.indexing import dynamic_slice_in_dim
+from primax.plugins.resharding import with_out_sharding
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, rev_p, tile_p
 
 __all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
@@ -71,7 +72,9 @@ def tile(A: Any, reps: Any) -> Any:
     return tile_p.bind(x, reps=counts) if any(count != 1 for count in counts) else x
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
+) -> Any:
     """An array whose elements along an axis are repeated.
 
     Args:
@@ -80,6 +83,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
       axis: the axis; None to ravel the array first.
       total_repeat_length: the length of the axis in the result, needed where `repeats` is traced. What is too much is
         cut off; where there is too little, the last element makes up for it.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       ValueError: there are neither one nor as many numbers as elements, or one is negative.
@@ -89,6 +93,10 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     >>> px.numpy.repeat(px.numpy.array([1, 2]), 2)
     Array([1, 1, 2, 2], dtype=int32)
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            "repeat", lambda a: repeat(a, repeats, axis, total_repeat_length=total_repeat_length), (a,), out_sharding
+        )
     aval_of("repeat", a, "a")
     a = ravel(a) if axis is None or not get_aval(a).shape else a
     shape = get_aval(a).shape

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from primax.extend import backend, core
 from primax.extend.api_util import avals_of
 from primax.extend.core import tree
+from primax.extend.sharding import NamedSharding, get_mesh
 from primax.plugins.calls.primitive import check_results
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped", "flat_arguments", "struct_of"]
@@ -72,8 +73,12 @@ def read_options(function: str, options: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def struct_of(aval: Any) -> core.ShapeDtypeStruct:
-    """A type as users see it."""
-    return core.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    """A type as users see it, with a sharding if the type tells it and the mesh in scope has devices."""
+    sharding = None
+    division = getattr(aval, "division", None)
+    if division is not None and get_mesh().abstract_mesh == division.mesh:
+        sharding = NamedSharding(get_mesh(), division.spec)
+    return core.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 
 def flat_arguments(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -12,6 +13,7 @@ from primax.extend.core import ShapedArray, dtypes
 from primax.extend.padding import dilated, explicit_padding, named_padding, result_size
 from primax.extend.precision import canonicalize_precision
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
+from primax.plugins.resharding import with_out_sharding
 
 __all__ = [
     "check_steps",
@@ -36,6 +38,8 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: Any = None,
     preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """The sums of products of a kernel with the parts of an image that it covers, wherever it fits.
 
@@ -58,6 +62,7 @@ def conv_general_dilated(
       precision: None, 'default', 'high', 'highest', a `Precision`, or a pair of these, one for each operand. None
         stands for the option `default_matmul_precision`.
       preferred_element_type: the dtype to accumulate in and to return, if not that of the operands.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       An array whose features are the output features of the kernel.
@@ -95,9 +100,8 @@ def conv_general_dilated(
         preferred_element_type = dtypes.check_user_dtype(
             preferred_element_type, "preferred_element_type", "conv_general_dilated"
         )
-    return conv_general_dilated_p.bind(
-        lhs,
-        rhs,
+    bind = functools.partial(
+        conv_general_dilated_p.bind,
         window_strides=strides,
         padding=pads,
         lhs_dilation=lhs_steps,
@@ -108,6 +112,7 @@ def conv_general_dilated(
         precision=canonicalize_precision(precision, "conv_general_dilated"),
         preferred_element_type=preferred_element_type,
     )
+    return with_out_sharding("conv_general_dilated", bind, (lhs, rhs), out_sharding)
 
 
 def _count(name: str, value: Any) -> int:

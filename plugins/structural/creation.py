@@ -14,6 +14,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.extend.sampling import samples
 from primax.extend.sharding import vary_like
+from primax.plugins.resharding import resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 
@@ -160,18 +161,21 @@ def iota(dtype: Any, size: int) -> Any:
     return iota_p.bind(dtype=dtype_of(dtype, "iota"), shape=shape, dimension=0)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
     """An array whose elements are their index along one axis.
 
     Args:
       dtype: an integer, floating or complex dtype.
       shape: the shape of the result; an int for one axis.
       dimension: the axis along which it counts.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: the dtype is boolean, or the shape has a negative size.
       ValueError: `dimension` is out of range.
     """
+    if out_sharding is not None:
+        return resharded("broadcasted_iota", broadcasted_iota(dtype, shape, dimension), out_sharding)
     shape = shape_or_size(shape, "broadcasted_iota")
     axis = canonical_axis(dimension, len(shape), "broadcasted_iota", "dimension")
     return iota_p.bind(dtype=dtype_of(dtype, "broadcasted_iota"), shape=shape, dimension=axis)

@@ -56,13 +56,16 @@ reduce_sum_p = core.Primitive("reduce_sum")
 tile_p = core.Primitive("tile")
 
 
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Any:
     """Repeats an array along new axes, and along its axes of length 1.
 
     Args:
       operand: an array.
       shape: the shape of the result.
       broadcast_dimensions: for each axis of `operand` the axis of the result that it becomes, increasing.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       An array of the given shape and the dtype of `operand`.
@@ -76,6 +79,13 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
+    if out_sharding is not None:
+        return with_out_sharding(
+            "broadcast_in_dim",
+            lambda operand: broadcast_in_dim(operand, shape, broadcast_dimensions),
+            (operand,),
+            out_sharding,
+        )
     shape = canonical_shape(shape, "broadcast_in_dim")
     dims = integers(broadcast_dimensions, "broadcast_in_dim", "broadcast_dimensions")
     if is_value(operand) and operand.aval.shape == shape and dims == tuple(range(len(shape))):
@@ -83,8 +93,10 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
 
 
-def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """Repeats an array along new leading axes of the given sizes."""
+    if out_sharding is not None:
+        return with_out_sharding("broadcast", lambda operand: broadcast(operand, sizes), (operand,), out_sharding)
     sizes = canonical_shape(sizes, "broadcast", "sizes")
     if not sizes and is_value(operand):
         return operand

@@ -29,7 +29,7 @@ CHANGES = {
     "cross takes no vectors of length 2": (0, 12),
 }
 
-# Parameters that functions of jax have and those of primax do not: nothing is sharded.
+# Parameters that functions of jax have and some of primax do not.
 _LACKING = {
     "out_sharding": (),  # everywhere
 }

@@ -20,7 +20,7 @@ ShardingTypeError = core.ShardingTypeError
 SIZES, NAMES = zip(*((size, name) for name, size in explicit.MESH), strict=True)
 
 # What primax tells, and jax does not: how stacks of matrices are divided, and that whole operands go with any division.
-ONLY_HERE = {"cholesky", "concatenate_one_whole", "dynamic_update_slice"}
+ONLY_HERE = {"cholesky", "concatenate_one_whole", "dynamic_update_slice", "set_row"}
 
 
 @pytest.fixture(scope="module")
@@ -306,6 +306,13 @@ def test_shard_map_takes_what_is_divided_as_it_says(mesh):
     wrong = px.shard_map(lambda x: x, mesh=mesh, in_specs=px.P(None, "y"), out_specs=px.P(None, "y"))
     with pytest.raises(ValueError, match=r"in_specs of argument 0 is P\(None, 'y'\).*f32\[8@x,4\].*reshard"):
         wrong(x)
+
+
+def test_structs_hold_what_types_tell(mesh):
+    with px.set_mesh(mesh):
+        x = px.ShapeDtypeStruct((8, 4), np.float32, sharding=px.NamedSharding(mesh, px.P("x")))
+        assert px.eval_shape(lambda x: pnp.sin(x).T, x).sharding.spec == px.P(None, "x")
+        assert px.jit(pnp.sin).lower(x).compile().output_shardings.spec == px.P("x", None)
 
 
 def test_keys_are_divided_as_other_arrays(mesh):
