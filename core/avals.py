@@ -463,7 +463,8 @@ class ShapeDtypeStruct:
 
 
 def _of_struct(x: ShapeDtypeStruct) -> ShapedArray:
-    sharding, division = x.sharding, None
+    sharding: Any = x.sharding
+    division = None
     if getattr(sharding, "explicit", False):
         division = explicit_part(sharding.mesh, sharding.spec, len(x.shape))
     if isinstance(x.dtype, dtypes.ExtendedDType):
