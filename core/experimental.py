@@ -6,6 +6,7 @@ import warnings
 
 from primax.core.author import author
 from primax.core.errors import ExperimentalWarning
+from primax.core.standing import belongs, built_in
 
 __all__ = ["experimental"]
 
@@ -13,9 +14,9 @@ _told: set[str] = set()
 
 
 def experimental(what: str) -> None:
-    """Warn the calling plugin that something may change; once in a process, and no family of primax's own."""
+    """Warn the calling plugin that something may change; once in a process, and no family that comes with primax."""
     who = author()
-    if what in _told or who.module.startswith("primax."):
+    if what in _told or belongs(who.module, built_in):
         return
     warnings.warn(
         f"{what} are experimental: they may change in any release of primax, without a release of warning",

@@ -75,6 +75,7 @@ class PluginHost(PluginCatalog):
         rules.loader.refusal = self._refusal_to_override
         rules.loader.wanted = self._stop_waiting
         rules.loader.settle = self._settle
+        rules.loader.discover = self._discover
         rules.loader.settle_name = self._settle_name
 
     def register_module(self, module: Any, *, name: str | None = None) -> PluginRecord:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from primax.core import hookspec, metadata
+from primax.core import hookspec, metadata, standing
 from primax.core.discovery import ApiRange, Found, installed_plugins, show_version
 from primax.core.errors import PluginError
 from primax.core.plugin_record import PluginRecord
@@ -81,6 +81,7 @@ class PluginCatalog:
                     raise PluginError(f"add_builtins: there is a plugin {name!r} already")
                 taken.add(name)
                 where = names[name] if isinstance(names, Mapping) else f"{package}.{name}"
+                standing.built_in.add(where)
                 self._builtins.append(PluginRecord(name, "built-in", "primax", version, where))
             self._essential |= frozenset(essential)
             self._deferred |= frozenset(deferred)
@@ -156,6 +157,9 @@ class PluginCatalog:
             if self._installed is None:
                 self._list_own(own)
                 self._installed = [_record("installed", each) for each in others]
+                standing.proven.update(
+                    each.module for each in self._all() if (self.said(each) or {}).get("proven") and not each.unreadable
+                )
             if not self._listed:
                 self._apply_lists()
                 self._listed = True
@@ -176,6 +180,7 @@ class PluginCatalog:
         records = [_record("built-in", each) for each in own]
         self._builtins[:0] = records
         for record in records:
+            standing.built_in.add(record.module)
             said = self.said(record) or {}
             self._essential |= {record.name} if said.get("essential") else set()
             self._deferred |= {record.name} if said.get("deferred") else set()

@@ -20,6 +20,7 @@ from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.operand import Operand
 from primax.core.signatures import refuse_call
+from primax.core.standing import is_proven
 from primax.core.thread import Thread, thread
 from primax.core.trace import set_current_trace
 from primax.core.variance import join_operands, settle_results
@@ -257,12 +258,13 @@ def _check_parameters(primitive: Primitive, params: dict[str, Any]) -> None:
 
 
 def refuse_unhashable(primitive: Primitive, params: dict[str, Any]) -> None:
-    """Say which parameter cannot be one. Primitives of primax have their ways to hold what has no hash.
+    """Say which parameter cannot be one. Primitives of proven plugins have their ways to hold what has no hash.
 
     Raises:
       TypeError: somebody else's primitive has a parameter without a hash.
     """
-    if primitive.module.startswith("primax."):
+    rules.loader.discover()
+    if is_proven(primitive.module):
         return
     for name, value in params.items():
         if not is_hashable(value):

@@ -25,6 +25,7 @@ from primax.core.operand import install_operators, installed_operators, operator
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.samples import Sample, SampleSource, sample_sources
+from primax.core.standing import belongs, built_in
 
 __all__ = ["Entry", "Holding", "RefusedError", "Registry", "not_entered"]
 
@@ -384,7 +385,7 @@ class Registry:
 
     def _tell_apart(self, holder: Primitive) -> None:
         """Let a primitive of a plugin be shown by its full name, since another will have the short one too."""
-        if holder.full_name or holder.module.startswith("primax."):
+        if holder.full_name or belongs(holder.module, built_in):
             return
 
         def undo() -> None:

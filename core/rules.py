@@ -375,6 +375,7 @@ class _Loader:
         self.refusal: Callable[[Any, Any], str] = lambda owner, provenance: ""
         self.wanted: Callable[[list[str]], None] = lambda plugins: None
         self.settle: Callable[[Any], None] = lambda primitive: None
+        self.discover: Callable[[], None] = lambda: None
         self.settle_name: Callable[[str], None] = lambda name: None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from primax.core import tree
+from primax.core.author import is_surface
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.derivation import Derivation
 from primax.core.diagnostics import shorten, wrong
@@ -200,7 +201,7 @@ def check_signatures(where: str, rules: Mapping[str, Any]) -> None:
         least, most = counts
         if least > count or (most is not None and most < count):
             name = getattr(rule, "__name__", "factory")
-            factory = least == 1 or getattr(rule, "__module__", "").startswith("primax.")
+            factory = least == 1 or is_surface(getattr(rule, "__module__", None) or "")
             hint = f"; a factory of rules is given by derive.by({name})" if factory else ""
             takes = f"{most} arguments" if most == least else f"{least} or more"
             raise TypeError(f"{where}: the {kind} rule must be {signature}, got {name}, which takes {takes}{hint}")

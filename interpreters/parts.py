@@ -25,6 +25,7 @@ from primax.core.errors import RuleError
 from primax.core.extended import has_extended_dtype
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.mesh import Mesh, PartitionSpec
+from primax.core.standing import belongs, built_in
 from primax.core.variance import hooks
 from primax.interpreters.contexts import shared_context
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
@@ -98,7 +99,7 @@ def divides(ctx: LoweringRuleContext, rule: Callable[..., Any]) -> bool:
         return False
     if _always.on:
         return True
-    return not (primitive.module.startswith("primax.") or hasattr(rule, "derived_from"))
+    return not (belongs(primitive.module, built_in) or hasattr(rule, "derived_from"))
 
 
 def divided_call(

@@ -12,6 +12,7 @@ from primax.core.cache import epoch
 from primax.core.config import check_rules
 from primax.core.diagnostics import wrong
 from primax.core.exact import params_key
+from primax.core.standing import is_proven
 from primax.core.thread import thread
 from primax.interpreters.rule_results import require_list, type_of
 
@@ -22,10 +23,11 @@ _ALL_BUT_WEAKNESS = frozenset({"vma"})
 
 
 class Outsiders(dict[Any, bool]):
-    """For each primitive whether somebody else than primax has made it."""
+    """For each primitive whether its rules are held to its type rule: its plugin does not say that it is proven."""
 
     def __missing__(self, primitive: Any) -> bool:
-        self[primitive] = outside = not primitive.module.startswith("primax.")
+        rules.loader.discover()
+        self[primitive] = outside = not is_proven(primitive.module)
         return outside
 
 

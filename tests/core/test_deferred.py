@@ -216,6 +216,21 @@ def test_any_plugin_may_say_that_its_failure_is_an_error(tmp_path, essential):
     assert run("print('an installed plugin can be disabled')", **environment, PRIMAX_DISABLE_PLUGINS="filed")
 
 
+@pytest.mark.parametrize("proven", [True, False])
+def test_any_plugin_may_say_that_its_rules_are_proven(tmp_path, proven):
+    body = "p = core.Primitive('p'); registry.define(p, impl=abs)"
+    environment = _filed(tmp_path, body, proven=proven, deferred=False)
+    (found,) = run(
+        """
+        from primax.interpreters.promise import outsiders
+        from primax.plugins.arithmetic import add_p
+        print(outsiders[host.primitives["p"]], outsiders[add_p])
+        """,
+        **environment,
+    )
+    assert found == f"{not proven} False"
+
+
 def test_a_file_that_says_neither_true_nor_false_is_as_none(tmp_path):
     environment = _filed(tmp_path, "registry.functions(f=abs)", deferred="no")
     assert run("print(host.record('filed').state)", **environment) == ["active"]

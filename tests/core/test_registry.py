@@ -170,9 +170,10 @@ def test_two_plugins_may_have_primitives_of_one_name_which_are_told_apart(make: 
     assert (str(first), str(second), second.plugin) == ("p", "p", None)
 
 
-def test_names_of_primax_stay_short(make: Any) -> None:
+def test_names_of_primax_stay_short(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("primax.core.registry.built_in", {"house.made_up"})
     own, other = Primitive("p"), Primitive("p")
-    own.module = "primax.plugins.made_up"
+    own.module = "house.made_up"
     make("family").define(own, impl=_one)
     make("beta").define(other, impl=_two)
     assert (str(own), str(other)) == ("p", "beta::p")

@@ -24,7 +24,10 @@ def wanted() -> dict[str, Any]:
     said = written()
     found = {}
     for name in FAMILIES:
-        found[name] = {**metadata.flags(said.get(name, {})), **metadata.describe(host.record(name).entries)}
+        found[name] = {
+            **metadata.flags(said.get(name, {"proven": True})),
+            **metadata.describe(host.record(name).entries),
+        }
     return found
 
 
