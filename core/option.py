@@ -75,12 +75,16 @@ class Option(_Cell):  # type: ignore[misc]
             include_in_trace_context=tracing,
         )
 
-    def __call__(self, new: Any = _REQUIRED) -> _Override:
-        if new is _REQUIRED:
-            new = self._shorthand
-            if new is _REQUIRED:
+    def __call__(self, new_val: Any = _REQUIRED, *, disable: Any = _REQUIRED) -> _Override:
+        if disable is not _REQUIRED:
+            if self.short_name != "disable_jit" or new_val is not _REQUIRED:
+                raise TypeError(f"{self.short_name}: the new value must be given as new_val, got disable={disable!r}")
+            new_val = disable
+        if new_val is _REQUIRED:
+            new_val = self._shorthand
+            if new_val is _REQUIRED:
                 raise TypeError(f"{self.short_name}: the new value must be given; it is {self.kind.allowed}")
-        return _Override(self, self.validate(new))
+        return _Override(self, self.validate(new_val))
 
     def __bool__(self) -> bool:
         raise TypeError(f"{self.short_name}: an option has no truth value; read {self.short_name}.value")

@@ -184,20 +184,24 @@ def set_current_trace(trace: Any) -> Iterator[Any]:
 
 
 class Tracer(Operand):
-    """A stand-in for a value inside a transformation. Subclasses supply `aval`.
+    """A stand-in for a value inside a transformation. Subclasses supply `aval`, or give it to `__init__`.
 
     Those with a value behind them say so by `is_concrete`, and return it from `concrete`: then Python may ask for
     its truth, as in `if x > 0`.
     """
 
-    __slots__ = ("__weakref__", "_trace")
+    __slots__ = ("__weakref__", "_aval", "_trace")
 
     _trace: Any
-    aval: Any
+    aval: Any = property(
+        attrgetter("_aval"), doc="The type, if `__init__` was given it; else an attribute of a subclass."
+    )
     is_concrete: ClassVar[bool] = False
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Any, aval: Any = None) -> None:
         self._trace = trace
+        if aval is not None:
+            self._aval = aval
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

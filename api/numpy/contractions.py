@@ -33,6 +33,7 @@ def einsum(
     optimize: Any = "auto",
     precision: Any = None,
     preferred_element_type: Any = None,
+    _dot_general: Any = None,
     out_sharding: Any = None,
 ) -> Any:
     """The sum of products of arrays over labelled axes.
@@ -48,6 +49,7 @@ def einsum(
         anything else to take the cheapest pair first.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      _dot_general: what multiplies pairs, a function with the parameters of `lax.dot_general`; that itself if None.
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
@@ -63,6 +65,7 @@ def einsum(
     subscripts, arrays = _interleaved(subscripts, operands)
     if out_sharding is not None:
         options = {"optimize": optimize, "precision": precision, "preferred_element_type": preferred_element_type}
+        options["_dot_general"] = _dot_general
         multiply = functools.partial(einsum, subscripts, **options)
         return with_out_sharding("einsum", multiply, arrays, out_sharding)
     arrays, preferred = prepared("einsum", arrays, preferred_element_type) if arrays else ([], None)
@@ -86,7 +89,7 @@ def einsum(
         y, of_y = _summed(y, of_y, {*labels, *of_x})
         if preferred is not None and get_aval(x).dtype != get_aval(y).dtype:
             x, y = (convert(z, get_aval(z), preferred) for z in (x, y))
-        items = [*rest, (contract(x, of_x, y, of_y, labels, precision, preferred), labels)]
+        items = [*rest, (contract(x, of_x, y, of_y, labels, precision, preferred, _dot_general), labels)]
     return items[0][0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend.api_util import integer, sequence
@@ -194,6 +194,7 @@ def contract(
     out: Sequence[Any],
     precision: Any,
     preferred: Any,
+    dot_product: Callable[..., Any] | None = None,
 ) -> Any:
     """The product of two arrays whose axes have labels, summed over labels that the result does not have.
 
@@ -205,16 +206,17 @@ def contract(
       out: the labels of the axes of the result; each is in `of_x` or `of_y`.
       precision: as in `lax.dot_general`.
       preferred: the dtype of the result, or None.
+      dot_product: a function with the parameters of `lax.dot_general`, in place of it.
     """
     shared = set(of_x) & set(of_y)
     batch = [label for label in out if label in shared]
     summed = [label for label in of_x if label in shared and label not in out]
     free_x = [label for label in of_x if label not in shared]
     free_y = [label for label in of_y if label not in shared]
-    if not summed and not free_x and not free_y:
+    if not summed and not free_x and not free_y and dot_product is None:
         return _scaled(_permuted(x, of_x, out), _permuted(y, of_y, out), preferred)
     forward, backward = [*batch, *free_x, *free_y], [*batch, *free_y, *free_x]
-    if forward != list(out) and backward == list(out):
+    if forward != list(out) and backward == list(out) and dot_product is None:
         x, of_x, y, of_y, forward = y, of_y, x, of_x, backward
         if isinstance(precision, tuple):
             precision = precision[::-1]
@@ -222,7 +224,12 @@ def contract(
         (tuple(map(of_x.index, summed)), tuple(map(of_y.index, summed))),
         (tuple(map(of_x.index, batch)), tuple(map(of_y.index, batch))),
     )
-    return _permuted(_dot_general(x, y, numbers, precision, preferred), forward, out)
+    if dot_product is None:
+        product = _dot_general(x, y, numbers, precision, preferred)
+    else:
+        dtype = aval_of("dot_general", x, "lhs").dtype if preferred is None else preferred
+        product = dot_product(x, y, numbers, precision, preferred_element_type=dtype)
+    return _permuted(product, forward, out)
 
 
 def _permuted(x: Any, labels: Sequence[Any], wanted: Sequence[Any]) -> Any:

@@ -273,3 +273,11 @@ def test_a_guard_for_the_process_holds_in_other_threads():
     finally:
         config.update("jax_transfer_guard_host_to_device", None)
     assert len(found) == 1
+
+
+def test_new_values_are_given_by_the_keywords_of_jax():
+    with px.enable_x64(new_val=True), px.disable_jit(disable=True):
+        assert config.enable_x64
+        assert config.disable_jit
+    with pytest.raises(TypeError, match="enable_x64: the new value must be given as new_val, got disable=True"):
+        px.enable_x64(disable=True)

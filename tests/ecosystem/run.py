@@ -179,6 +179,8 @@ def compare_program(at: Environments, name: str) -> str:
 
 
 def _close(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(_close(a[key], b[key]) for key in a)
     if isinstance(a, list):
         return isinstance(b, list) and len(a) == len(b) and all(map(_close, a, b))
     if isinstance(a, float) and isinstance(b, float):

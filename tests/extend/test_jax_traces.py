@@ -104,3 +104,13 @@ def test_a_trace_tells_its_transformation_as_packages_for_jax_ask():
 
     px.jvp(f, (1.0,), (1.0,))
     px.vmap(f)(np.ones(2))
+
+
+def test_a_tracer_may_be_given_its_type():
+    class Typed(core.Tracer):
+        def __init__(self, trace, value):
+            super().__init__(trace, core.get_aval(value))
+
+    tracer = Typed(core.current_trace(), np.ones((2, 3), np.float32))
+    assert tracer.shape == (2, 3)
+    assert core.get_aval(tracer).str_short() == "f32[2,3]"

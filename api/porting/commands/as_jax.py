@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from types import ModuleType, TracebackType
 
+import primax
 from primax.extend.commands.common import UsageError
 from primax.porting import children
 from primax.porting.absent import REPORT, merged_report
@@ -40,6 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     kind, words = _program(arguments)
     report = None if arguments.report is None else _report_file(arguments.report)
     install()
+    # pytest would warn that it cannot rewrite primax, whose plugin it finds, and packages make warnings errors.
+    primax.__doc__ = f"{primax.__doc__}\nPYTEST_DONT_REWRITE"
     os.environ["PRIMAX_AS_JAX"] = "1"
     folder = str(Path(children.__file__).parent)
     later = os.environ.get("PYTHONPATH")

@@ -284,3 +284,17 @@ def test_sums_of_products_of_booleans_agree_with_jax(subscripts: str) -> None:
     count = subscripts.split("->")[0].count(",") + 1
     compare({subscripts: lambda m, x: m.einsum(subscripts, *[x] * count)}, x)
     compare({subscripts: lambda m, x: m.einsum(subscripts, *[x] * count, preferred_element_type=np.int32)}, x)
+
+
+@pytest.mark.parametrize("subscripts", ["bij,bjk->bik", "bij,bjk->bki", "bij,bjk->", "bij,bij->bij"])
+def test_einsum_multiplies_by_what_it_is_given(subscripts):
+    calls = []
+
+    def multiply(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None):
+        calls.append(preferred_element_type)
+        return px.lax.dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+    x = np.arange(32, dtype=np.float32).reshape(2, 4, 4)
+    found = pnp.einsum(subscripts, x, x, _dot_general=multiply)
+    np.testing.assert_allclose(found, np.einsum(subscripts, x, x), rtol=1e-5)
+    assert calls == [np.float32]

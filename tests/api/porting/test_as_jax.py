@@ -297,6 +297,7 @@ def test_sine(x):
 
 def test_tests_of_packages_run_in_processes_of_pytest_too(tmp_path: Path) -> None:
     (tmp_path / "test_sine.py").write_text(PYTEST, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n", encoding="utf-8")
     done = run("-m", "primax", "as-jax", "-m", "pytest", "-q", "-n", "1", "test_sine.py", folder=tmp_path)
     assert "2 passed" in done.stdout
 
