@@ -136,14 +136,21 @@ def with_out_sharding(function: str, bind: Callable[..., Any], args: Sequence[An
       args: the arrays; how they are divided is left to XLA.
       out_sharding: a `PartitionSpec` or a `NamedSharding`, or None.
     """
-    if out_sharding is None:
+    if out_sharding is None or _tells_nothing(out_sharding):
         return bind(*args)
     _meant(f"{function}: out_sharding", out_sharding, None)
     return _resharded(f"{function}: out_sharding", bind(*map(forgotten, args)), out_sharding)
 
 
+def _tells_nothing(sharding: Any) -> bool:
+    """Whether it is what the type of an array tells where there is no mesh."""
+    return isinstance(sharding, Division) and not sharding.mesh.axis_names
+
+
 def resharded(function: str, x: Any, out_sharding: Any) -> Any:
     """An array as the argument `out_sharding` of a function that makes it wants it: along axes of any type."""
+    if _tells_nothing(out_sharding):
+        return x
     if isinstance(out_sharding, NamedSharding) and not out_sharding.mesh.explicit_axes:
         return with_sharding_constraint(x, out_sharding)
     return _resharded(f"{function}: out_sharding", x, out_sharding)

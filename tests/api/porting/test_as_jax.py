@@ -73,6 +73,14 @@ assert not isinstance(3, HiType) and HiType | None and "primax does not have" in
 assert "is a subclass" in message("HiType()", AttributeError) or "subclasses of" in message("HiType()", AttributeError)
 assert "primax.ffi" in message("pl.pallas_call(None)", AttributeError)
 
+assert "refs" not in dir(jax) and hasattr(jax, "new_ref") and not isinstance(x := jnp.ones(2), jax.Ref)
+assert "changed in place" in message("jax.new_ref(x)", AttributeError)
+class Variable(HiType):
+    pass
+assert not hasattr(Variable, "anything") and "hijax.HiType" in message("Variable()", AttributeError)
+import jax.experimental.colocated_python as colocated
+assert colocated.serialization.DeviceList | None
+
 # Private names are there where packages use them.
 from jax._src import core as private
 from jax._src.tree_util import _registry, prefix_errors
