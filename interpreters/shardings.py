@@ -18,6 +18,7 @@ from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
 from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
 from primax.core.divided import divide, explicit_part
+from primax.core.layout import Format
 from primax.core.mesh import Mesh, PartitionSpec, current_scope
 from primax.interpreters.platforms import devices, platform_of
 
@@ -75,6 +76,12 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
             return self.device_set
         own = self._ordered_devices[0].client.process_index()
         return frozenset(device for device in self._ordered_devices if device.process_index == own)
+
+    @property
+    def _addressable_device_assignment(self) -> tuple[Any, ...]:
+        """The devices of this process in their order, under the name by which packages for JAX ask."""
+        own = self.addressable_devices
+        return tuple([device for device in self._ordered_devices if device in own])
 
     @property
     def has_addressable_devices(self) -> bool:
@@ -457,7 +464,7 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
 
     Raises:
       TypeError: it is none of these.
-      ValueError: it is a specification, and no mesh is in scope.
+      ValueError: it is a specification, and no mesh is in scope; or a format with a layout.
     """
     if value is None or isinstance(value, _Placement):
         return value
@@ -471,6 +478,10 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
                 f"with primax.set_mesh, or pass NamedSharding(mesh, {value})"
             )
         return NamedSharding(scope.mesh, value)
+    if isinstance(value, Format):
+        if value.layout is not None:
+            raise ValueError(f"{function}: {argument} must have no layout: XLA chooses how arrays lie, got {value!r}")
+        return canonical_sharding(function, argument, value.sharding)
     raise TypeError(
         f"{function}: {argument} must be one of primax.devices(), a sharding, a PartitionSpec or None, got {value!r}"
     )

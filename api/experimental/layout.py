@@ -2,33 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from primax.core.layout import Format, Layout
 
 __all__ = ["Format", "Layout"]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The order of the axes of an array in memory.
-
-    Attributes:
-      major_to_minor: the axes, the slowest first.
-      tiling: the sizes of tiles; None for none.
-    """
-
-    major_to_minor: tuple[int, ...]
-    tiling: tuple[tuple[int, ...], ...] | None = None
-
-
-@dataclass(frozen=True)
-class Format:
-    """A layout with a sharding: for packages that carry one along. `device_put` and `jit` take shardings.
-
-    Attributes:
-      layout: a `Layout`; None if XLA chooses.
-      sharding: how the array lies on devices; None if it is not told.
-    """
-
-    layout: Layout | None = None
-    sharding: Any = None

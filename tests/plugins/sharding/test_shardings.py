@@ -441,3 +441,20 @@ def test_what_does_not_fit_is_refused_with_the_names(mesh, call, kind, message):
     with pytest.raises(kind, match=message):
         call(mesh)
     assert px.get_mesh().empty
+
+
+def test_formats_are_taken_for_their_shardings(mesh: Mesh) -> None:
+    sharding = NamedSharding(mesh, P("x"))
+    layout = px.experimental.layout
+    assert px.device_put(H, layout.Format(None, sharding)).sharding is sharding
+    assert px.device_put(H, layout.Format()).sharding == px.device_put(H).sharding
+    with pytest.raises(ValueError, match="device must have no layout: XLA chooses how arrays lie, got Format"):
+        px.device_put(H, layout.Format(layout.Layout((1, 0)), sharding))
+    assert sharding._addressable_device_assignment == tuple(mesh.devices.flat)
+
+
+def test_the_sharding_of_a_type_without_a_mesh_asks_for_nothing() -> None:
+    whole = px.typeof(pnp.asarray(H)).sharding
+    out = px.random.bernoulli(px.random.key(0), 0.5, (8, 4), out_sharding=whole)
+    assert (out == px.random.bernoulli(px.random.key(0), 0.5, (8, 4))).all()
+    assert px.numpy.einsum("ij,kj->ik", H, H, out_sharding=px.typeof(pnp.zeros((8, 8))).sharding).shape == (8, 8)
