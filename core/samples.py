@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from primax.core.diagnostics import shorten
+
 __all__ = ["Sample", "SampleSource", "sample_sources", "samples_of"]
 
 
@@ -33,6 +35,9 @@ class Sample:
         Checks compare this in place of the results, and its derivatives in place of theirs.
       singular: whether the primitive is not smooth there, such as a norm at the origin. Derivatives are not compared
         with differences then, but must be the same in every order of transformations.
+
+    Raises:
+      TypeError: one of these is not as above.
     """
 
     args: Sequence[Any]
@@ -46,6 +51,30 @@ class Sample:
     axes: Mapping[Any, int] = field(default_factory=dict)
     invariants: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] | None = None
     singular: bool = False
+
+    def __post_init__(self) -> None:
+        _require("args must be a list or a tuple of arguments", self.args, isinstance(self.args, list | tuple))
+        named = isinstance(self.params, Mapping) and all(isinstance(name, str) for name in self.params)
+        _require("params must be a mapping from names to values", self.params, named)
+        _require("name must be a string", self.name, isinstance(self.name, str))
+        _require("rtol must be a number or None", self.rtol, isinstance(self.rtol, float | int | None))
+        said = isinstance(self.skip, Mapping) and all(
+            isinstance(part, str) and part for entry in self.skip.items() for part in entry
+        )
+        _require("skip must be a mapping from names of checks to reasons", self.skip, said)
+        positions = isinstance(self.constant, Sequence | range) and all(
+            i in range(len(self.args)) for i in self.constant
+        )
+        _require(f"constant must be positions among {len(self.args)} arguments", self.constant, positions)
+        for name in ("vary", "reference", "invariants"):
+            function = getattr(self, name)
+            _require(f"{name} must be a function or None", function, function is None or callable(function))
+        _require("axes must be a mapping from names to sizes", self.axes, isinstance(self.axes, Mapping))
+
+
+def _require(rule: str, value: Any, holds: bool) -> None:
+    if not holds:
+        raise TypeError(f"Sample: {rule}, got {shorten(value)}")
 
 
 SampleSource = Sample | Callable[[], Iterable[Sample]]
@@ -61,9 +90,15 @@ def samples_of(primitive: Any) -> list[Sample]:
     """
     found: list[Sample] = []
     for source in sample_sources.get(primitive, ()):
-        samples = [source] if isinstance(source, Sample) else list(source())
-        for sample in samples:
+        if isinstance(source, Sample):
+            found.append(source)
+            continue
+        made = source()
+        name = getattr(source, "__name__", repr(source))
+        if not isinstance(made, Iterable):
+            raise TypeError(f"samples of {primitive}: {name} must return Samples, got {shorten(made)}")
+        for sample in made:
             if not isinstance(sample, Sample):
-                raise TypeError(f"samples of {primitive}: {source!r} must make Samples, got {sample!r}")
-        found += samples
+                raise TypeError(f"samples of {primitive}: {name} must make Samples, got {shorten(sample)}")
+            found.append(sample)
     return found

@@ -85,7 +85,7 @@ class JVPTrace(Trace):
         returned = call_rule(self.parent, _table, primitive, rule, primals, tangents, params=params)
         results = self.results(primitive, returned)
         if promise is not None:
-            promise.keep(_table, returned[0])
+            promise.keep(_table, results)
         return results
 
     def results(self, primitive: Any, returned: Any) -> Any:
@@ -175,7 +175,8 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
         for x in (primal, tangent):
             if isinstance(x, Tracer) and not x._trace.alive:
                 raise stale(_table, primitive, x)
-    if p is t or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
+    # Also where they are one type: integers have tangents of another.
+    if p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype:
         return p
     raise wrong(
         _table,

@@ -11,6 +11,7 @@ import numpy as np
 from primax.core import config
 from primax.core.array import Array
 from primax.core.avals import get_aval
+from primax.core.diagnostics import shorten
 from primax.core.effects import Mutates
 from primax.core.extended import physical
 from primax.core.rules import rule_tables
@@ -139,6 +140,8 @@ def check_reference(case: Case) -> None:
     native = case.native
     wants = reference(*native.args, **case.sample.params)
     wants = list(wants) if case.primitive.multiple_results else [wants]
+    if len(wants) != len(native.out_avals) or any(want is None for want in wants):
+        raise Failed(f"the sample's reference must return {len(native.out_avals)} results, got {shorten(wants)}")
     wants = [np.asarray(x, aval.dtype) for x, aval in zip(wants, native.out_avals, strict=True)]
     _compare(native, wants, native.base(*native.args), "the reference", "the primitive")
 

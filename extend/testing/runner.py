@@ -242,11 +242,20 @@ def _checks(primitive: Primitive) -> Iterator[Check]:
     try:
         samples = samples_of(primitive)
     except Exception as error:
-        yield Check(primitive, "samples", None, f"its samples cannot be made: {type(error).__name__}: {error}")
+        place = _place(error)
+        at = f"\nraised at {place}" if place else ""
+        yield Check(primitive, "samples", None, f"its samples cannot be made: {type(error).__name__}: {error}{at}")
+        return
+    unknown = sorted({name for sample in samples for name in sample.skip} - CHECKS.keys())
+    if unknown:
+        hint = nearest(unknown[0], CHECKS)
+        yield Check(primitive, "samples", None, f"skip of a sample must name checks, got {unknown[0]!r}{hint}")
         return
     if not samples:
         hint = f"registry.samples({primitive}_p, Sample(args, params)) gives some"
-        yield Check(primitive, "samples", None, f"{primitive} ({_plugin(primitive)}) has no samples; {hint}")
+        yield Check(
+            primitive, "samples", None, f"{primitive} ({_plugin(primitive) or 'no plugin'}) has no samples; {hint}"
+        )
         return
     yield Check(primitive, "samples", None)
     yield from _checks_of(primitive, samples)

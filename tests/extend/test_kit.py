@@ -191,7 +191,9 @@ def test_samples_that_cannot_be_made_are_reported():
 
     with registered(replace(WAVE, samples=(broken,))) as p:
         (outcome,) = run_only(p, *CHECKS)
-    assert outcome.message == "its samples cannot be made: RuntimeError: no data"
+    first, place = outcome.message.splitlines()
+    assert first == "its samples cannot be made: RuntimeError: no data"
+    assert place.startswith(f"raised at {__file__}:")
 
 
 def test_functions_that_make_samples_are_called_when_samples_are_wanted():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -72,3 +73,56 @@ def test_what_refuses_otherwise_is_found(kind: type[core.Primitive], said: str) 
 def test_the_primitives_of_primax_refuse_where_they_are_evaluated(name: str) -> None:
     outcomes = [check.run() for check in iter_checks(getattr(primitives, f"{name}_p"), only=["refusals"])]
     assert {outcome.status for outcome in outcomes} == {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"args": X}, "args must be a list or a tuple of arguments, got array"),
+        ({"params": [1]}, "params must be a mapping from names to values, got [1]"),
+        ({"name": 3}, "name must be a string, got 3"),
+        ({"rtol": "a"}, "rtol must be a number or None, got 'a'"),
+        ({"skip": ["jvp"]}, "skip must be a mapping from names of checks to reasons, got ['jvp']"),
+        ({"skip": {"jvp": ""}}, "skip must be a mapping from names of checks to reasons"),
+        ({"constant": [1]}, "constant must be positions among 1 arguments, got [1]"),
+        ({"reference": 3}, "reference must be a function or None, got 3"),
+        ({"axes": ["i"]}, "axes must be a mapping from names to sizes, got ['i']"),
+    ],
+)
+def test_a_sample_that_is_none_is_refused_where_it_is_made(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"Sample: {said}")):
+        Sample(**{"args": [X], **given})
+
+
+def _none() -> None:
+    """What forgets to return samples."""
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (_none, "its samples cannot be made: TypeError: samples of blend: _none must return Samples, got None"),
+        (lambda: [3], "samples of blend: <lambda> must make Samples, got 3"),
+        (lambda: 1 / 0, f"ZeroDivisionError: division by zero\nraised at {__file__}:"),
+        (Sample([X, X], skip={"jpv": "why"}), "skip of a sample must name checks, got 'jpv'; did you mean 'jvp'?"),
+    ],
+)
+def test_samples_that_cannot_be_used_are_told_of(source: Any, said: str) -> None:
+    p = _blend(core.Primitive)
+    sample_sources[p] = [source]
+    try:
+        (outcome,) = [check.run() for check in iter_checks(p)]
+    finally:
+        del sample_sources[p]
+    assert outcome.status == "failed"
+    assert said in outcome.message
+
+
+def test_a_reference_that_returns_nothing_is_told_of() -> None:
+    p = _blend(core.Primitive)
+    sample_sources[p] = [Sample([X, X], reference=lambda x, y: None)]
+    try:
+        *_, outcome = [check.run() for check in iter_checks(p, only=["reference"])]
+    finally:
+        del sample_sources[p]
+    assert "the sample's reference must return 1 results, got [None]" in outcome.message

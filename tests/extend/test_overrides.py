@@ -106,3 +106,70 @@ def test_check_compares_the_file_with_what_is_entered(site: Site) -> None:
     assert wrong.returncode == 1
     want = '{"primitives": {}, "extends": ["sin jvp"], "others": ["operator invert"]}'
     assert f"primax.json must be {want}" in wrong.stdout
+
+
+MANY = """
+from primax.extend import Definitions, define_primitive, derive, hookimpl
+
+definitions = Definitions()
+op_p = define_primitive(
+    "op",
+    impl=lambda x: NUMBER * x,
+    elementwise=True,
+    jvp=derive.linear,
+    lowering=derive.from_impl,
+    registry=definitions,
+)
+
+
+@hookimpl
+def primax_register(registry):
+    definitions.enter(registry)
+"""
+
+OVERRIDING = """
+    from primax.extend.core.primitives import tan_p
+
+    def jvp(primals, tangents, **params):
+        return tan_p.bind(*primals, **params), NUMBER * tangents[0]
+
+    registry.define(tan_p, override=True, jvp=jvp)
+"""
+
+
+def test_of_fifty_installed_plugins_a_program_imports_what_it_uses(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    for i in range(50):
+        name, overrides = f"many{i:02}", i % 10 == 0
+        site.install(name, entry_points=f"[primax]\n{name} = {name}\n")
+        folder = tmp_path / name
+        folder.mkdir()
+        source = MANY + (OVERRIDING if overrides else "")
+        (folder / "__init__.py").write_text(source.replace("NUMBER", f"{i}.0"))
+        kinds = ["abstract_eval", "batch", "impl", "jvp", "lowering", "sharding"]
+        said = {"primitives": {"op": kinds}, "extends": ["tan jvp"] if overrides else [], "others": []}
+        (folder / "primax.json").write_text(json.dumps(said))
+    done = _run(
+        site,
+        "-c",
+        """
+import sys
+import primax as px, primax.numpy as pnp
+
+def imported():
+    return sorted(name for name in sys.modules if name.startswith("many"))
+
+print(px.jit(px.vmap(px.grad(lambda x: pnp.sin(x) * x)))(pnp.zeros(1)), px.jit(pnp.tan)(0.0), imported())
+import many07, many31
+print(px.make_jaxpr(lambda x: many07.op_p.bind(many31.op_p.bind(x)))(1.0).eqns[0], imported())
+print(px.grad(pnp.tan)(0.0), imported())
+""",
+        order="many00,many10,many20,many30,many40",
+    )
+    overriding = [f"many{i}" for i in ("00", "07", "10", "20", "30", "31", "40")]
+    assert done.stdout.splitlines() == [
+        "[0.] 0.0 []",
+        "a:f32[] = many31::op b ['many07', 'many31']",
+        f"40.0 {overriding}",
+    ], done.stderr
+    assert done.stderr == ""
