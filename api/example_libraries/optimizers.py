@@ -269,10 +269,8 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
     try:
         bound = pnp.asarray(max_norm)
     except (TypeError, ValueError):
-        bound = None
-    if bound is None or bound.ndim:
-        raise TypeError(f"clip_grads: max_norm must be a number, got {max_norm!r}")
-    return tree_util.tree_map(lambda g: pnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
+        raise TypeError(f"clip_grads: max_norm must be a number, got {max_norm!r}") from None
+    return tree_util.tree_map(lambda g: pnp.where(norm < bound, g, g * (bound / norm)), grad_tree)
 
 
 def _first(state: Any) -> Any:

@@ -521,7 +521,7 @@ RULES = {
         "jvp": _pad_jvp,
         "transpose": _pad_transpose,
         "batch": _pad_batch,
-        "lowering": _pad_lowering,
+        "lowering": in_whole_bytes(_pad_lowering),
         "samples": [samples([(2, 3), ()], _MARGINS, {"padding_config": ((2, 1, 1), (-1, 2, 0))})],
     },
     concatenate_p: {

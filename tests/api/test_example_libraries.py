@@ -174,7 +174,7 @@ def test_dropout_asks_for_a_key():
         (lambda: stax.parallel(3), "^parallel: layers must be pairs"),
         (lambda: stax.BatchNorm(axis="a"), "^BatchNorm: axis must be int"),
         (lambda: optimizers.unpack_optimizer_state(3), "^unpack_optimizer_state: opt_state must be an OptimizerState"),
-        (lambda: optimizers.clip_grads([1.0], [2.0]), "^clip_grads: max_norm must be a number"),
+        (lambda: optimizers.clip_grads([1.0], "2"), "^clip_grads: max_norm must be a number"),
     ],
 )
 def test_what_is_no_layer_and_no_state_is_refused_by_name(call, said):

@@ -32,7 +32,8 @@ NOT_CALLED = frozenset(
 NEVER_IN_JAX = frozenset(
     "export.deserialize numpy.fromfile numpy.fromiter Array.__setitem__ numpy.float6_e3m2fn numpy.float6_e2m3fn "
     "debug.visualize_array_sharding debug.visualize_sharding distributed.initialize "
-    "ffi.register_ffi_type ffi.register_ffi_type_id nn.scaled_matmul".split()
+    "ffi.register_ffi_type ffi.register_ffi_type_id nn.scaled_matmul lax.ragged_all_to_all "
+    "lax.pbroadcast".split()
 )
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 

@@ -27,7 +27,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 # What is not called, and why.
 EXCLUDED = {
     r"primax\.extend\.commands\b.*": "the command line",
-    r"primax\.extend\.to_jax": "imports jax, whose options become part of what jaxlib dispatches by",
+    r"primax\.extend\.(transfer\.)?to_jax": "imports jax, whose options become part of what jaxlib dispatches by",
     r"primax\.extend\.interpreters\.mlir\..*": "rules of lowering call these while a module is being built",
     r"primax\.extend\.testing\.batching\.said": "writes down as many arguments as it is told that there are",
     r"primax\.extend\.testing\.pytest_plugin\..*": "pytest calls it",

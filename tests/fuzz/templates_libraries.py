@@ -107,6 +107,16 @@ def optimizer(d: Draw, f: str) -> str:
     return f"[get(update({i}, {x}, init({x}))) for init, update, get in [{f}({step}{mass})]]"
 
 
+def in_mesh(kind: str, call: str, x: str) -> str:
+    """A call of an array that lies over a mesh in scope, which has an axis of a type."""
+    mesh = f"m.make_mesh((1,), ('x',), (m.sharding.AxisType.{kind},))"
+    place = f"m.device_put({x}, m.NamedSharding(mesh, m.P()))"
+    return (
+        f"[out for mesh in [{mesh}] for scope in [__import__('contextlib').ExitStack()] for x in [{place}] "
+        f"for _ in [scope.enter_context(m.set_mesh(mesh))] for out in [{call}] for _ in [scope.close()]][0]"
+    )
+
+
 def parts(d: Draw, f: str) -> str:
     """Meshes, arrays that lie in parts, and functions that are mapped over parts: here there is one."""
     axis = d.one("'x'", "None")
@@ -128,6 +138,14 @@ def parts(d: Draw, f: str) -> str:
         "make_array_from_process_local_data": f"{f}({place}, np.ones({shape}, 'float32'))",
         "make_array_from_single_device_arrays": f"{f}({shape}, {place}, [{d.of(shape)}])",
         "with_sharding_constraint": f"{f}({d.of(shape)}, {place})",
+        "auto_axes": in_mesh(
+            "Explicit", f"{f}({d.elementwise()}, axes='x', out_sharding=m.P({axis}))(x)", d.floats((2, 3))
+        ),
+        "explicit_axes": in_mesh(
+            "Auto", f"{f}({d.elementwise()}, axes='x', in_sharding=m.P({axis}))(x)", d.floats((2, 3))
+        ),
+        "reshard": f"{f}(m.device_put({d.of(shape)}, m.NamedSharding(m.make_mesh((1,), ('x',), (m.sharding.AxisType.Explicit,)), m.P())), "
+        f"m.NamedSharding(m.make_mesh((1,), ('x',), (m.sharding.AxisType.Explicit,)), m.P({axis})))",
         "pcast": f"m.shard_map(lambda x: {f}(x, 'x', to='varying'), mesh={mesh}, in_specs=m.P(), out_specs=m.P('x'))({d.of(shape)})",
         "smap": f"m.shard_map({f}({d.elementwise()}, in_axes=0, out_axes=0, axis_name='x'), mesh=m.make_mesh((1, 1), ('x', 'y'), (m.sharding.AxisType.Auto,) * 2), "
         f"in_specs=m.P(), out_specs=m.P(), axis_names={{'y'}})({d.of((1, 3))})",
@@ -185,6 +203,7 @@ def special(d: Draw, f: str) -> str:
     texts = {
         "bessel_jn": f"{f}({z}, v={d.rng.randint(1, 4)}, n_iter={d.one(30, 50)})",
         "sph_harm_y": f"{f}({orders}, {angle}, {angle}{d.one('', f', n_max={n + 2}')})",
+        "zeta": f"{f}({d.of((3,), 'float32', 'positive')} + 1, {d.of((3,), 'float32', 'positive')})",
         "hyp2f1": f"{f}({d.one(0.5, 1.5, 2.0)}, {d.floats((2,), 'positive')}, {d.one(2.5, 3.0)}, {d.floats((2,), 'unit')})",
     }
     return texts[f.rpartition(".")[2]]
@@ -220,7 +239,7 @@ LAYERS = (
 LIBRARIES: dict[str, Template] = {
     r"ops\.segment_\w+": segments,
     r"experimental\.multihost_utils\.(\w+_local_array|\w+_global_array|sync_global_devices)": hosts,
-    r"scipy\.special\.(bessel_jn|sph_harm_y|hyp2f1)": special,
+    r"scipy\.special\.(bessel_jn|sph_harm_y|hyp2f1)|lax\.zeta": special,
     r"ffi\.(pycapsule|register_ffi_target)": foreign,
     r"nn\.(get_scaled_dot_general_config|scaled_dot_general)": scaled,
     r"image\.(resize|scale_and_translate)": resized,
@@ -230,6 +249,6 @@ LIBRARIES: dict[str, Template] = {
     r"experimental\.(checkify\.\w+|io_callback)|live_arrays|print_environment_info": others,
     r"experimental\.jet\.jet2?|flatten_util\.\w+|test_util\.check_\w+|named_call|lax\.composite|fwd_and_bwd|"
     r"custom_derivatives\.custom_vjp_primal_tree_values": others,
-    r"sharding\.(AbstractMesh|Mesh|SingleDeviceSharding|get_abstract_mesh|get_mesh|use_abstract_mesh)": parts,
+    r"sharding\.(AbstractMesh|Mesh|SingleDeviceSharding|get_abstract_mesh|get_mesh|use_abstract_mesh|auto_axes|explicit_axes)|reshard": parts,
     r"P|NamedSharding|make_mesh|set_mesh|make_array_from_\w+|pmap|smap|shard_map|lax\.(pcast|with_sharding_constraint)": parts,
 }

@@ -6,11 +6,16 @@ from fuzz.differences.entry import Meant
 
 DTYPES: tuple[Meant, ...] = (
     Meant(
-        r"scipy\.special\.owens_t",
+        r"scipy\.special\.(owens_t|sph_harm_y)",
         "dtype",
-        "The dtype is that of the operands, as of all functions there.",
-        text="float16",
-        message="of jax: float32",
+        "The dtype is that of the operands that are no orders, as of all functions there.",
+        message="primax: (b?float16|complex64), of jax: (float32|complex128)",
+    ),
+    Meant(
+        r"scipy\.interpolate\.RegularGridInterpolator",
+        "dtype",
+        "Lines, values and points are promoted together.",
+        message="primax: float64, of jax: float32",
     ),
     Meant(
         r"custom_derivatives\.zero_from_primal",

@@ -11,6 +11,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         "Arguments are checked when the layer is made; jax looks at them when it is used.",
         message=r"must (be|have)",
     ),
+    Meant(
+        r"sharding\.(auto|explicit)_axes",
+        "primax raises",
+        "What is no function is refused when it is given; jax refuses it when it is called.",
+        message="must be callable",
+    ),
     Meant(r"random\.rademacher", "primax raises", "Booleans have no sign.", message=r"signed numbers, got bool"),
     Meant(
         r"numpy\.(convolve|correlate)|scipy\.signal\.\w+",

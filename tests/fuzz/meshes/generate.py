@@ -41,10 +41,10 @@ def mesh_of(rng: random.Random) -> dict[str, int]:
     return dict(zip("abc", rng.choice(MESHES), strict=False))
 
 
-def mesh_line(axes: dict[str, int]) -> str:
-    """The statement that makes a mesh."""
+def mesh_line(axes: dict[str, int], kind: str = "Auto") -> str:
+    """The statement that makes a mesh, of axes of a type."""
     sizes, names = tuple(axes.values()), tuple(axes)
-    return f"{SPREAD}; mesh = px.make_mesh({sizes}, {names}, axis_types=(px.sharding.AxisType.Auto,) * {len(names)})"
+    return f"{SPREAD}; mesh = px.make_mesh({sizes}, {names}, axis_types=(px.sharding.AxisType.{kind},) * {len(names)})"
 
 
 def a_spec(rng: random.Random, axes: Sequence[str], ndim: int) -> Spec:
@@ -260,6 +260,34 @@ def of_jit(rng: random.Random) -> Program:
     return dataclasses.replace(program, placed=program.placed and placed)
 
 
+def resharded(body: Body, axes: dict[str, int]) -> None:
+    """A line that divides the last value in another way."""
+    value = body.values[-1]
+    spec = a_sharding(body.rng, axes, value.shape).removeprefix("px.NamedSharding(mesh, ").removesuffix(")")
+    body.add(f"px.reshard({value.name}, {spec})", value.shape, dtype=value.dtype)
+
+
+def of_explicit(rng: random.Random) -> Program:
+    """A function of whole arrays whose types tell how they are divided, and so how results are."""
+    axes = mesh_of(rng)
+    body = Body(rng, {})
+    shapes = []
+    for _ in range(rng.randint(1, 2)):
+        shapes.append(rng.choice([(8,), (16,), (4, 8), (8, 8), (6, 4), (2, 4, 2), (8, 1), ()]))
+        body.parameter(shapes[-1])
+    for _ in range(rng.randint(1, 4)):
+        grow(body, LOCAL, len(body.lines) + 1)
+        if body.values[-1].ndim and rng.random() < 0.25:
+            resharded(body, axes)
+    results = results_of(body)
+    line = function_line(body, len(shapes), [value.name for value in results])
+    places = [a_sharding(rng, axes, shape) for shape in shapes]
+    lines = [mesh_line(axes, "Explicit"), line, "g = f", arguments_line(rng, shapes, places)]
+    program = ended(rng, lines, len(shapes), "meshes.explicit")
+    *rest, last = program.lines
+    return Program(program.name, (*rest, f"with px.set_mesh(mesh): {last}"), placed=True)
+
+
 def of_pmap(rng: random.Random) -> Program:
     """A function that is mapped over devices."""
     size = rng.choice([8, 4, 2, 1])
@@ -279,7 +307,7 @@ def of_pmap(rng: random.Random) -> Program:
     return ended(rng, lines, len(shapes), "meshes.pmap")
 
 
-FORMS: tuple[tuple[Any, float], ...] = ((of_shard_map, 6), (of_jit, 3), (of_pmap, 0.7))
+FORMS: tuple[tuple[Any, float], ...] = ((of_shard_map, 6), (of_jit, 3), (of_explicit, 1.5), (of_pmap, 0.7))
 
 
 def random_program(rng: random.Random) -> Program:

@@ -34,7 +34,7 @@ def test_a_seed_makes_one_program_of_eight_lines_at_most():
 def test_forms_transformations_and_collectives_are_in_programs():
     programs = [random_program(random.Random(seed)) for seed in range(1500)]
     names = Counter(part for made in programs for part in made.name.split("."))
-    wanted = "shard_map jit eager pmap partly unchecked wrong grad jvp linearize vjp vmap checkpoint scan"
+    wanted = "shard_map jit eager explicit pmap partly unchecked wrong grad jvp linearize vjp vmap checkpoint scan"
     assert [name for name in wanted.split() if names[name] < 4] == []
     text = "\n".join(made.text for made in programs)
     collectives = "psum pmean pmax pmin all_gather psum_scatter all_to_all ppermute pcast axis_index"
