@@ -336,7 +336,8 @@ class NamedSharding(_Placement):
         about = f"{what}: " if what else ""
         if len(self.spec) > len(shape):
             raise ValueError(
-                f"{about}the sharding {self.spec} is for arrays of at least {len(self.spec)} axes, got shape {shape}"
+                f"{about}the sharding {self.spec} is for arrays of at least {len(self.spec)} axes, got shape "
+                f"{shape}; leave out what is beyond them"
             )
         for i, size in enumerate(shape):
             tiles = self.mesh.size_along(self.spec.along(i))
@@ -344,7 +345,7 @@ class NamedSharding(_Placement):
                 names = ", ".join(f"{name!r} of size {self.mesh.shape[name]}" for name in self.spec.along(i))
                 raise ValueError(
                     f"{about}axis {i} of shape {shape} must be a multiple of {tiles} to be divided along the mesh axes "
-                    f"{names}, got {size}; pad it, or leave it undivided ({self.spec} has None there)"
+                    f"{names}, got {size}; pad it, or leave it undivided, with None there in {self.spec}"
                 )
 
     def check_compatible_aval(self, aval_shape: Any) -> None:
@@ -396,7 +397,10 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
         if name not in known:
             raise ValueError(f"{function}: spec names the axis {name!r}, which {mesh!r} does not have; it has {known}")
         if name in seen:
-            raise ValueError(f"{function}: spec must name each axis of the mesh once, got {name!r} twice in {spec}")
+            raise ValueError(
+                f"{function}: spec must name each axis of the mesh once, got {name!r} twice in {spec}; "
+                "it can divide one axis of an array"
+            )
         seen.add(name)
 
 

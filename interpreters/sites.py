@@ -180,7 +180,9 @@ def _shown(sharding: Any) -> str:
     devices = devices_of(sharding)
     if len(devices) == 1:
         return str(devices[0])
-    return f"{[device.id for device in devices]} of {platform_of(devices[0])}"
+    mesh = getattr(sharding, "mesh", None)
+    over = "" if mesh is None else f" in {mesh!r}"
+    return f"{[device.id for device in devices]} of {platform_of(devices[0])}{over}"
 
 
 def _only_device(shardings: Sequence[Any]) -> Any:

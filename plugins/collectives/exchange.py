@@ -255,7 +255,7 @@ def _divided(function: str, argument: str, x: Any, axis: int, size: int, tiled: 
         rule = "a multiple of" if tiled else "as long as"
         raise ValueError(
             f"{function}: {argument} must be {rule} the mapped axis, or its groups, of size {size}, "
-            f"got axis {axis} for {x.str_short()}"
+            f"got axis {axis}{f' of length {length}' if axis < len(x.shape) else ''} for {x.str_short()}"
         )
     shape[axis : axis + 1] = [length // size] if tiled else []
     return shape

@@ -27,7 +27,10 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any) -> None
     if not len(spec):
         return
     if len(spec) > len(shape):
-        raise ValueError(f"{who} is {spec}, for arrays of at least {len(spec)} axes, and it is {aval.str_short()}")
+        raise ValueError(
+            f"{who} is {spec}, for arrays of at least {len(spec)} axes, and it is {aval.str_short()}; "
+            "leave out what is beyond its axes"
+        )
     for i, size in enumerate(shape):
         parts = mesh.size_along(spec.along(i))
         if size % parts:

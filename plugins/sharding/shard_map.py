@@ -87,7 +87,7 @@ def shard_map(
         where = _mesh(mesh)
         axes = _axes(where, axis_names)
         leaves, in_tree = tree.flatten(args)
-        flat_ins = tuple(_specs("in_specs", in_tree, ins, where, axes))
+        flat_ins = tuple(_specs(f"shard_map of {name}", "in_specs", in_tree, ins, where, axes))
         avals = avals_of(leaves, (args, {}), f"shard_map of {name}", call=True)
         key = ("shard_map", in_tree, tuple(avals), flat_ins, out_key, where, axes, check_vma, surroundings())
 
@@ -131,7 +131,7 @@ def _stage(
     def run(*flat: Any) -> list[Any]:
         outs, out_tree = tree.flatten(f(*tree.unflatten(in_tree, flat)))
         check_outputs(outs, out_tree, name)
-        flat_outs = _specs("out_specs", out_tree, out_specs, mesh, axes)
+        flat_outs = _specs(f"shard_map of {name}", "out_specs", out_tree, out_specs, mesh, axes)
         found.append((out_tree, tuple(flat_outs)))
         return [
             _checked_result(x, spec, axes, checked, f"shard_map of {name}", i)
@@ -199,21 +199,23 @@ def _axes(mesh: Mesh, names: Any) -> tuple[Any, ...]:
     taken = set(scope.abstract.manual_axes) if scope is not None else set()
     if given & taken:
         raise ValueError(
-            f"shard_map: the axes {sorted(map(repr, given & taken))} are mapped by a shard_map around this already"
+            f"shard_map: axis_names must name axes that no shard_map around this maps, got "
+            f"{', '.join(sorted(map(repr, given & taken)))}; it maps {', '.join(sorted(map(repr, taken)))}"
         )
     return tuple(name for name in mesh.axis_names if (name in given if given else name not in taken))
 
 
-def _specs(name: str, structure: Any, given: Any, mesh: Mesh, axes: Sequence[Any]) -> list[PartitionSpec]:
-    flat = tree.flatten_axes(f"shard_map {name}", structure, given)
+def _specs(who: str, name: str, structure: Any, given: Any, mesh: Mesh, axes: Sequence[Any]) -> list[PartitionSpec]:
+    flat = tree.flatten_axes(f"{who}: {name}", structure, given)
     found = []
     for spec in flat:
         spec = PartitionSpec() if spec is None else spec
-        check_spec(f"shard_map {name}", mesh, spec)
+        check_spec(f"{who}: {name}", mesh, spec)
         others = [each for each in spec.axes if each not in axes]
         if others:
             raise ValueError(
-                f"shard_map: {name} holds {spec}, which names {others}; it may name only axes that are mapped, {axes}"
+                f"{who}: {name} holds {spec}, which names {', '.join(map(repr, others))}; it may name only axes that "
+                f"are mapped here, {', '.join(map(repr, axes)) or 'and all are by a shard_map around this'}"
             )
         found.append(spec)
     return found
@@ -224,7 +226,7 @@ def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: b
     if len(spec) > len(aval.shape):
         raise ValueError(
             f"{who}: out_specs of result {i} is {spec}, for arrays of at least {len(spec)} axes, and it is "
-            f"{aval.str_short()}"
+            f"{aval.str_short()}; leave out what is beyond its axes, or give it one, as x[None] does"
         )
     if not checked:
         return x

@@ -416,7 +416,21 @@ REFUSED = [
     ),
     (lambda s: s(lambda x: x, in_specs="x"), TypeError, "in_specs must hold PartitionSpecs"),
     (lambda s: s(lambda x: x, axis_names={"z"}), ValueError, "axis_names must be axes of"),
-    (lambda s: s(lambda x: x, in_specs=P("y"), axis_names={"x"}), ValueError, r"names \['y'\]; it may name only"),
+    (
+        lambda s: s(lambda x: x, in_specs=P("y"), axis_names={"x"}),
+        ValueError,
+        "which names 'y'; it may name only .* here, 'x'$",
+    ),
+    (
+        lambda s: s(lambda x: x, in_specs=P("x", "x")),
+        ValueError,
+        "shard_map of <lambda>: in_specs: .* 'x' twice .* it can",
+    ),
+    (
+        lambda s: s(lambda x: x, in_specs=(P("x"), P())),
+        ValueError,
+        "shard_map of <lambda>: in_specs: a tuple of length 2 cannot match a tuple of length 1",
+    ),
     (lambda s: s(lambda x: lax.psum(x, "k")), NameError, "axis_name must name an axis"),
     (lambda s: s(lambda x: lax.pcast(x, "x", to="varying")), ValueError, "must be the same along 'x'"),
     (lambda s: s(lambda x: lax.pcast(x, "y", to="reduced")), ValueError, "to must be 'varying'"),
