@@ -86,6 +86,7 @@ def define_primitive(
     effects: Sequence[Effect] = (),
     mutates: Sequence[int] = (),
     parameters: Mapping[str, Any] | None = None,
+    sharding: str | Rule | None = None,
     unsupported: Mapping[str, str] | None = None,
     samples: Sequence[SampleSource] = (),
     doc: str | None = None,
@@ -120,6 +121,8 @@ def define_primitive(
         effect `Mutates(i)`.
       parameters: the parameters that it has, each with a type such as `int`, or a function that says whether a value is
         right. Others, missing and wrong ones are refused.
+      sharding: how it is divided among devices: a text such as `"i k:sum, k j -> i j"`, which names the dimensions of
+        operands and results, or a function of types and parameters that returns one.
       unsupported: for kinds of rules that cannot be given, the reason, which the user is told.
       samples: how to bind it, for the conformance kit: `Sample`s, or functions that return some.
       doc: what it does; becomes its `__doc__`.
@@ -175,6 +178,7 @@ def define_primitive(
         "transpose": transpose,
         "batch": batch,
         "lowering": lowering,
+        "sharding": sharding,
         **further,
     }
     declared = with_declared(
