@@ -8,7 +8,7 @@ JOBS ?= auto
 SECONDS ?= 120
 SEED ?= 0
 
-.PHONY: help setup demo demo-sharded test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz doctest lint format surface bench clean
+.PHONY: help setup demo demo-sharded test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz mutants doctest lint format surface bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test       tests and doctests, then the tests again in 64 bits"
 	@echo "make test-slow  the tests that need a package index or more than 20 seconds"
 	@echo "make fuzz       random calls against jax, for SECONDS=120 and with SEED=0, ONLY=name; tests/fuzz/README.md tells more"
+	@echo "make mutants    rules made wrong one by one, for SECONDS=3600 and with SEED=0, ONLY=name: tests find 95 % of them"
 	@echo "make test-processors  the tests as on an older processor"
 	@echo "make test-matrix      the tests in fresh environments: the oldest jaxlib and NumPy, the middle, the newest"
 	@echo "make canary           whether the jaxlib that is installed has what primax takes from it, in seconds"
@@ -74,6 +75,10 @@ canary: $(VENV)/.dev
 
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+
+mutants: $(VENV)/.dev
+	XLA_FLAGS=--xla_force_host_platform_device_count=8 PYTHONPATH=tests $(BIN)/python -m mutants --seed $(SEED) \
+	  $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(ONLY),--only "$(ONLY)")
 
 doctest: $(VENV)/.dev
 	$(BIN)/python -m pytest --doctest-modules --pyargs primax
