@@ -61,7 +61,6 @@ class PluginHost(PluginCatalog):
         self._owners: dict[tuple[str, Any], Holding] = {}
         self._consents = Consents()
         self._without_consent: set[str] = set()
-        self._awaited: dict[str, list[tuple[str, str]] | None] = {}  # what they wait for; None if they do not wait
         self._activation = _Activation()
 
     def __repr__(self) -> str:
@@ -255,10 +254,6 @@ class PluginHost(PluginCatalog):
                 return False
         return True
 
-    def _families(self) -> list[PluginRecord]:
-        """The built-in plugins that somebody may need by now: all but deferred ones that nobody has imported."""
-        return [each for each in self._builtins if each.name not in self._deferred or each.module in sys.modules]
-
     def _families_step(self) -> bool:
         families = self._families()
         for record in families:
@@ -302,21 +297,6 @@ class PluginHost(PluginCatalog):
         for each in self._builtins:
             if each.state == "discovered" and each.match(primitive.module):
                 self._load(each)
-
-    def awaited(self, record: PluginRecord) -> list[tuple[str, str]] | None:
-        """What an installed plugin waits for by its file, besides the import of its package; None if it does not."""
-        if record.name not in self._awaited:
-            self._awaited[record.name] = self.waits_for(record)
-        return self._awaited[record.name]
-
-    def waits_for(self, record: PluginRecord) -> list[tuple[str, str]] | None:
-        """What loads an installed plugin besides the import of its package; None if it does not wait."""
-        found = self.said(record)
-        return None if found is None else metadata.awaited(found, record.module.partition(".")[0])
-
-    def _may_wait(self, record: PluginRecord) -> bool:
-        """Whether nobody can use anything of a plugin yet, or will be noticed to."""
-        return record.module.partition(".")[0] not in sys.modules and self.awaited(record) is not None
 
     def _stop_waiting(self, names: list[str]) -> None:
         """Load these plugins at the next look: somebody asks for what they give."""

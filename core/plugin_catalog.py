@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -32,6 +33,7 @@ class PluginCatalog:
         self._complete = False  # whether the host has looked at every plugin
         self._looked_at = -1  # how many primitives there were when it had looked at all that were imported
         self._files: dict[str, dict[str, Any] | None] = {}  # by the names of plugins, what their files say
+        self._awaited: dict[str, list[tuple[str, str]] | None] = {}  # what they wait for; None if they do not wait
         self._own_version: str | None = None  # that of primax, if this host has the families of primax
         self._lock = threading.RLock()
 
@@ -51,6 +53,25 @@ class PluginCatalog:
             except ValueError:  # `primax check` tells; until then it is loaded as if there were no file
                 self._files[record.name] = None
         return self._files[record.name]
+
+    def awaited(self, record: PluginRecord) -> list[tuple[str, str]] | None:
+        """What an installed plugin waits for by its file, besides the import of its package; None if it does not."""
+        if record.name not in self._awaited:
+            self._awaited[record.name] = self.waits_for(record)
+        return self._awaited[record.name]
+
+    def waits_for(self, record: PluginRecord) -> list[tuple[str, str]] | None:
+        """What loads an installed plugin besides the import of its package; None if it does not wait."""
+        found = self.said(record)
+        return None if found is None else metadata.awaited(found, record.module.partition(".")[0])
+
+    def _may_wait(self, record: PluginRecord) -> bool:
+        """Whether nobody can use anything of a plugin yet, or will be noticed to."""
+        return record.module.partition(".")[0] not in sys.modules and self.awaited(record) is not None
+
+    def _families(self) -> list[PluginRecord]:
+        """The built-in plugins that somebody may need by now: all but deferred ones that nobody has imported."""
+        return [each for each in self._builtins if each.name not in self._deferred or each.module in sys.modules]
 
     def add_builtins(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
@@ -587,14 +587,14 @@ def _flatten(where: str, primitive: Primitive, given: Mapping[str, Any]) -> Iter
             yield (kind, primitive), rule
 
 
-def _require_known(where: str, names: Iterable[str], known: Iterable[str]) -> None:
-    known = sorted(known) if isinstance(known, frozenset) else list(known)
-    for name in names:
-        hint = nearest(name, known)
-        if name not in known and hint and len(known) > 40:
-            raise TypeError(f"{where} must be known ones, got {name!r}{hint}")
-        if name not in known:
-            raise TypeError(f"{where} must be among {', '.join(known)}, got {name!r}{hint}")
+def _require_known(where: str, names: Iterable[str], known: Collection[str]) -> None:
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        listed = sorted(known) if isinstance(known, frozenset) else list(known)
+        hint = nearest(unknown, listed)
+        if hint and len(listed) > 40:
+            raise TypeError(f"{where} must be known ones, got {unknown!r}{hint}")
+        raise TypeError(f"{where} must be among {', '.join(listed)}, got {unknown!r}{hint}")
 
 
 def _require_type(must: str, value: Any, kind: type) -> None:
