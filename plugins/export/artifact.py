@@ -125,7 +125,9 @@ def make_artifact(
     if several:
         ins = site.ins or (site.replicated,) * len(closed.in_avals)
         outs = site.outs or (None,) * len(closed.out_avals)
-        spread = Spread(site.mesh.abstract_mesh, _specs(ins), _specs(outs))
+        told = [aval.division and aval.division.spec for aval in closed.out_avals]
+        by_types = tuple(t if spec is None else spec for spec, t in zip(_specs(outs), told, strict=True))
+        spread = Spread(site.mesh.abstract_mesh, _specs(ins), by_types)
     return Artifact(name, closed.in_avals, closed.out_avals, modules, make_vjp, spread=spread)
 
 
@@ -237,6 +239,21 @@ def _transpose_tangents(cts: Any, *args: Any, artifact: Artifact) -> list[Any]:
     return [None] * count + outs
 
 
+def _sharding(*avals: Any, artifact: Artifact) -> list[PartitionSpec]:
+    """How results are divided along explicit axes: as in the program that was exported, if the axes are the same."""
+    return [_division(aval, avals) for aval in artifact.out_avals]
+
+
+def _tangents_sharding(*avals: Any, artifact: Artifact) -> list[PartitionSpec]:
+    return [_division(aval, avals) for aval in _tangent_avals(artifact.out_avals)]
+
+
+def _division(aval: Any, avals: Sequence[Any]) -> PartitionSpec:
+    meshes = {each.division.mesh.shape_tuple for each in avals if each.division is not None}
+    same = aval.division is not None and meshes == {aval.division.mesh.shape_tuple}
+    return aval.division.spec if same else PartitionSpec()
+
+
 _REVERSE_ONLY = "an exported function can be differentiated in reverse mode only: use grad or vjp"
 _MAP_FIRST = (
     "an exported program takes exactly the types it was exported for; "
@@ -267,6 +284,7 @@ rules = {
     "abstract_eval": _abstract_eval,
     "jvp": _jvp,
     "lowering": _lowering,
+    "sharding": _sharding,
     "samples": [_call_samples],
     "unsupported": {"batch": _MAP_FIRST, "transpose": "an exported program is not known to be linear"},
 }
@@ -274,6 +292,7 @@ rules = {
 tangent_rules = {
     "abstract_eval": _tangents_abstract_eval,
     "transpose": _transpose_tangents,
+    "sharding": _tangents_sharding,
     "samples": [_tangent_samples],
     "unsupported": {
         "batch": _MAP_FIRST,

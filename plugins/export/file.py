@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.extend import backend, core
 from primax.extend.random import KeyDType, find_prng_impl
-from primax.extend.sharding import AbstractMesh, PartitionSpec, check_spec
+from primax.extend.sharding import AbstractMesh, AxisType, PartitionSpec, check_spec, explicit_part
 from primax.plugins.export.artifact import Artifact, Spread
 
 __all__ = ["from_bytes", "to_bytes"]
@@ -61,6 +61,7 @@ def _spread_to_json(artifact: Artifact) -> dict[str, Any]:
 
     return {
         "mesh": [[name, size] for name, size in spread.mesh.shape_tuple],
+        "explicit": list(spread.mesh.explicit_axes),
         "in": list(map(parts, spread.ins)),
         "out": list(map(parts, spread.outs)),
     }
@@ -72,8 +73,10 @@ def _spread_from_json(described: Any, counts: tuple[int, int]) -> Spread | None:
         return None
     axes = _entry(described, "mesh", list)
     found = [_entry(described, name, list) for name in ("in", "out")]
+    explicit = _entry(described, "explicit", list)
     try:
-        mesh = AbstractMesh(tuple(size for _, size in axes), tuple(name for name, _ in axes))
+        kinds = tuple(AxisType.Explicit if name in explicit else AxisType.Auto for name, _ in axes)
+        mesh = AbstractMesh(tuple(size for _, size in axes), tuple(name for name, _ in axes), kinds)
         ins, outs = ([None if parts is None else PartitionSpec(*parts) for parts in each] for each in found)
         for spec in (*ins, *outs):
             if spec is not None:
@@ -183,6 +186,11 @@ class _Blobs:
         return found
 
 
+def _typed(mesh: AbstractMesh, aval: Any, spec: PartitionSpec | None) -> Any:
+    """A type that tells how its values are divided along explicit axes."""
+    return aval if spec is None else aval.update(division=explicit_part(mesh, spec, len(aval.shape)))
+
+
 def _artifact(described: dict[str, Any], blobs: _Blobs) -> Artifact:
     modules: dict[str, bytes] = {}
     for pair in _entry(described, "modules", list):
@@ -194,4 +202,7 @@ def _artifact(described: dict[str, Any], blobs: _Blobs) -> Artifact:
     types = [[_aval_from_json(one) for one in _entry(described, name, list)] for name in ("in", "out")]
     vjp = None if described.get("vjp") is None else _artifact(_entry(described, "vjp", dict), blobs)
     spread = _spread_from_json(described.get("spread"), (len(types[0]), len(types[1])))
+    if spread is not None:
+        pairs = zip(types, (spread.ins, spread.outs), strict=True)
+        types = [[_typed(spread.mesh, *each) for each in zip(avals, specs, strict=True)] for avals, specs in pairs]
     return Artifact(_entry(described, "name", str), *types, modules, vjp=vjp, spread=spread)

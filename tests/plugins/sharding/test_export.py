@@ -116,6 +116,20 @@ def test_shardings_are_told_as_in_jax(mesh):
     assert exported.out_shardings_jax(mesh)[1] is None
 
 
+def test_types_tell_explicit_axes_after_loading_too():
+    mesh = px.make_mesh((4, 2), ("x", "y"), axis_types=(px.sharding.AxisType.Explicit,) * 2)
+    whole = px.NamedSharding(mesh, P())
+    with px.set_mesh(mesh):
+        x = placed(mesh, "x")
+        f = px.jit(lambda x: (x * 2, x.sum(0), x + 1), out_shardings=(None, None, whole))
+        exported = px.export.export(f)(x)
+        for each in (exported, px.export.deserialize(exported.serialize(vjp_order=1))):
+            assert [aval.str_short() for aval in each.in_avals] == ["f32[8@x,2]"]
+            assert each.call(x)[0].sharding.spec == P("x", None)
+            assert px.grad(lambda x, each=each: (each.call(x)[0] ** 2).sum())(x).sharding.spec == P("x", None)
+            assert px.typeof(each.call(x)[0] + x).str_short() == "f32[8@x,2]"
+
+
 def test_programs_for_one_device_tell_nothing():
     exported = px.export.export(px.jit(lambda x: x + 1))(X)
     assert (exported.nr_devices, exported.in_shardings_hlo, exported.out_shardings_hlo) == (1, (None,), (None,))
