@@ -28,7 +28,8 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 EXCLUDED = {
     r"primax\.extend\.commands\b.*": "the command line",
     r"primax\.extend\.(transfer\.)?to_jax": "imports jax, whose options become part of what jaxlib dispatches by",
-    r"primax\.extend\.interpreters\.mlir\..*": "rules of lowering call these while a module is being built",
+    r"primax\.extend\.(interpreters\.mlir\..*|elementwise\.ir_full|precision\.\w+_attribute)": "rules of lowering call "
+    "these while a module is being built",
     r"primax\.extend\.testing\.batching\.said": "writes down as many arguments as it is told that there are",
     r"primax\.extend\.testing\.pytest_plugin\..*": "pytest calls it",
     r"primax\.extend\.core\.(set|take)_current_trace": "changes the current trace, as it is asked to",
