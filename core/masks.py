@@ -37,11 +37,17 @@ def merge(flags: Iterable[Any], those_false: Iterable[Any], those_true: Iterable
       those_false: the elements whose flag is false, or more.
       those_true: the elements whose flag is true, or more.
 
+    Raises:
+      ValueError: there are fewer elements than flags.
+
     >>> merge([False, True, True, False], "ad", "bc")
     ['a', 'b', 'c', 'd']
     """
     one, other = iter(those_false), iter(those_true)
-    return [next(other) if flag else next(one) for flag in flags]
+    try:
+        return [next(other) if flag else next(one) for flag in flags]
+    except StopIteration:
+        raise ValueError("merge: there must be an element for each flag, got fewer") from None
 
 
 def sections(xs: Sequence[_T], *counts: int) -> list[list[_T]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from primax.core.arguments import sequence
 from primax.core.avals import ShapedArray
 from primax.core.divided import axes_of_dims
 from primax.core.dtypes import is_complex
@@ -70,7 +71,11 @@ def all_alike(avals: Sequence[ShapedArray]) -> Axes:
 
     Raises:
       ShardingTypeError: they are not.
+      ValueError: there are none.
     """
+    avals = sequence("all_alike", "avals", avals)
+    if not avals:
+        raise ValueError("all_alike: avals must hold a type, got none")
     first = next((aval for aval in avals if aval.division is not None), avals[0])
     for aval in avals:
         if aval.division is not None and aval.division.axes != axes_of_dims(first):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import dtypes
 from primax.extend.interpreters import mlir
 
@@ -32,7 +33,12 @@ def in_whole_bytes(lowering: Callable[..., Any], bits: int = 2) -> Callable[...,
     Args:
       lowering: a lowering rule that returns a sequence of IR values; it sees wide types only.
       bits: the number of bits of the elements, 2 or 4, up to which they are converted.
+
+    Raises:
+      ValueError: `bits` is another number.
     """
+    if not among(bits, _WIDE):
+        raise ValueError(f"in_whole_bytes: bits must be 2 or 4, got {bits!r}")
     wide = _WIDE[bits]
 
     def convert(ctx: mlir.LoweringRuleContext, x: Any, aval: Any, found: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.api_util import integer, numpy_dtype
 
 __all__ = ["array_samples", "bound_by", "elementwise_samples", "numbers", "samples"]
 
@@ -27,7 +28,8 @@ def numbers(shape: Sequence[int], dtype: Any = np.float32, start: int = 0) -> An
       dtype: its dtype.
       start: the place of the first number, so that two arrays differ.
     """
-    kind = np.dtype(dtype).kind
+    kind = numpy_dtype("numbers", "dtype", dtype).kind
+    start = integer("numbers", "start", start)
     values = np.roll(_TRUTHS if kind == "b" else _INTEGERS if kind in "iu" else _REALS, -start)
     if kind == "c":
         values = values - 0.5j * np.roll(values, 5)

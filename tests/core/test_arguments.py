@@ -11,7 +11,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.core import arguments
-from primax.extend import backend, source_info_util
+from primax.extend import backend, dividing, held_programs, narrow, sampling, source_info_util
 from primax.extend import mlir as extend_mlir
 from primax.extend.core import Primitive
 from primax.extend.interpreters import ad, batching, mlir
@@ -627,6 +627,10 @@ def test_no_exclusion_of_all_files_is_registered():
             "^scaled_dot_general: co",
         ),
         (lambda: ad.transpose_jaxpr(px.make_jaxpr(pnp.sin)(1.0), [True] * 9, [True]), "^transpose_jaxpr: linear must"),
+        (lambda: narrow.in_whole_bytes(len, bits=3), "^in_whole_bytes: bits must be 2 or 4"),
+        (lambda: dividing.all_alike([]), "^all_alike: avals must hold a type"),
+        (lambda: sampling.numbers((2,), start=0.5), "^numbers: start must be an integer"),
+        (lambda: held_programs.merge([True], [], []), "^merge: there must be an element for each flag"),
         (lambda: px.test_util.check_grads(len, 3, 1), "^check_grads: args must be a sequence"),
         (lambda: px.test_util.check_grads(len, (1.0,), 1, eps=[1]), "^check_grads: eps must be"),
         (lambda: px.test_util.check_grads(len, (1.0,), 1, 3), "^check_grads: modes must be"),

@@ -138,7 +138,9 @@ class Hostiles(Kind):
         wrong = None if error is None else judge(error, case.target, case.places)
         harm = self.canary.sings()
         self.harmed = bool(harm)
-        if harm and not (error is None and harm.startswith("it changed")):
+        # What registers something ends an epoch where it replaces a rule, and empties caches.
+        asked = harm.startswith("it changed") or (harm.endswith("fast path") and REGISTERS.fullmatch(case.target.path))
+        if harm and not (error is None and asked):
             return Finding(case.name, f"after the call, {harm}", case.program, "harm")
         if wrong is not None:
             assert error is not None
