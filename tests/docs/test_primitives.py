@@ -35,6 +35,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "docs/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
     "docs/how-it-works.md": {"scale": [Sample([X], {"factor": 3.0}), Sample([X], {"factor": 0.5})]},
     "docs/plugins.md": {
+        "labelled": "it shows the JVP rule of what holds a program",
         "sinc": [Sample([X])],
         "center": "it shows a sharding rule, and has neither derivatives nor batches",
     },
