@@ -37,6 +37,7 @@ import importlib.metadata
 import pickle
 import jax
 import jax.numpy as jnp
+import numpy as np
 import jax.scipy.stats.norm as normal
 from jax import lax, random, tree_util
 from jax.core import Tracer
@@ -97,6 +98,16 @@ jax.config.update("jax_enable_x64", True)
 assert jnp.ones(3).dtype == "float64" and jax.config.jax_enable_x64 and jax.config.read("jax_enable_x64")
 with jax.experimental.enable_x64(False) if hasattr(jax.experimental, "enable_x64") else jax.enable_x64(False):
     assert jnp.ones(3).dtype == "float32"
+
+# What JAX has pickled: an array of two numbers, as protocol 0 spells it, and a weak one.
+made = np.asarray([1.0, 2.0], np.float32).__reduce__()
+from jax._src.array import _reconstruct_array
+for weak in (False, True):
+    class Pickled:
+        def __reduce__(self):
+            return _reconstruct_array, (made[0], made[1], made[2], {"weak_type": weak})
+    found = pickle.loads(pickle.dumps(Pickled()))
+    assert found.tolist() == [1.0, 2.0] and found.weak_type is weak and isinstance(found, jax.Array)
 
 names = {}
 exec("from jax.numpy import *", names)
