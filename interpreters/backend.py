@@ -160,6 +160,8 @@ def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any
     """
     parts = sharding.addressable_devices_indices_map(x.shape)
     if prod(sharding.tiles(x.ndim)) == sharding.num_devices:
+        if 0 in x.strides:  # jaxlib cannot take parts of an array that repeats its elements
+            x = np.array(x, order="C")
         return [x[part] for part in parts.values()], list(parts), False
     copies: dict[Any, np.ndarray[Any, Any]] = {}
     pieces = []

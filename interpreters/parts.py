@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from primax.core import _jaxlib, rules
 from primax.core.avals import ShapedArray
@@ -25,7 +25,6 @@ from primax.core.errors import RuleError
 from primax.core.extended import has_extended_dtype
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.mesh import Mesh, PartitionSpec
-from primax.core.standing import belongs, built_in
 from primax.core.variance import hooks
 from primax.interpreters.contexts import shared_context
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
@@ -80,26 +79,68 @@ _always = _Always()
 
 
 @contextmanager
-def all_divided() -> Iterator[None]:
-    """Within a `with` statement, all that has a sharding rule is divided by it, where XLA could do it too."""
-    before, _always.on = _always.on, True
+def all_divided(on: bool = True) -> Iterator[None]:
+    """Within a `with` statement, all that has a sharding rule is divided by it, where XLA could do it too, or not."""
+    before, _always.on = _always.on, on
     try:
         yield
     finally:
         _always.on = before
 
 
-def divides(ctx: LoweringRuleContext, rule: Callable[..., Any]) -> bool:
-    """Whether an operation is divided among devices by a rule, rather than by XLA, or not at all."""
-    primitive, module = ctx.primitive, ctx.module_context
-    told = rules.sharding_rules.functions.get(primitive)
+def divides(ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Whether an operation is divided among devices by its sharding rule, rather than by XLA, or not at all."""
+    module = ctx.module_context
+    told = rules.sharding_rules.functions.get(ctx.primitive)
     if told is None or getattr(told, "for_types", False) or module.manual is not None or ctx.tokens_in:
         return False
     if module.platform != "cpu":  # other clients have partitioners of their own
         return False
-    if _always.on:
-        return True
-    return not (belongs(primitive.module, built_in) or hasattr(rule, "derived_from"))
+    return _always.on or _calls_foreign(ctx, rule, args, params)
+
+
+_foreign: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+
+
+def _calls_foreign(
+    ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
+) -> bool:
+    """Whether a lowering rule builds calls of foreign functions that tell XLA nothing of how they are divided.
+
+    The rule is tried once, in a function that is thrown away.
+    """
+    found = _foreign.get(rule)
+    if found is None:
+        ir, module = _jaxlib.ir, ctx.module_context
+        callbacks, keepalives, before = len(module.host_callbacks), len(module.keepalives), module.calls_foreign
+        kinds = [x.type for x in args]
+        trial = _jaxlib.func.FuncOp("trial", (kinds, []), visibility="private", ip=module.body)
+        try:
+            with ir.InsertionPoint(trial.add_entry_block()):
+                rule(ctx, *trial.arguments, **params)
+                _jaxlib.func.return_([])
+            found = len(module.host_callbacks) == callbacks and _has_foreign_call(trial.operation)
+        finally:
+            trial.operation.erase()
+            del module.host_callbacks[callbacks:], module.keepalives[keepalives:]
+            module.calls_foreign = before
+        _foreign[rule] = found
+    return found
+
+
+def _has_foreign_call(operation: Any) -> bool:
+    ir = _jaxlib.ir
+    found = False
+
+    def visit(each: Any) -> Any:
+        nonlocal found
+        if each.name == "stablehlo.custom_call" and "sdy.sharding_rule" not in each.attributes:
+            found = True
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 def divided_call(
@@ -107,7 +148,9 @@ def divided_call(
 ) -> Any:
     """The call of an operation that is divided when XLA divides the program; None if it is not."""
     avals = (*ctx.avals_in, *ctx.avals_out)
-    if not divides(ctx, rule) or any(type(aval) is not ShapedArray or has_extended_dtype(aval) for aval in avals):
+    if not divides(ctx, rule, args, params) or any(
+        type(aval) is not ShapedArray or has_extended_dtype(aval) for aval in avals
+    ):
         return None
     factors = division_of(ctx.primitive, ctx.avals_in, ctx.avals_out, params)
     if not isinstance(factors, Factors):

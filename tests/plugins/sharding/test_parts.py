@@ -12,6 +12,7 @@ from primax.extend import core, define_primitive
 from primax.extend.core import Sample
 from primax.extend.interpreters import batching, mlir
 from primax.extend.testing import check_primitive
+from primax.interpreters.parts import all_divided
 from primax.plugins.linalg import cholesky_p
 
 X = np.arange(8 * 16, dtype=np.float32).reshape(8, 16)
@@ -32,6 +33,13 @@ product_p = define_primitive(
     sharding="i k:sum, k j -> i j",
     unsupported=UNSUPPORTED,
 )
+
+
+@pytest.fixture(autouse=True)
+def foreign():
+    """Operations in these tests are divided by their rules, as calls of foreign functions are, though XLA sees them."""
+    with all_divided():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +197,33 @@ def test_the_kit_finds_a_rule_that_divides_too_much():
     )
     with pytest.raises(AssertionError, match=r"sharding.*'...-1' of size 4 in 2"):
         check_primitive(p, Sample([np.arange(4, dtype=np.float32)]))
+
+
+def test_what_xla_sees_is_left_to_it_and_calls_of_foreign_functions_are_not(mesh):
+    def call(ctx, a):
+        columns = (a.type.rank - 2, a.type.rank - 1, *range(a.type.rank - 3, -1, -1))
+        codes = core.ShapedArray(ctx.avals_in[0].shape[:-2], np.dtype(np.int32))
+        operation = mlir.custom_call(
+            mlir.lapack_target("potrf", ctx.avals_in[0].dtype),
+            operands=[a],
+            result_types=[a.type, mlir.aval_to_ir_type(codes)],
+            backend_config={"uplo": np.uint8(ord("L"))},
+            api_version=4,
+            operand_layouts=[columns],
+            result_layouts=[columns, (0,)],
+        )
+        return [operation.results[0]]
+
+    p = define_primitive("factors", abstract_eval=lambda a: a, lowering=call, sharding="... n! m! -> ... n! m!")
+    stack = placed(mesh, np.broadcast_to(np.eye(3, dtype=np.float32), (8, 3, 3)), ("a", "b"))
+    x, y = placed(mesh, X, "a"), placed(mesh, Y)
+    with all_divided(False):
+        assert "primax_parts" not in px.jit(product_p.bind).lower(x, y).as_text()
+        lowered = px.jit(p.bind).lower(stack)
+        assert "primax_parts" in lowered.as_text()
+        program = lowered.compile()
+    assert all("f32[1,3,3]" in line for line in lines(program, "custom-call("))
+    np.testing.assert_allclose(program(stack), np.broadcast_to(np.eye(3), (8, 3, 3)))
 
 
 def test_stacks_of_matrices_are_divided_without_communication(mesh):

@@ -29,6 +29,12 @@ def put(mesh: Mesh, *axes: object) -> px.Array:
 SPECS = [(), ("x",), ("y",), ("x", "y"), (None, "x"), (("x", "y"),), (None, ("y", "x")[:1]), (("y", "x"), None)]
 
 
+def test_arrays_that_repeat_their_elements_are_divided():
+    mesh = px.make_mesh((8,), ("x",))
+    rows = np.broadcast_to(np.arange(3, dtype=np.float32), (8, 2, 3))
+    np.testing.assert_array_equal(px.device_put(rows, px.NamedSharding(mesh, px.P("x"))), rows)
+
+
 def test_meshes_are_one_object_for_equal_devices_names_and_types(mesh):
     assert px.make_mesh((4, 2), ("x", "y")) is mesh
     assert px.make_mesh((4, 2), ("y", "x")) is not mesh
