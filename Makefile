@@ -95,6 +95,7 @@ format: $(VENV)/.dev
 surface: $(VENV)/.dev
 	$(BIN)/python tests/support/surface.py
 	$(BIN)/python tests/support/families.py
+	$(BIN)/python tests/support/lines.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compare.py --a primax --b jax

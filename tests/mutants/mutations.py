@@ -165,24 +165,10 @@ def _lowering_exchanged(mutant: Mutant, right: Rule) -> Rule:
     return rule
 
 
-def _types_weakened(mutant: Mutant, right: Rule) -> Rule:
-    def rule(*avals: Any, **params: Any) -> Any:
-        def change(aval: Any) -> Any:
-            if not isinstance(aval, core.ShapedArray):
-                return aval
-            mutant.applied += 1
-            return aval.update(weak_type=not aval.weak_type)
-
-        return _each(mutant.primitive, right(*avals, **params), change)
-
-    return rule
-
-
 MUTATIONS: dict[str, dict[str, Callable[[Mutant, Rule], Rule]]] = {
     "jvp": {"negated": _jvp_negated, "exchanged": _jvp_exchanged, "without a term": _jvp_without_a_term},
     "transpose": {"negated": _transpose_negated, "without a term": _transpose_without_a_term},
     "batch": {"negated": _batch_negated, "exchanged": _batch_exchanged},
     "axis_batch": {"negated": _batch_negated, "exchanged": _batch_exchanged},
     "lowering": {"negated": _lowering_negated, "exchanged": _lowering_exchanged},
-    "abstract_eval": {"weak": _types_weakened},
 }
