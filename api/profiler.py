@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from primax.core import _jaxlib
+from primax.extend.api_util import check_function
 from primax.extend.backend import get_backend
 
 __all__ = [
@@ -43,7 +44,16 @@ _at_work: dict[str, Any] = {}  # the server, and the session of `start_trace`
 
 
 class TraceAnnotation(_jaxlib.profiler.TraceMe):  # type: ignore[misc]
-    """A block that traces show by a name, with metadata: `with TraceAnnotation("load", batch=3):`."""
+    """A block that traces show by a name, with metadata: `with TraceAnnotation("load", batch=3):`.
+
+    Raises:
+      TypeError: the name is no string.
+    """
+
+    def __init__(self, name: str, /, **metadata: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"TraceAnnotation: name must be a string, got {name!r}")
+        super().__init__(name, **metadata)
 
 
 class StepTraceAnnotation(TraceAnnotation):
@@ -64,6 +74,7 @@ def annotate_function(func: Callable[..., Any], name: str | None = None, **metad
     >>> annotate_function(abs, name="magnitude")(-3)
     3
     """
+    check_function("annotate_function", "func", func)
     shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
 
     @functools.wraps(func)

@@ -77,3 +77,10 @@ def test_listeners_hear_of_events_until_they_are_taken_out():
     monitoring.clear_event_listeners()
     monitoring.record_scalar("/d", 3)
     assert len(heard) == 4
+
+
+def test_names_of_blocks_are_strings_and_functions_are_called():
+    with pytest.raises(TypeError, match=r"^TraceAnnotation: name must be a string, got 3"):
+        profiler.TraceAnnotation(3)
+    with pytest.raises(TypeError, match=r"^annotate_function: func must be callable, got 3"):
+        profiler.annotate_function(3)

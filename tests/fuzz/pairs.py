@@ -22,6 +22,7 @@ NOT_CALLED = frozenset(
     "Array numpy.ndarray stages.Compiled stages.Lowered stages.Traced stages.ArgInfo stages.CompilerOptions "
     "stages.Wrapped sharding.Sharding checking_leaks experimental.checkify.Error "
     "experimental.checkify.ErrorCategory export.Exported "
+    "profiler.ProfileData profiler.ProfileEvent profiler.ProfileOptions profiler.ProfilePlane profiler.ProfileLine "
     "nn.initializers.Initializer "
     "tree_util.PyTreeDef tree_util.KeyPath dtypes.extended dtypes.prng_key custom_derivatives.SymbolicZero "
     "custom_derivatives.CustomVJPPrimal numpy.character numpy.complexfloating numpy.flexible numpy.floating "
@@ -34,6 +35,12 @@ NEVER_IN_JAX = frozenset(
     "debug.visualize_array_sharding debug.visualize_sharding distributed.initialize "
     "ffi.register_ffi_type ffi.register_ffi_type_id nn.scaled_matmul lax.ragged_all_to_all "
     "lax.pbroadcast".split()
+)
+# These measure the process, write files and open ports.
+PROFILERS = frozenset(
+    f"profiler.{name}"
+    for name in "device_memory_profile register_subprocess save_device_memory_profile start_server start_trace "
+    "stop_server stop_trace trace ProfileSession".split()
 )
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -66,7 +73,7 @@ def pairs() -> tuple[Pair, ...]:
     for path, mine, other in _members():
         key = (id(mine), id(other))
         is_error = isinstance(mine, type) and issubclass(mine, BaseException)
-        if key not in known and path not in NOT_CALLED | NEVER_IN_JAX and not is_error:
+        if key not in known and path not in NOT_CALLED | NEVER_IN_JAX | PROFILERS and not is_error:
             known.add(key)
             found.append(Pair(path, mine, other, parameters(mine, other, path)))
     return tuple(found)

@@ -37,6 +37,8 @@ EXCLUDED = {
     r"primax\.((extend\.core\.)?Array|export\.Exported|stages\.\w+|experimental\.checkify\.Error)": "functions make "
     "their objects, as docs say",
     r"primax\.custom_derivatives\.(SymbolicZero|CustomVJPPrimal)": "rules are given these, and nobody makes them",
+    r"primax\.profiler\.(ProfileSession|start_\w+|stop_\w+|trace|\w*device_memory_profile)": "measures the process, "
+    "writes files and opens ports, as it is asked to",
     r"primax\.errors\..*|primax\.XlaError|.*Warning": "exceptions take anything",
 }
 

@@ -167,6 +167,9 @@ def others(d: Draw, f: str) -> str:
         "check_error": f"[{f}(error) for error, out in [{checked}]]",
         "debug_check": f"m.experimental.checkify.checkify(lambda x: {f}(m.numpy.all(x > 0), 'no'))({x})[1]",
         "io_callback": f"{f}(lambda v: np.asarray(v) * 2, m.ShapeDtypeStruct((3,), 'float32'), {d.of((3,), 'float32')})",
+        "annotate_function": f"{f}({function}{d.one('', ', name=' + repr('inside'))})({x})",
+        "TraceAnnotation": f"{f}('a'{d.one('', ', batch=3')}).__exit__(None, None, None)",
+        "StepTraceAnnotation": f"{f}('a', step_num={d.one(1, 2)}).__exit__(None, None, None)",
         "live_arrays": f"isinstance({f}(), list)",
         "print_environment_info": f"isinstance({f}(return_string=True), str)",
         **dict.fromkeys(("jet", "jet2"), f"{f}({function}, ({x},), ([{y}, {y}],))"),
@@ -203,6 +206,7 @@ def special(d: Draw, f: str) -> str:
     texts = {
         "bessel_jn": f"{f}({z}, v={d.rng.randint(1, 4)}, n_iter={d.one(30, 50)})",
         "sph_harm_y": f"{f}({orders}, {angle}, {angle}{d.one('', f', n_max={n + 2}')})",
+        "dsplit": f"{f}({d.of(d.rng.choice([(2, 1, 4), (1, 2, 2)]))}, {d.one(1, 2, [1])})",
         "zeta": f"{f}({d.of((3,), 'float32', 'positive')} + 1, {d.of((3,), 'float32', 'positive')})",
         "hyp2f1": f"{f}({d.one(0.5, 1.5, 2.0)}, {d.floats((2,), 'positive')}, {d.one(2.5, 3.0)}, {d.floats((2,), 'unit')})",
     }
@@ -239,7 +243,7 @@ LAYERS = (
 LIBRARIES: dict[str, Template] = {
     r"ops\.segment_\w+": segments,
     r"experimental\.multihost_utils\.(\w+_local_array|\w+_global_array|sync_global_devices)": hosts,
-    r"scipy\.special\.(bessel_jn|sph_harm_y|hyp2f1)|lax\.zeta": special,
+    r"scipy\.special\.(bessel_jn|sph_harm_y|hyp2f1)|lax\.zeta|numpy\.dsplit": special,
     r"ffi\.(pycapsule|register_ffi_target)": foreign,
     r"nn\.(get_scaled_dot_general_config|scaled_dot_general)": scaled,
     r"image\.(resize|scale_and_translate)": resized,
@@ -247,7 +251,7 @@ LIBRARIES: dict[str, Template] = {
     rf"example_libraries\.stax\.({'|'.join(LAYERS)})": layer,
     r"example_libraries\.optimizers\.\w+": optimizer,
     r"experimental\.(checkify\.\w+|io_callback)|live_arrays|print_environment_info": others,
-    r"experimental\.jet\.jet2?|flatten_util\.\w+|test_util\.check_\w+|named_call|lax\.composite|fwd_and_bwd|"
+    r"experimental\.jet\.jet2?|flatten_util\.\w+|test_util\.check_\w+|named_call|profiler\.\w+|lax\.composite|fwd_and_bwd|"
     r"custom_derivatives\.custom_vjp_primal_tree_values": others,
     r"sharding\.(AbstractMesh|Mesh|SingleDeviceSharding|get_abstract_mesh|get_mesh|use_abstract_mesh|auto_axes|explicit_axes)|reshard": parts,
     r"P|NamedSharding|make_mesh|set_mesh|make_array_from_\w+|pmap|smap|shard_map|lax\.(pcast|with_sharding_constraint)": parts,
