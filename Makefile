@@ -8,7 +8,7 @@ JOBS ?= auto
 SECONDS ?= 120
 SEED ?= 0
 
-.PHONY: help setup demo demo-sharded test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz mutants doctest lint format surface bench clean
+.PHONY: help setup demo demo-sharded test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make canary           whether the jaxlib that is installed has what primax takes from it, in seconds"
 	@echo "make lint       ruff and mypy          make format   apply ruff's fixes and format"
 	@echo "make surface    record the names that primax.extend promises, and what the families have, after a change"
+	@echo "make ecosystem  packages written for JAX on jax and on primax; needs a package index; writes docs/ecosystem.md"
 	@echo "make bench      the workloads of benchmarks/ on primax and on jax, in turn"
 	@echo "make clean      remove all that was built, .venv too"
 
@@ -96,6 +97,10 @@ surface: $(VENV)/.dev
 	$(BIN)/python tests/support/surface.py
 	$(BIN)/python tests/support/families.py
 	$(BIN)/python tests/support/lines.py
+
+# PACKAGES="optax chex" are some of the packages. tests/ecosystem/run.py tells more.
+ecosystem: $(VENV)/.dev
+	$(BIN)/python tests/ecosystem/run.py $(PACKAGES) --seconds $(SECONDS) --seed $(SEED)
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compare.py --a primax --b jax

@@ -94,9 +94,15 @@ class Primitive:
         trace = thread.trace
         return trace.process(self, join_operands(self, args, params) if trace.joins else args, params)
 
-    def bind_with_trace(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
-        """Apply the primitive under a given trace."""
-        return trace.process(self, args, params)
+    def bind_with_trace(self, trace: Any, args: Any, *rest: Any) -> Any:
+        """Apply the primitive under a given trace.
+
+        Args:
+          trace: the trace.
+          args: the operands.
+          rest: the parameters, a dictionary; JAX's types of the operands may stand before it.
+        """
+        return trace.process(self, args, rest[-1])
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """What to bind with, from the parameters of an equation: they themselves, unless a subclass says otherwise."""

@@ -61,10 +61,11 @@ def test_bind_with_trace_goes_to_that_trace():
 
     def f(x):
         seen.append(p.bind_with_trace(core.eval_trace, (X,), {}))
+        seen.append(p.bind_with_trace(core.eval_trace, (X,), (core.get_aval(X),), {}))
         return x
 
     px.make_jaxpr(f)(X)
-    assert seen == [3.0]
+    assert seen == [3.0, 3.0]
 
 
 @pytest.mark.parametrize(
