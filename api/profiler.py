@@ -38,7 +38,6 @@ ProfileData = _jaxlib.profile_data.ProfileData
 ProfileEvent = _jaxlib.profile_data.ProfileEvent
 ProfileLine = _jaxlib.profile_data.ProfileLine
 ProfilePlane = _jaxlib.profile_data.ProfilePlane
-register_subprocess = _jaxlib.profiler.register_subprocess
 
 _at_work: dict[str, Any] = {}  # the server, and the session of `start_trace`
 
@@ -61,6 +60,16 @@ class StepTraceAnnotation(TraceAnnotation):
 
     def __init__(self, name: str, **metadata: Any) -> None:
         super().__init__(name, _r=1, **metadata)
+
+
+def register_subprocess(pid: int, port: int) -> Any:
+    """Let traces of this process show another one, whose server `start_server` has begun.
+
+    Args:
+      pid: the number of the process.
+      port: where its server listens.
+    """
+    return _jaxlib.profiler.register_subprocess(pid, port)
 
 
 def annotate_function(func: Callable[..., Any], name: str | None = None, **metadata: Any) -> Callable[..., Any]:

@@ -193,15 +193,22 @@ class Tracer(Operand):
     __slots__ = ("__weakref__", "_aval", "_trace")
 
     _trace: Any
-    aval: Any = property(
-        attrgetter("_aval"), doc="The type, if `__init__` was given it; else an attribute of a subclass."
-    )
+    _aval: Any
     is_concrete: ClassVar[bool] = False
 
     def __init__(self, trace: Any, aval: Any = None) -> None:
         self._trace = trace
         if aval is not None:
             self._aval = aval
+
+    @property
+    def aval(self) -> Any:
+        """The type of the value; a subclass may have an attribute of this name instead."""
+        return self._aval
+
+    @aval.setter
+    def aval(self, aval: Any) -> None:
+        self._aval = aval
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

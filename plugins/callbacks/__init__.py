@@ -6,11 +6,12 @@ from typing import Any
 
 from primax.extend import ffi, hookimpl
 from primax.plugins.callbacks import debug, foreign, io, pure, samples
-from primax.plugins.callbacks.debug import debug_callback, debug_callback_p, debug_print
+from primax.plugins.callbacks.debug import DebugEffect, debug_callback, debug_callback_p, debug_print
 from primax.plugins.callbacks.io import io_callback, io_callback_p
 from primax.plugins.callbacks.pure import pure_callback, pure_callback_p
 
 __all__ = [
+    "DebugEffect",
     "debug_callback",
     "debug_callback_p",
     "debug_print",

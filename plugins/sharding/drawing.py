@@ -12,7 +12,7 @@ from primax.extend.api_util import sequence as read_sequence
 from primax.extend.interpreters import mlir
 from primax.extend.sampling import numbers
 from primax.extend.sharding import canonical_sharding, named_from_hlo, sharding_of
-from primax.plugins.callbacks.debug import DebugEffect
+from primax.plugins.callbacks import DebugEffect
 
 __all__ = [
     "RULES",
