@@ -94,8 +94,6 @@ def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | N
     found = []
     for entry in metadata["extends"]:
         name, _, kind = entry.rpartition(" ")
-        if kind in _READ_DIRECTLY:
-            return None
         if kind != "samples":
             found.append((name, kind))
     for entry in metadata["others"]:
@@ -109,21 +107,6 @@ def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | N
     return found
 
 
-# Kinds of rules that are looked up without asking for plugins, since most primitives have none.
-_READ_DIRECTLY = frozenset(
-    (
-        "axis_batch",
-        "check",
-        "dce",
-        "named_axes",
-        "partial_eval",
-        "partial_eval_jaxpr",
-        "print",
-        "sharding",
-        "staging",
-        "variance",
-    )
-)
 _OF_CLASSES = ("aval", "effect", "protocol")  # whoever uses a class has imported its package
 
 

@@ -284,18 +284,52 @@ def withhold(table: RuleTable, primitive: Any, plugin: str) -> None:
       primitive: whose rules.
       plugin: which plugin, that is loaded when one is asked for.
     """
+    if table.kind in _ASKED_WITH_TYPES:
+        typed = effectful_abstract_eval_rules
+        table = typed if primitive in typed.functions else abstract_eval_rules
     with lock:
         if primitive not in table.withheld:
             keys = [key for key in table.functions if _primitive(key) is primitive]
             table.withheld[primitive] = {key: table.functions.pop(key) for key in keys}, []
+            if table.kind in _READ_DIRECTLY:
+                table.functions[primitive] = _Asking(table, primitive, plugin)
         table.withheld[primitive][1].append(plugin)
+
+
+# Kinds of rules that are looked up without asking for plugins, since most primitives have none. The former are looked
+# up for equations alone, whose types have been asked for before.
+_ASKED_WITH_TYPES = frozenset({"check", "dce", "named_axes", "print", "sharding"})
+_READ_DIRECTLY = frozenset({"axis_batch", "partial_eval", "partial_eval_jaxpr", "staging", "variance"})
+
+
+class _Asking:
+    """Stands for a rule that a plugin which waits will give: loads it when it is called."""
+
+    def __init__(self, table: RuleTable, primitive: Any, plugin: str) -> None:
+        self.table = table
+        self.primitive = primitive
+        self.plugin = plugin
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        let_go(self.table, self.primitive)
+        load_plugins()
+        rule = self.table.functions.get(self.primitive)
+        if rule is None:
+            raise PluginError(
+                f"the primax.json of plugin {self.plugin!r} says that it gives a {self.table.kind} rule of "
+                f"{self.primitive}, but it does not"
+            )
+        return rule(*args, **params)
 
 
 def let_go(table: RuleTable, key: Any) -> None:
     """Put rules back that are withheld, and tell the host whom to load now."""
     if table.withheld:
         with lock:
-            functions, plugins = table.withheld.pop(_primitive(key), ({}, []))
+            primitive = _primitive(key)
+            functions, plugins = table.withheld.pop(primitive, ({}, []))
+            if plugins and type(table.functions.get(primitive)) is _Asking:
+                del table.functions[primitive]
             table.functions.update(functions)
             loader.wanted(plugins)
 

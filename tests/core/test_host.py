@@ -103,7 +103,7 @@ def test_of_fifty_plugins_a_program_imports_what_it_uses(site: Site) -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{"extends": ["sin dce"]}, {"others": ["generator wide"]}, {"others": ["aval decimal.Decimal"]}, {"primitives": 3}],
+    [{"others": ["generator wide"]}, {"others": ["aval decimal.Decimal"]}, {"primitives": 3}],
 )
 def test_a_plugin_of_which_nobody_could_tell_that_it_is_asked_for_does_not_wait(site: Site, more: Any) -> None:
     _package(site, "wide", **more)

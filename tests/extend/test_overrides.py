@@ -173,3 +173,73 @@ print(px.grad(pnp.tan)(0.0), imported())
         f"40.0 {overriding}",
     ], done.stderr
     assert done.stderr == ""
+
+
+DIRECT = """
+from primax.extend import core, hookimpl
+from primax.extend.core.primitives import sin_p
+
+calls = []
+
+
+def check(context, x, **params):
+    calls.append("check")
+    return [x.aval], core.no_effects
+
+
+def dce(used, eqn):
+    calls.append("dce")
+    return [True], eqn
+
+
+def staging(trace, args, params):
+    calls.append("staging")
+    return trace.add_eqn(sin_p, args, [core.get_aval(args[0])], params, core.no_effects)[0]
+
+
+def partial_eval_jaxpr(unknown_in, eqn):
+    calls.append("partial_eval_jaxpr")
+    return None, eqn, [True]
+
+
+RULES = {"check": check, "dce": dce, "staging": staging, "partial_eval_jaxpr": partial_eval_jaxpr}
+
+
+@hookimpl
+def primax_register(registry):
+    registry.define(sin_p, **{"KIND": RULES["KIND"]})
+"""
+
+
+@pytest.mark.parametrize("kind", ["check", "dce", "staging", "partial_eval_jaxpr"])
+def test_a_rule_that_most_primitives_lack_is_loaded_when_the_primitive_is_used(tmp_path: Path, kind: str) -> None:
+    site = Site(tmp_path)
+    site.install("delta", entry_points="[primax]\ndelta = delta\n")
+    (tmp_path / "delta").mkdir()
+    (tmp_path / "delta" / "__init__.py").write_text(DIRECT.replace("KIND", kind))
+    said = {"primitives": {}, "extends": [f"sin {kind}"], "others": []}
+    (tmp_path / "delta" / "primax.json").write_text(json.dumps(said))
+    done = _run(
+        site,
+        "-c",
+        """
+import sys
+import primax as px
+from primax import lax
+from primax.extend import core
+from primax.extend.interpreters import partial_eval as pe
+
+def through(f):
+    closed = px.make_jaxpr(f)(0.5)
+    core.check_jaxpr(closed)
+    core.dce_jaxpr(closed.jaxpr, [True])
+    pe.partial_eval_jaxpr(closed, [True])
+    return float(px.jit(px.grad(f))(0.0)), str(closed)
+
+print(through(lax.tanh)[0], "delta" in sys.modules)
+print(through(lax.sin)[0], "delta" in sys.modules)
+print(sorted(set(sys.modules["delta"].calls)))
+""",
+    )
+    assert done.stdout.splitlines() == ["1.0 False", "1.0 True", f"['{kind}']"], done.stderr
+    assert "PluginWarning" not in done.stderr
