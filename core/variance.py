@@ -30,6 +30,7 @@ class _Hooks:
       forgotten: `(value)` to the value as one of which the type does not tell how it is divided.
       pvary: `(value, axes)` to the value as one that may vary along them too.
       pvary_p: its primitive.
+      lay_out: `(function, bind, args, out_sharding)` to what `extend.sharding.with_out_sharding` returns.
       reductions: by name, such as `sum`, `(value, axes)` to what all devices along the axes have of it together.
     """
 
@@ -37,6 +38,7 @@ class _Hooks:
     forgotten: Callable[[Any], Any]
     pvary: Callable[[Any, frozenset[Any]], Any]
     pvary_p: Any
+    lay_out: Callable[[str, Callable[..., Any], Sequence[Any], Any], Any]
     reductions: dict[str, Callable[[Any, Any], Any]]
 
 

@@ -25,7 +25,7 @@ def plugins(*, load: bool = False) -> list[PluginRecord]:
 
     >>> from primax.extend import plugins
     >>> plugins()[0].name
-    'structural'
+    'arithmetic'
     """
     records = host.records()
     if load:

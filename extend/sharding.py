@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import _jaxlib
@@ -70,7 +71,20 @@ __all__ = [
     "use_abstract_mesh",
     "vary",
     "vary_like",
+    "with_out_sharding",
 ]
+
+
+def with_out_sharding(function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any) -> Any:
+    """What a function returns for arrays, divided as its argument `out_sharding` says, if it says something.
+
+    Args:
+      function: its name.
+      bind: computes it.
+      args: the arrays; how they are divided is left to XLA.
+      out_sharding: a `PartitionSpec` or a `NamedSharding`, or None.
+    """
+    return bind(*args) if out_sharding is None else hooks.lay_out(function, bind, args, out_sharding)
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:

@@ -22,7 +22,7 @@ from primax.extend.precision import (
     precision_attribute,
 )
 from primax.extend.sampling import numbers
-from primax.plugins.resharding import with_out_sharding
+from primax.extend.sharding import with_out_sharding
 from primax.plugins.structural import convert_element_type_p, transpose_p
 
 __all__ = ["DotAlgorithmPreset", "Precision", "batch_matmul", "dot", "dot_general", "dot_general_p"]

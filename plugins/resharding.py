@@ -35,7 +35,6 @@ __all__ = [
     "reshard",
     "reshard_p",
     "resharded",
-    "with_out_sharding",
 ]
 
 reshard_p = core.Primitive("reshard")
@@ -132,16 +131,8 @@ def _mesh_of(scope: Any) -> Any:
     return scope.abstract
 
 
-def with_out_sharding(function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any) -> Any:
-    """What a function returns for arrays, divided as its argument `out_sharding` says, if it says something.
-
-    Args:
-      function: its name.
-      bind: computes it.
-      args: the arrays; how they are divided is left to XLA.
-      out_sharding: a `PartitionSpec` or a `NamedSharding`, or None.
-    """
-    if out_sharding is None or _tells_nothing(out_sharding):
+def _laid_out(function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any) -> Any:
+    if _tells_nothing(out_sharding):
         return bind(*args)
     _meant(f"{function}: out_sharding", out_sharding, None)
     return _resharded(f"{function}: out_sharding", bind(*map(forgotten, args)), out_sharding)
@@ -225,8 +216,9 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
     >>> import primax as px
     >>> mesh = px.make_mesh((1,), ("x",))
     >>> with px.set_mesh(mesh):
-    ...     px.sharding.explicit_axes(lambda x: print(px.typeof(x)), in_sharding=px.P("x"))(px.numpy.zeros(4))
-    f32[4@x]
+    ...     f = px.sharding.explicit_axes(lambda x: print(px.typeof(x)), in_sharding=px.P("x"))
+    ...     px.jit(f)(px.numpy.zeros(4))
+    ShapedArray(f32[4@x])
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
@@ -333,6 +325,7 @@ def _divided(x: Any, division: Division | None) -> Any:
 
 hooks.divided = _divided
 hooks.forgotten = forgotten
+hooks.lay_out = _laid_out
 
 
 def _samples() -> list[core.Sample]:

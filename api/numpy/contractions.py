@@ -11,13 +11,13 @@ from typing import Any
 from primax.extend.api_util import integer, sequence
 from primax.extend.arguments import integers
 from primax.extend.core import dtypes, get_aval
+from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import asarray
 from primax.numpy.linear import contract, prepared
 from primax.numpy.promotion import aval_of, convert
 from primax.numpy.shaping import permuted
 from primax.numpy.triangles import last_diagonal
 from primax.plugins.reductions import reduce_or_p
-from primax.plugins.resharding import with_out_sharding
 from primax.plugins.structural import reduce_sum_p, squeeze_p
 
 __all__ = ["einsum", "einsum_path"]

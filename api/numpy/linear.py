@@ -9,13 +9,13 @@ from primax.extend.api_util import integer, sequence
 from primax.extend.arguments import canonical_axes, canonical_axis, listed
 from primax.extend.core import config, dtypes, get_aval
 from primax.extend.precision import canonicalize_precision
+from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import read_dtype
 from primax.numpy.promotion import aval_of, convert, promote, strong
 from primax.numpy.shaping import moveaxis, ravel, reshaped
 from primax.numpy.ufuncs import conjugate, multiply, negative, subtract
 from primax.plugins import arithmetic, bitwise
 from primax.plugins.dot import dot_general_p
-from primax.plugins.resharding import with_out_sharding
 from primax.plugins.structural import (
     broadcast_shapes,
     concatenate_p,

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend.api_util import read_size
 from primax.extend.arguments import canonical_axes, canonical_axis, canonical_shape, listed
 from primax.extend.core import dtypes, get_aval
+from primax.extend.sharding import with_out_sharding
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.indexing import take_slice, unstack
@@ -21,7 +22,6 @@ from primax.numpy.shaping import permuted, ravel, reshaped
 from primax.numpy.taking import take
 from primax.plugins.arithmetic import neg_p
 from primax.plugins.indexing import dynamic_slice_in_dim
-from primax.plugins.resharding import with_out_sharding
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, rev_p, tile_p
 
 __all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]

@@ -8,10 +8,10 @@ from typing import Any
 from primax.extend.api_util import among, integer
 from primax.extend.arguments import canonical_axes, canonical_axis, integers, listed
 from primax.extend.core import get_aval
+from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import asarray, place, read_shape
 from primax.numpy.promotion import aval_of, broadcast_to_shape
 from primax.plugins import structural
-from primax.plugins.resharding import with_out_sharding
 from primax.plugins.structural import reshape_p, squeeze_p, transpose_p
 
 __all__ = [

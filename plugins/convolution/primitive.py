@@ -12,8 +12,8 @@ from primax.extend.arguments import integers
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.padding import dilated, explicit_padding, named_padding, result_size
 from primax.extend.precision import canonicalize_precision
+from primax.extend.sharding import with_out_sharding
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
-from primax.plugins.resharding import with_out_sharding
 
 __all__ = [
     "check_steps",

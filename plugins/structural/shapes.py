@@ -23,7 +23,7 @@ from primax.extend.arguments import (
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.sampling import samples
-from primax.plugins.resharding import with_out_sharding
+from primax.extend.sharding import with_out_sharding
 
 __all__ = [
     "broadcast",

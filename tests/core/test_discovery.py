@@ -158,7 +158,8 @@ def test_the_plugins_of_primax_are_those_of_the_distribution_of_its_version(
     second.install("other", entry_points="[primax]\nmine = mine\n")
     if elsewhere:
         Path(path[0], "archive.zip").write_bytes(b"")
-        monkeypatch.syspath_prepend(str(Path(path[0], "archive.zip")))
+        # Not `syspath_prepend`, which would put back the path of the fixture after that of the session.
+        monkeypatch.setattr(sys, "path", [str(Path(path[0], "archive.zip")), *sys.path])
     own, others = installed_plugins("1.5")
     assert [(each.name, each.version) for each in own] == [("sums", "1.5")]
     assert [each.name for each in others] == ["mine"]
