@@ -54,7 +54,6 @@ def to_jax(what: Any) -> Any:
     keys, or holds a program in a parameter. Programs of `jit`, `checkpoint`, `cond`, `while`, `scan`, `reduce` and
     custom derivatives within functions and rules are translated.
 
-        import jax
         from primax.extend import to_jax
         from primax_kepler import kepler, kepler_p
 
