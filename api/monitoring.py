@@ -61,24 +61,34 @@ def record_scalar(event: str, value: float, **metadata: str | int) -> None:
         listener(event, value, **metadata)
 
 
+def _register(where: str, listeners: list[Listener], callback: Listener) -> None:
+    if not callable(callback):
+        raise TypeError(f"{where}: callback must be callable, got {callback!r}")
+    listeners.append(callback)
+
+
 def register_event_listener(callback: Listener) -> None:
-    """Call a function at every `record_event`."""
-    _events.append(callback)
+    """Call a function at every `record_event`.
+
+    Raises:
+      TypeError: it is not callable; of the other functions likewise.
+    """
+    _register("register_event_listener", _events, callback)
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
     """Call a function at every `record_event_duration_secs`."""
-    _durations.append(callback)
+    _register("register_event_duration_secs_listener", _durations, callback)
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
     """Call a function at every `record_event_time_span`."""
-    _spans.append(callback)
+    _register("register_event_time_span_listener", _spans, callback)
 
 
 def register_scalar_listener(callback: Listener) -> None:
     """Call a function at every `record_scalar`."""
-    _scalars.append(callback)
+    _register("register_scalar_listener", _scalars, callback)
 
 
 def _unregister(where: str, listeners: list[Listener], callback: Listener) -> None:

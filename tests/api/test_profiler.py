@@ -79,6 +79,16 @@ def test_listeners_hear_of_events_until_they_are_taken_out():
     assert len(heard) == 4
 
 
+@pytest.mark.parametrize("name", [name for name in monitoring.__all__ if name.startswith("register_")])
+def test_what_is_no_function_does_not_listen(name):
+    with pytest.raises(TypeError, match=rf"^{name}: callback must be callable, got 3$"):
+        getattr(monitoring, name)(3)
+    monitoring.record_event("/a")
+    monitoring.record_event_duration_secs("/b", 0.5)
+    monitoring.record_event_time_span("/c", 1.0, 2.0)
+    monitoring.record_scalar("/d", 3)
+
+
 def test_names_of_blocks_are_strings_and_functions_are_called():
     with pytest.raises(TypeError, match=r"^TraceAnnotation: name must be a string, got 3"):
         profiler.TraceAnnotation(3)

@@ -39,6 +39,7 @@ EXCLUDED = {
     r"primax\.custom_derivatives\.(SymbolicZero|CustomVJPPrimal)": "rules are given these, and nobody makes them",
     r"primax\.profiler\.(ProfileSession|start_\w+|stop_\w+|trace|\w*device_memory_profile)": "measures the process, "
     "writes files and opens ports, as it is asked to",
+    r"primax\.monitoring\.register_\w+": "what is recorded later calls the listeners, with what it was told",
     r"primax\.errors\..*|primax\.XlaError|.*Warning": "exceptions take anything",
 }
 

@@ -14,6 +14,7 @@ TRANSFERS = (
     "transfer_guard_device_to_host",
     "transfer_guard_host_to_device",
 )
+EVENTS = (("event_duration_secs", ", 0.5"), ("event_time_span", ", 1.0, 2.5"), ("scalar", ", 3"), ("event", ""))
 FEW = ((3,), (2, 3), (), (2,))
 
 
@@ -322,6 +323,18 @@ def register(d: Draw, f: str) -> str:
     return f"isinstance({texts.get(name, f'{f}({new})')}, (type, tuple, type(None)))"
 
 
+def listening(d: Draw, f: str) -> str:
+    """Listeners, which are told of an event and taken out again: the libraries call those that stay."""
+    name = f.rpartition(".")[2]
+    if name.startswith("clear"):
+        return f"{f}()"
+    event, numbers = next(kind for kind in EVENTS if kind[0].removesuffix("_secs") in name)
+    register, tell = f"m.monitoring.register_{event}_listener", f"m.monitoring.record_{event}"
+    forget = f"m.monitoring.unregister_{event.removesuffix('_secs')}_listener"
+    told = f"[{register}(g), {tell}('/e'{numbers}, n={d.one(1, repr('b'))}), {forget}(g), seen][-1]"
+    return f"(lambda seen: (lambda g: {told})(lambda *a, **k: seen.append((a, k))))([])"
+
+
 def export(d: Draw, f: str) -> str:
     """Export, and what comes back."""
     y = x(d)
@@ -386,6 +399,7 @@ PROGRAMS: dict[str, Template] = {
     r"lax\.(all_gather|all_to_all|axis_index|axis_size|pmax|pmean|pmin|psum|ppermute|pshuffle|psum_scatter|pswapaxes)": collective,
     r"(tree|tree_util)\.(?!register).*": tree_function,
     r"tree_util\.register.*|export\.register.*": register,
+    r"monitoring\..*": listening,
     r"export\.export": export,
     r"(ad_checkpoint\.)?checkpoint_policies\..*": policy,
     r"(dtypes|numpy)\.(issubdtype|finfo|iinfo|result_type|promote_types)": dtype_function,
