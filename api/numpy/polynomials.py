@@ -186,6 +186,19 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     return power(reshaped(x, (aval.shape[0], 1)), reshaped(powers, (1, count)))
 
 
+def _fit_to(function: str, shape: tuple[int, ...], **arguments: Any) -> None:
+    for name, value in arguments.items():
+        of = aval_of(function, value, name).shape
+        try:
+            fits = np.broadcast_shapes(shape, of) == shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"{function}: {name} must broadcast to the differences of neighbours, of shape {shape}, got shape {of}"
+            )
+
+
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
     """Angles without the jumps of whole turns.
 
@@ -196,15 +209,14 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
       period: a whole turn.
 
     Raises:
-      ValueError: the axis is out of range.
+      ValueError: the axis is out of range, or `discont` or `period` have more elements than differences of neighbours.
     """
     (p,) = promote("unwrap", p, to=lambda dtype: dtypes.to_inexact_dtype(dtype))
     shape = get_aval(p).shape
     axis = canonical_axis(axis, len(shape), "unwrap")
-    if discont is not None:
-        aval_of("unwrap", discont, "discont")
-    half = divide(period, 2)
     steps = diff(p, axis=axis)
+    _fit_to("unwrap", get_aval(steps).shape, period=period, discont=0 if discont is None else discont)
+    half = divide(period, 2)
     wrapped = subtract(remainder(add(steps, half), period), half)
     edge = where((wrapped == negative(half)) & (steps > 0), half, wrapped)
     correction = subtract(edge, steps)

@@ -63,6 +63,15 @@ def test_polynomials_agree_with_jax() -> None:
     compare(calls, sample("float32", (5,)), sample("float32", (3,), seed=1), sample("int32", (4,)), weak=False)
 
 
+def test_unwrap_takes_one_jump_and_one_turn_for_each_difference():
+    p = np.array([[0.0, 4.0], [1.0, -3.0], [7.0, 9.0]], np.float32)
+    compare({"unwrap": lambda m, p: m.unwrap(p, m.array([4.0, 5.0]), 0, m.array([[6.0, 5.0]]))}, p)
+    with pytest.raises(ValueError, match=r"^unwrap: discont must broadcast to .* shape \(2, 2\), got shape \(3,\)$"):
+        px.numpy.unwrap(p, np.ones(3, np.float32), 0)
+    with pytest.raises(ValueError, match=r"^unwrap: period must .* shape \(3, 1\), got shape \(1, 3, 1\)$"):
+        px.numpy.unwrap(p, period=np.ones((1, 3, 1), np.float32))
+
+
 def test_windows_agree_with_jax() -> None:
     sizes = (0, 1, 2, 7)
     calls: dict[str, Any] = {

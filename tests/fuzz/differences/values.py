@@ -32,6 +32,12 @@ VALUES: tuple[Meant, ...] = (
         text=r"'u?int[24]'",
     ),
     Meant(
+        r"(numpy|Array)\.argsort",
+        "value",
+        "Equals need not keep their order; here they do, in jax their order is the reverse.",
+        text=r"(?=.*stable=False)(?=.*descending=True)",
+    ),
+    Meant(
         r"numpy\.(unique\w*|intersect1d)",
         "shape",
         "The size that is asked for is that of the result, of arrays without elements too.",
