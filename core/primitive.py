@@ -123,6 +123,7 @@ class Primitive:
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Register the impl rule; usable as a decorator."""
         rules.impl_rules[self] = rule
+        self.programs.clear()  # of a lowering, by which it was computed until now
         return rule
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:

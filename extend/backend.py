@@ -11,6 +11,7 @@ from primax.core import _jaxlib
 from primax.core._jaxlib import Device
 from primax.core.arguments import read_size
 from primax.core.array import Array
+from primax.extend.clients import Client, Program, get_backend
 from primax.interpreters import platforms as _platforms
 from primax.interpreters.backend import (
     as_array,
@@ -57,15 +58,16 @@ from primax.interpreters.platforms import (
     process_index,
     register_platform,
 )
-from primax.interpreters.platforms import client as get_backend
 from primax.interpreters.platforms import default_device as get_default_device
 from primax.interpreters.portable import artifact_text, artifact_version, newest_version, to_artifact
 from primax.interpreters.shardings import sharding_of
 from primax.interpreters.sites import Site, choose_device, choose_site, one_device
 
 __all__ = [
+    "Client",
     "Device",
     "Executable",
+    "Program",
     "Site",
     "artifact_text",
     "artifact_version",
@@ -162,10 +164,10 @@ def of_buffers(fast: Callable[..., Any]) -> Callable[..., Any]:
 
 def backends() -> dict[str, Any]:
     """The XLA clients of all platforms that can be used, by name; those are made that have not been."""
-    found = {}
+    found: dict[str, Any] = {}
     for name in _platforms.platforms:
         try:
-            found[name] = _platforms.client(name)
+            found[name] = get_backend(name)
         except Exception as error:  # a client may fail in any way where its hardware is absent
             _platforms.warn_of(name, error)
     return found

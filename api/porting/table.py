@@ -81,6 +81,9 @@ class Table:
         if self.reason(name) is not None:
             return None
         for row, rest in self._above(name):
+            first, _, inner = rest.partition(".")
+            if first in row.names:
+                return f"{row.names[first]}.{inner}"
             if row.to is not None:
                 return f"{row.to}.{rest}" if rest else row.to
         return None

@@ -43,7 +43,7 @@ def test_results_for_wrapped_functions_are_remembered():
 
 
 def test_the_backend_is_found_under_the_names_of_jax():
-    assert backend.get_backend() is backend.client()
+    assert backend.get_backend().client is backend.client()
     assert backend.backends()["cpu"] is backend.get_backend("cpu")
     assert backend.get_default_device() == px.devices()[0]
     options = backend.get_compile_options(1, 1, env_options_overrides={"xla_embed_ir_in_executable": True})

@@ -1,0 +1,106 @@
+"""XLA's clients as programs written for JAX call them: their programs take arrays and numbers as well as buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from primax.core.array import Array
+from primax.core.config import enable_x64
+from primax.interpreters import platforms
+from primax.interpreters.backend import put_value
+
+__all__ = ["Client", "Program", "get_backend"]
+
+
+class Program:
+    """A program that a client has compiled: jaxlib's, whose arguments may be arrays.
+
+    Attributes:
+      loaded: jaxlib's own, which has every attribute that is not here.
+    """
+
+    def __init__(self, loaded: Any) -> None:
+        self.loaded = loaded
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loaded, name)
+
+    def execute(self, arguments: Iterable[Any]) -> list[Any]:
+        """Run the program on one device.
+
+        Args:
+          arguments: arrays, or buffers of jaxlib.
+
+        Returns:
+          The buffers of its results, which `numpy.asarray` reads.
+        """
+        return list(self.loaded.execute([_buffer(x) for x in arguments]))
+
+    def execute_sharded(self, arguments: Iterable[Any], **options: Any) -> Any:
+        """Run the program on all of its devices; as jaxlib's method, with arrays."""
+        return self.loaded.execute_sharded([_buffer(x) for x in arguments], **options)
+
+
+class Client:
+    """A platform's client: jaxlib's, with programs that take arrays.
+
+    Attributes:
+      client: jaxlib's own, which has every attribute that is not here.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+    def __repr__(self) -> str:
+        return f"Client({self.client.platform!r})"
+
+    def buffer_from_pyval(self, value: Any, device: Any = None) -> Any:
+        """A number, or an array of NumPy, as a buffer of the dtype that NumPy gives it.
+
+        Args:
+          value: a number or an array.
+          device: where it is put; None for the first device.
+        """
+        with enable_x64(True):
+            return put_value(np.asarray(value), device=device or self.client.local_devices()[0])._b
+
+    def compile_and_load(self, *args: Any, **kwargs: Any) -> Program:
+        """Compile a module, as jaxlib's method does, with the same arguments."""
+        return Program(self.client.compile_and_load(*args, **kwargs))
+
+    def deserialize_executable(self, *args: Any, **kwargs: Any) -> Program:
+        """Load a program that was serialized, as jaxlib's method does, with the same arguments."""
+        return Program(self.client.deserialize_executable(*args, **kwargs))
+
+
+def get_backend(platform: str | None = None) -> Client:
+    """The client of a platform, made on first use.
+
+    Args:
+      platform: its name; None for the default one.
+
+    Raises:
+      TypeError: it is no name.
+      XlaError: there is no such platform.
+
+    >>> from primax.extend import backend
+    >>> backend.get_backend("cpu").platform
+    'cpu'
+    """
+    return _known(platforms.client(platform))
+
+
+@cache
+def _known(client: Any) -> Client:
+    return Client(client)
+
+
+def _buffer(x: Any) -> Any:
+    return x._b if isinstance(x, Array) else x
