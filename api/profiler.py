@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from primax.core import _jaxlib
-from primax.extend.api_util import check_function
+from primax.extend.api_util import check_function, integer
 from primax.extend.backend import get_backend
 
 __all__ = [
@@ -68,7 +68,16 @@ def register_subprocess(pid: int, port: int) -> Any:
     Args:
       pid: the number of the process.
       port: where its server listens.
+
+    Raises:
+      TypeError: one of them is no integer.
+      ValueError: `pid` is not positive, or `port` is none.
     """
+    pid, port = integer("register_subprocess", "pid", pid), integer("register_subprocess", "port", port)
+    if not 0 < pid < 2**31:
+        raise ValueError(f"register_subprocess: pid must be the number of a process, got {pid}")
+    if not 0 < port < 2**16:
+        raise ValueError(f"register_subprocess: port must be in [1, 65535], got {port}")
     return _jaxlib.profiler.register_subprocess(pid, port)
 
 

@@ -110,16 +110,21 @@ def arange(
     return place(counted(count, low, gap, dtype), device)
 
 
+def _require_ends(function: str, start: Any, stop: Any) -> None:
+    for x, argument in ((start, "start"), (stop, "stop")):
+        aval_of(function, x, argument)
+
+
 def _interpolated(function: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, axis: int) -> Any:
     """`num` points on the way from start to stop, the way gone at each of them, and the dtype of the result."""
     num = read_size(function, "num", num)
-    start, stop = broadcast(function, promote(function, start, stop, to=dtypes.to_inexact_dtype))
-    computed = get_aval(start).dtype
+    ends = promote(function, start, stop, to=dtypes.to_inexact_dtype)
+    computed = get_aval(ends[0]).dtype
     wanted = computed if dtype is None else read_dtype(dtype, function)
     if dtypes.is_inexact(wanted) and not (dtypes.is_complex(computed) and not dtypes.is_complex(wanted)):
-        computed = wanted
+        computed, ends = wanted, [cast(x, wanted) for x in (start, stop)]  # each from what it was, not by way of both
+    start, stop = broadcast(function, ends)
     shape = get_aval(start).shape or get_aval(stop).shape
-    start, stop = (cast(x, computed) for x in (start, stop))
     steps = num - 1 if endpoint else num
     real = dtypes.to_floating_dtype(computed)
     way = counted(num, 0, 1, real)
@@ -186,8 +191,7 @@ def linspace(
     count = read_size("linspace", "num", num)
     if dtype is not None:
         dtype = read_dtype(dtype, "linspace")
-    for x, argument in ((start, "start"), (stop, "stop")):
-        aval_of("linspace", x, argument)
+    _require_ends("linspace", start, stop)
     out = place(_compiled_linspace(start, stop, count, bool(endpoint), dtype, axis), device)
     if not retstep:
         return out
@@ -233,7 +237,9 @@ def logspace(
       axis: where the new axis is in the result.
     """
     wanted = None if dtype is None else read_dtype(dtype, "logspace")
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    _require_ends("logspace", start, stop)
+    computed = wanted if wanted is not None and dtypes.is_inexact(wanted) else None
+    exponents = linspace(start, stop, num, endpoint, dtype=computed, axis=axis)
     out = power(asarray(base, get_aval(exponents).dtype), exponents)
     return out if wanted is None else cast(out, wanted)
 
@@ -248,6 +254,7 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
       dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
       axis: where the new axis is in the result.
     """
+    _require_ends("geomspace", start, stop)
     start, stop, way, shape, wanted, axis = _interpolated("geomspace", start, stop, num, endpoint, dtype, axis)
     low, high = _along(start, shape, axis), _along(stop, shape, axis)
     way = _across(way, shape, axis)

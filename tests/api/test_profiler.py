@@ -89,6 +89,15 @@ def test_what_is_no_function_does_not_listen(name):
     monitoring.record_scalar("/d", 3)
 
 
+@pytest.mark.parametrize(
+    "pid, port, message",
+    [(np.ones(2), 9000, "pid must be an integer"), (-1, 9000, "pid must be the number"), (7, 2**31, "port must be in")],
+)
+def test_a_process_and_a_port_are_numbers(pid, port, message):
+    with pytest.raises((TypeError, ValueError), match=f"^register_subprocess: {message}"):
+        profiler.register_subprocess(pid, port)
+
+
 def test_names_of_blocks_are_strings_and_functions_are_called():
     with pytest.raises(TypeError, match=r"^TraceAnnotation: name must be a string, got 3"):
         profiler.TraceAnnotation(3)

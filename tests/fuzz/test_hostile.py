@@ -117,3 +117,9 @@ def test_a_class_is_a_function_where_functions_are_expected():
     error = TypeError("cannot convert dictionary update sequence element #0 to a sequence")
     assert judge(error, BY_PATH["primax.tree.all"], {"is_leaf": thing}) is None
     assert judge(error, BY_PATH["primax.tree.all"], {"tree": thing}) == "unnamed"
+
+
+def test_what_compares_derivatives_says_that_they_differ():
+    error = AssertionError("\nNot equal to tolerance\ncheck_jvp: the tangents differ from finite differences\n")
+    assert judge(error, BY_PATH["primax.test_util.check_jvp"], {"f_jvp": PLAIN["x"]}) is None
+    assert judge(error, SIN, PLAIN) == "internal"

@@ -171,7 +171,17 @@ def test_ranges_agree_with_jax() -> None:
         "base": lambda m: m.logspace(0, 3, 4, base=2),
         "down": lambda m: m.geomspace(-8.0, -1.0, 4),
     }
+    calls |= {
+        f"{name} of two dtypes": lambda m, name=name: getattr(m, name)(m.bfloat16(0.427), 2.694, 4, dtype="float32")
+        for name in ("linspace", "logspace", "geomspace")
+    }
     compare(calls, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace", "geomspace"])
+def test_ends_that_are_no_numbers_are_refused_with_the_function_that_was_called(name: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name}: stop must be an array or a number, got list"):
+        getattr(pnp, name)(1, [2])
 
 
 @pytest.mark.usefixtures("narrow")
