@@ -13,6 +13,7 @@ from primax.core.errors import ShardingTypeError
 from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, PartitionSpec, current_scope
 from primax.core.variance import axes_of, hooks, vary, vary_like
 from primax.interpreters.meshes import (
+    axes_in_scope,
     get_abstract_mesh,
     get_mesh,
     make_mesh,
@@ -46,6 +47,7 @@ __all__ = [
     "Sharding",
     "ShardingTypeError",
     "SingleDeviceSharding",
+    "axes_in_scope",
     "axes_of",
     "axes_of_dims",
     "canonical_sharding",

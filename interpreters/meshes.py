@@ -18,6 +18,7 @@ from primax.core.thread import thread
 from primax.interpreters.platforms import devices as all_devices
 
 __all__ = [
+    "axes_in_scope",
     "get_abstract_mesh",
     "get_mesh",
     "make_mesh",
@@ -112,15 +113,22 @@ def use_abstract_mesh(mesh: AbstractMesh) -> AbstractContextManager[AbstractMesh
     """
     if not isinstance(mesh, AbstractMesh):
         raise TypeError(f"use_abstract_mesh: mesh must be an AbstractMesh, got {mesh!r}")
-    return _with_axes(mesh)
+    return axes_in_scope(mesh, None)
 
 
 @contextmanager
-def _with_axes(mesh: AbstractMesh) -> Iterator[AbstractMesh]:
+def axes_in_scope(mesh: AbstractMesh, concrete: Mesh | None) -> Iterator[AbstractMesh]:
+    """A context manager that makes the axes of a mesh those in scope, over its devices if they are known.
+
+    Args:
+      mesh: the axes, of any types.
+      concrete: a mesh of these axes; None for that in scope, if it is one.
+    """
     scope = current_scope()
-    concrete = scope.mesh if scope is not None and scope.mesh is not None else None
-    if concrete is not None and concrete.abstract_mesh.shape_tuple != mesh.shape_tuple:
-        concrete = None
+    if concrete is None and scope is not None:
+        concrete = scope.mesh
+    if concrete is not None and concrete.abstract_mesh != mesh:
+        concrete = concrete.update(axis_types=mesh.axis_types) if concrete.shape_tuple == mesh.shape_tuple else None
     with mesh_scope(MeshScope(concrete, mesh, True) if not mesh.empty else None):
         yield mesh
 

@@ -128,7 +128,7 @@ def choose_site(
                 f"{pair} are on different devices, {_shown(first)} and {_shown(sharding)}; bring them together with "
                 "device_put"
             )
-    mesh = first.mesh
+    mesh = _retyped(first.mesh)
     site = Site(devices, mesh)
     if closed is None:
         return site
@@ -140,6 +140,14 @@ def choose_site(
             [_of_type(site, aval) if s is None else s for aval, s in zip(closed.out_avals, returned, strict=True)]
         )
     return Site(devices, mesh, lying, returned)
+
+
+def _retyped(mesh: Any) -> Any:
+    """A mesh, as the one in scope if that is the same but for the types of its axes."""
+    scope = current_scope()
+    if scope is None or scope.mesh is None or scope.mesh is mesh or mesh.shape_tuple != scope.mesh.shape_tuple:
+        return mesh
+    return scope.mesh if scope.mesh.device_list == mesh.device_list else mesh
 
 
 def _of_type(site: Site, aval: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,22 +16,26 @@ from primax.extend.sharding import (
     AbstractMesh,
     AxisType,
     Division,
+    MeshScope,
     NamedSharding,
     PartitionSpec,
+    Sharding,
+    axes_in_scope,
     axes_of_dims,
     check_spec,
     current_scope,
     explicit_part,
     hooks,
-    use_abstract_mesh,
 )
-from primax.plugins.devices import with_sharding_constraint
+from primax.plugins.devices import device_put, with_sharding_constraint
 
 __all__ = [
     "auto_axes",
+    "divided_call",
     "explicit_axes",
     "forget_p",
     "forgotten",
+    "lying",
     "reshard",
     "reshard_p",
     "resharded",
@@ -152,6 +156,38 @@ def resharded(function: str, x: Any, out_sharding: Any) -> Any:
     return _resharded(f"{function}: out_sharding", x, out_sharding)
 
 
+def lying(function: str, x: Any, sharding: Any) -> Any:
+    """An array as the argument `sharding` of a function that makes it wants it: on the devices of any sharding.
+
+    Raises:
+      TypeError: it is no sharding.
+    """
+    if not isinstance(sharding, Sharding):
+        raise TypeError(f"{function}: sharding must be a sharding or None, got {sharding!r}")
+    return resharded(function, x, sharding) if isinstance(sharding, NamedSharding) else device_put(x, sharding)
+
+
+def divided_call(
+    f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], out_sharding: Any, name: str = ""
+) -> Any:
+    """What a function returns, as its argument `out_sharding` wants it; how its arguments are divided is left to XLA.
+
+    Args:
+      f: returns arrays in any containers.
+      args, kwargs: all of its other arguments, arrays in any containers and others.
+      out_sharding: not None, as for `resharded`.
+      name: what messages call the function, if not by its own name.
+    """
+    if not _tells_nothing(out_sharding):
+        args, kwargs = tree.tree_map(_without_division, (tuple(args), dict(kwargs)))
+    outs = f(*args, **kwargs)
+    return tree.tree_map(lambda x: resharded(name or f.__name__, x, out_sharding), outs)
+
+
+def _without_division(x: Any) -> Any:
+    return forgotten(x) if isinstance(x, core.Array | core.Tracer) else x
+
+
 def forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
     """A value of which the type tells only how explicit axes of a mesh divide it; none if there is no mesh."""
     aval = get_aval(x)
@@ -162,15 +198,15 @@ def forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
 
 
 def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
-    """A function in which XLA decides on how arrays are divided along explicit axes of the mesh in scope.
+    """A function in which XLA decides on how arrays are divided along explicit axes of a mesh.
 
     Args:
       f: takes and returns arrays in any containers.
-      axes: names of the axes; all explicit ones if None.
+      axes: names of the axes of the mesh in scope, or of that of `out_sharding`; all explicit ones if None.
       out_sharding: how results are divided, as for `reshard`.
 
     Raises:
-      ValueError: no mesh with explicit axes is in scope, or `out_sharding` is not given.
+      ValueError: no mesh with explicit axes is in scope or given, or `out_sharding` is not given.
 
     >>> import primax as px
     >>> mesh = px.make_mesh((1,), ("x",), px.sharding.AxisType.Explicit)
@@ -187,16 +223,17 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
 
     @wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        outer = _scope("auto_axes")
+        outer = _scope("auto_axes", "out_sharding", out_sharding)
         names = _named("auto_axes", axes, outer.abstract.explicit_axes, "Explicit")
         inner = outer.abstract.update_axis_types(dict.fromkeys(names, AxisType.Auto))
         args, kwargs = tree.tree_map(lambda x: forgotten(x, inner), (args, kwargs))
-        with use_abstract_mesh(inner):
+        with axes_in_scope(inner, outer.mesh):
             outs = f(*args, **kwargs)
         leaves, structure = tree.flatten(outs)
         given = tree.flatten_axes("auto_axes out_sharding", structure, out_sharding)
         mesh = _mesh_of(outer)
-        found = [_resharded("auto_axes: out_sharding", x, s, mesh) for x, s in zip(leaves, given, strict=True)]
+        with axes_in_scope(outer.abstract, outer.mesh):
+            found = [_resharded("auto_axes: out_sharding", x, s, mesh) for x, s in zip(leaves, given, strict=True)]
         return tree.unflatten(structure, found)
 
     return run
@@ -208,10 +245,11 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
     Args:
       f: takes and returns arrays in any containers.
       axes: names of axes of the mesh in scope; all of the type `Auto` if None.
-      in_sharding: how arguments are divided: a `PartitionSpec`, or a tree that is a prefix of the tuple of arguments.
+      in_sharding: how arguments are divided: a `PartitionSpec` over the mesh in scope, or a `NamedSharding`, or a tree
+        of these that is a prefix of the tuple of arguments.
 
     Raises:
-      ValueError: no mesh with such axes is in scope, or `in_sharding` is not given.
+      ValueError: no mesh with such axes is in scope or given, or `in_sharding` is not given.
 
     >>> import primax as px
     >>> mesh = px.make_mesh((1,), ("x",))
@@ -228,24 +266,43 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
 
     @wraps(f)
     def run(*args: Any) -> Any:
-        outer = _scope("explicit_axes").abstract
+        scope = _scope("explicit_axes", "in_sharding", in_sharding)
+        outer = scope.abstract
         names = _named("explicit_axes", axes, outer.auto_axes, "Auto")
         inner = outer.update_axis_types(dict.fromkeys(names, AxisType.Explicit))
         leaves, structure = tree.flatten(args)
         given = tree.flatten_axes("explicit_axes in_sharding", structure, in_sharding)
-        with use_abstract_mesh(inner):
+        given = [s.spec if isinstance(s, NamedSharding) else s for s in given]
+        with axes_in_scope(inner, scope.mesh):
             found = [_resharded("explicit_axes: in_sharding", x, s, inner) for x, s in zip(leaves, given, strict=True)]
             outs = f(*tree.unflatten(structure, found))
-        return tree.tree_map(lambda x: forgotten(x, outer), outs)
+        with axes_in_scope(outer, scope.mesh):
+            return tree.tree_map(lambda x: forgotten(x, outer), outs)
 
     return run
 
 
-def _scope(function: str) -> Any:
+def _scope(function: str, argument: str, shardings: Any) -> MeshScope:
+    """The mesh in scope, or that of the shardings that are given.
+
+    Raises:
+      ValueError: there is none, or they are of several.
+    """
+    leaves = tree.tree_leaves(shardings, is_leaf=lambda x: isinstance(x, PartitionSpec))
+    meshes = list(dict.fromkeys(x.mesh for x in leaves if isinstance(x, NamedSharding)))
     scope = current_scope()
-    if scope is None:
-        raise ValueError(f"{function}: a mesh must be in scope; set one with primax.set_mesh")
-    return scope
+    known = [] if scope is None else [scope.abstract.shape_tuple]
+    if len(set(known + [mesh.abstract_mesh.shape_tuple for mesh in meshes])) > 1 or len(meshes) > 1:
+        there = "" if scope is None else f", and {scope.abstract!r} is in scope"
+        raise ValueError(f"{function}: {argument} must be over one mesh, got {', '.join(map(repr, meshes))}{there}")
+    if scope is not None:
+        return scope
+    if not meshes:
+        raise ValueError(
+            f"{function}: a mesh must be in scope, or given by {argument}; set one with primax.set_mesh, or pass "
+            "NamedSharding(mesh, spec)"
+        )
+    return MeshScope(meshes[0], meshes[0].abstract_mesh, True)
 
 
 def _named(function: str, axes: Any, there: Sequence[Any], kind: str) -> tuple[Any, ...]:

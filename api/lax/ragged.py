@@ -16,6 +16,7 @@ from primax.plugins.bitwise import and_p
 from primax.plugins.comparison import le_p, lt_p
 from primax.plugins.cumulative import cumsum_p
 from primax.plugins.dot import dot_general
+from primax.plugins.resharding import divided_call
 from primax.plugins.structural import broadcast_in_dim_p, iota_p, select_n_p, transpose_p, zeros_of
 
 __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
@@ -50,6 +51,7 @@ def ragged_dot(
     precision: Any = None,
     preferred_element_type: Any = None,
     group_offset: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """The product of each group of rows with a matrix of its own.
 
@@ -60,6 +62,7 @@ def ragged_dot(
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
       group_offset: None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       An array of shape (m, n); rows that are in no group are zero.
@@ -72,6 +75,10 @@ def ragged_dot(
     >>> px.lax.ragged_dot(px.numpy.array([[1.], [2.], [3.]]), matrices, px.numpy.array([2, 1])).ravel()
     Array([ 1.,  2., 15.], dtype=float32)
     """
+    if out_sharding is not None:
+        return divided_call(
+            ragged_dot, (lhs, rhs, group_sizes, precision, preferred_element_type, group_offset), {}, out_sharding
+        )
     for name, x, rank in (("lhs", lhs, 2), ("rhs", rhs, 3)):
         if len(get_aval(x).shape) != rank:
             raise TypeError(f"ragged_dot: {name} must have rank {rank}, got {get_aval(x).str_short()}")
@@ -86,6 +93,7 @@ def ragged_dot_general(
     precision: Any = None,
     preferred_element_type: Any = None,
     group_offset: None = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Products along groups of the elements of one dimension of an array, the ragged one.
 
@@ -103,6 +111,7 @@ def ragged_dot_general(
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
       group_offset: None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       An array as `dot_general` returns it, with a leading dimension of groups if the ragged one is contracted.
@@ -111,6 +120,13 @@ def ragged_dot_general(
       TypeError: shapes do not match, or `group_sizes` are not integers.
       NotImplementedError: there is a `group_offset`.
     """
+    if out_sharding is not None:
+        return divided_call(
+            ragged_dot_general,
+            (lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision, preferred_element_type, group_offset),
+            {},
+            out_sharding,
+        )
     name = "ragged_dot_general"
     if group_offset is not None:
         raise NotImplementedError(f"{name}: group_offset must be None, got {group_offset!r}")

@@ -21,6 +21,7 @@ from primax.plugins import exponential
 from primax.plugins.arithmetic import complex_p
 from primax.plugins.linalg.orthogonal import qr
 from primax.plugins.random.functions import split
+from primax.plugins.resharding import resharded
 from primax.plugins.structural import pad
 from primax.plugins.trigonometry import cos, sin
 from primax.random.gaussian import normal as _normal
@@ -64,10 +65,11 @@ def _initializer(function: str, dtype: Any, make: Callable[[Any, tuple[int, ...]
     """A function of a key, a shape and a dtype, which is `dtype` if none is given."""
     standard = dtype
 
-    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: None = None) -> Any:
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
         wanted = standard if dtype is None else dtype
         wanted = dtypes.default_float_dtype() if wanted is None else read_dtype(wanted, function)
-        return make(key, read_shape(shape, function), wanted)
+        out = make(key, read_shape(shape, function), wanted)
+        return out if out_sharding is None else resharded(function, out, out_sharding)
 
     init.__name__ = init.__qualname__ = function
     return init
@@ -78,28 +80,28 @@ def _require_inexact(function: str, dtype: Any) -> None:
         raise ValueError(f"{function}: dtype must be floating or complex, got {dtype}")
 
 
-def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: None = None) -> Any:
+def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
     """Zeros.
 
     Args:
       key: not used.
       shape: the shape.
       dtype: the dtype, the default floating one if None.
-      out_sharding: None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
     """
-    return creation.zeros(shape, dtype)
+    return creation.zeros(shape, dtype, out_sharding=out_sharding)
 
 
-def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: None = None) -> Any:
+def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
     """Ones.
 
     Args:
       key: not used.
       shape: the shape.
       dtype: the dtype, the default floating one if None.
-      out_sharding: None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
     """
-    return creation.ones(shape, dtype)
+    return creation.ones(shape, dtype, out_sharding=out_sharding)
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:

@@ -20,6 +20,7 @@ from primax.plugins.arithmetic import square_p
 from primax.plugins.calls import jit
 from primax.plugins.comparison import eq_p
 from primax.plugins.exponential import rsqrt
+from primax.plugins.resharding import divided_call
 from primax.plugins.structural import iota_p
 
 __all__ = ["one_hot", "standardize"]
@@ -27,7 +28,7 @@ __all__ = ["one_hot", "standardize"]
 _ALGORITHMS = ("fast", "stable")
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1, out_sharding: Any = None) -> Any:
     """Vectors that are 1 at a position and 0 elsewhere.
 
     Args:
@@ -35,6 +36,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
       num_classes: the length of the vectors.
       dtype: the dtype of the result, the default floating dtype if None.
       axis: where the axis of the vectors is in the result.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       ValueError: `axis` is out of range, or `num_classes` negative.
@@ -45,6 +47,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
            [0., 0., 1.],
            [0., 0., 0.]], dtype=float32)
     """
+    if out_sharding is not None:
+        return divided_call(one_hot, (x, num_classes), {"dtype": dtype, "axis": axis}, out_sharding)
     axis = canonical_axis(axis, len(aval_of("one_hot", x).shape) + 1, "one_hot")
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, "one_hot")
     count = integer("one_hot", "num_classes", num_classes)

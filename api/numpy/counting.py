@@ -19,12 +19,15 @@ from primax.numpy.sorting import searchsorted
 from primax.plugins.arithmetic import max_p
 from primax.plugins.calls import jit
 from primax.plugins.comparison import eq_p
+from primax.plugins.resharding import divided_call
 from primax.plugins.structural import slice_p, unstack_p
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
+def bincount(
+    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
+) -> Any:
     """How many times each number from 0 on occurs.
 
     Args:
@@ -33,6 +36,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
       minlength: the least length of the result, where `length` is None.
       length: the length of the result; numbers from it on are left out. Without it, it is decided by the largest of
         `x`, which under `jit` is impossible.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `x` are not integers.
@@ -43,6 +47,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     >>> px.numpy.bincount(px.numpy.array([1, 1, 3]))
     Array([0, 2, 0, 1], dtype=int32)
     """
+    if out_sharding is not None:
+        return divided_call(bincount, (x, weights, minlength), {"length": length}, out_sharding)
     aval = aval_of("bincount", x, "x")
     if not (dtypes.is_integer(aval.dtype) or dtypes.is_bool(aval.dtype)):
         raise TypeError(f"bincount: x must be integers, got {aval.str_short()}")
@@ -155,7 +161,14 @@ def _is_sequence(bins: Any) -> bool:
     return isinstance(bins, list | tuple) or len(aval_of("histogram", bins, "bins").shape) == 1
 
 
-def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> Any:
+def histogram(
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
+    out_sharding: Any = None,
+) -> Any:
     """How many elements of an array are in each of several bins.
 
     Args:
@@ -164,6 +177,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
       range: the first and the last edge; see `histogram_bin_edges`.
       weights: what each element counts, an array of the shape of `a`; 1 if None.
       density: whether to divide by the widths of the bins and by the sum, so that the integral is 1.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       What is in each bin, and the edges. A bin holds its left edge, and the last one both of its edges.
@@ -177,6 +191,8 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     >>> counts
     Array([1., 2., 1.], dtype=float32)
     """
+    if out_sharding is not None:
+        return divided_call(histogram, (a, bins, range, weights, density), {}, out_sharding)
     _check_bins("histogram", bins, range)
     shape = aval_of("histogram", a, "a").shape
     if weights is not None and aval_of("histogram", weights, "weights").shape != shape:

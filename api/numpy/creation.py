@@ -107,7 +107,15 @@ def stage(x: Any, /) -> Any:
     return asarray(x)
 
 
-def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, device: Any = None) -> Any:
+def asarray(
+    a: Any,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Makes an array of a value, which is returned as it is if it is one already.
 
     Args:
@@ -117,6 +125,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
       copy: True to have a copy in any case, False to refuse to copy an array or a buffer; other values have no memory
         that the result could share.
       device: where the result is; uncommitted on the default device if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `a` is not such a value, or `dtype` not a dtype that arrays may have.
@@ -126,11 +135,19 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None =
     >>> px.numpy.asarray([1, 2.5])
     Array([1. , 2.5], dtype=float32)
     """
-    return _array("asarray", a, dtype, order, copy, device)
+    out = _array("asarray", a, dtype, order, copy, device)
+    return out if out_sharding is None else resharded("asarray", out, out_sharding)
 
 
 def array(
-    object: Any, dtype: Any = None, copy: bool = True, order: Any = "K", ndmin: int = 0, *, device: Any = None
+    object: Any,
+    dtype: Any = None,
+    copy: bool = True,
+    order: Any = "K",
+    ndmin: int = 0,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Makes an array of a value; a copy if it is one already.
 
@@ -141,6 +158,7 @@ def array(
       order: None, "K", "C" or "F"; without effect, since arrays have no memory order.
       ndmin: the least rank of the result; axes of length 1 are added in front.
       device: where the result is; uncommitted on the default device if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `object` is not such a value, or `dtype` not a dtype that arrays may have.
@@ -153,7 +171,9 @@ def array(
     """
     out = _array("array", object, dtype, order, copy or None, device)
     missing = read_size("array", "ndmin", max(integer("array", "ndmin", ndmin), 0), 1024) - out.ndim
-    return reshape_p.bind(out, new_sizes=(1,) * missing + out.shape, dimensions=None) if missing > 0 else out
+    if missing > 0:
+        out = reshape_p.bind(out, new_sizes=(1,) * missing + out.shape, dimensions=None)
+    return out if out_sharding is None else resharded("array", out, out_sharding)
 
 
 def _array(function: str, a: Any, dtype: Any, order: Any, copy: Any, device: Any) -> Any:

@@ -23,6 +23,7 @@ from primax.plugins import arithmetic, bitwise, comparison, rounding
 from primax.plugins.calls import jit
 from primax.plugins.cumulative import cumsum_p
 from primax.plugins.indexing.taking import take_along
+from primax.plugins.resharding import divided_call
 from primax.plugins.sorting import sort_p
 from primax.plugins.structural import iota_p, reduce_sum_p, squeeze_p
 
@@ -80,8 +81,13 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """`quantile`, with the parts in percent."""
+    if out_sharding is not None:
+        return divided_call(
+            percentile, (a, q, axis, out, overwrite_input, method, keepdims), {"weights": weights}, out_sharding
+        )
     q = _hundredth("percentile", q)
     return _quantile("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
 

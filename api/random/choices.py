@@ -19,6 +19,7 @@ from primax.plugins.exponential import log_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_bits, random_split
 from primax.plugins.random.numbers import sampler, unit
+from primax.plugins.resharding import divided_call
 from primax.plugins.sorting import sort_p, top_k_p
 from primax.plugins.structural import expand_dims, iota_p, reshape_p, slice_p
 from primax.random.integers import integers_between
@@ -53,7 +54,7 @@ def _permutation(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Any:
     return _at(x, _permuted(key, shape[axis], np.dtype(np.int32)), axis)
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
     """Puts elements into random order.
 
     Args:
@@ -61,6 +62,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
       x: an array, or an integer n for the numbers 0, 1, ..., n - 1.
       axis: the axis along which elements are moved.
       independent: whether each line along the axis gets an order of its own.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, or `x` is neither an array nor an integer.
@@ -70,6 +72,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     >>> px.random.permutation(px.random.key(0), 5).tolist()
     [0, 1, 4, 3, 2]
     """
+    if out_sharding is not None:
+        return divided_call(permutation, (key, x, axis, independent), {}, out_sharding)
     key, aval = check_key(key, "permutation"), aval_of("permutation", x, "x")
     if not aval.shape:
         canonical_axis(axis, 1, "permutation")
@@ -193,7 +197,14 @@ def _different_categories(key: Any, logits: Any, shape: tuple[int, ...], axis: i
 
 
 def categorical(
-    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: Any = None
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Draws categories, whose probabilities are the softmax of logits.
 
@@ -205,6 +216,7 @@ def categorical(
         further axes if None.
       replace: whether what is drawn along the further axes may be equal.
       mode: as in `gumbel`.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       Positions along the axis.
@@ -218,6 +230,8 @@ def categorical(
     >>> px.random.categorical(px.random.key(0), px.numpy.zeros((2, 5))).tolist()
     [1, 3]
     """
+    if out_sharding is not None:
+        return divided_call(categorical, (key, logits, axis, shape, replace, mode), {}, out_sharding)
     key, aval = check_key(key, "categorical"), aval_of("categorical", logits, "logits")
     if not dtypes.is_floating(aval.dtype):
         raise TypeError(f"categorical: logits must be of a float dtype, got {aval.str_short()}")

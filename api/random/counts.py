@@ -28,6 +28,7 @@ from primax.plugins.exponential import log1p_p, log_p, sqrt_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_split
 from primax.plugins.random.numbers import sampler, unit
+from primax.plugins.resharding import divided_call
 from primax.plugins.rounding import ceil_p, floor_p
 from primax.plugins.special import lgamma_p
 from primax.random.approximate import check_method, poisson_numbers
@@ -105,7 +106,9 @@ def _until_accepted(key: Any, propose: Any, shape: tuple[int, ...], dtype: Any) 
     return while_loop(lambda state: any_of(~state[2]), step, start)[1]
 
 
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
+def poisson(
+    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
+) -> Any:
     """Draws from the Poisson distribution; -1 where its mean is negative or NaN.
 
     Args:
@@ -115,12 +118,15 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method:
       dtype: its dtype, an integer dtype; the default one if None.
       method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one, and
         of no meaning where the mean is negative or NaN.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or `lam` is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not an integer dtype, `lam` does not broadcast to `shape`, or
         `method` is another one.
     """
+    if out_sharding is not None:
+        return divided_call(poisson, (key, lam, shape, dtype), {"method": method}, out_sharding)
     key, dtype = check_key(key, "poisson"), integer_dtype("poisson", dtype)
     draw = poisson_numbers if check_method("poisson", method) else _poisson
     return draw(key, lam, common_shape("poisson", shape, lam=lam), dtype)

@@ -15,6 +15,7 @@ from primax.plugins.random.arguments import check_key
 from primax.plugins.random.gamma import random_gamma_p
 from primax.plugins.random.keys import random_split
 from primax.plugins.random.numbers import exponential_numbers, normal_numbers, sampler
+from primax.plugins.resharding import divided_call
 from primax.plugins.structural import stop_gradient
 from primax.random.approximate import check_method, gamma_numbers
 from primax.random.integers import signs
@@ -30,7 +31,9 @@ def _gamma(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool
     return random_gamma_p.bind(key, broadcast_to_shape(cast(a, dtype), shape), log_space=log_space)
 
 
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
+def gamma(
+    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
+) -> Any:
     """Draws from the gamma distribution of scale 1; differentiable with respect to its parameter.
 
     Args:
@@ -39,18 +42,25 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str
       shape: the shape of the result; that of `a` if None.
       dtype: its dtype, a float dtype; the default one if None.
       method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or `a` is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not a float dtype, `a` does not broadcast to `shape`, or `method` is
         another one.
     """
+    if out_sharding is not None:
+        return divided_call(gamma, (key, a, shape, dtype), {"method": method}, out_sharding)
     key, dtype = check_key(key, "gamma"), float_dtype("gamma", dtype)
     return _gamma(key, a, common_shape("gamma", shape, a=a), dtype, False, check_method("gamma", method))
 
 
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
+def loggamma(
+    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
+) -> Any:
     """Draws logarithms of gamma variables, which are accurate where those would be 0. See `gamma`."""
+    if out_sharding is not None:
+        return divided_call(loggamma, (key, a, shape, dtype), {"method": method}, out_sharding)
     key, dtype = check_key(key, "loggamma"), float_dtype("loggamma", dtype)
     return _gamma(key, a, common_shape("loggamma", shape, a=a), dtype, True, check_method("loggamma", method))
 
@@ -65,7 +75,9 @@ def _beta(key: Any, a: Any, b: Any, shape: tuple[int, ...], dtype: Any, approxim
     return x / (x + y)
 
 
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
+def beta(
+    key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
+) -> Any:
     """Draws from the beta distribution; differentiable with respect to its parameters.
 
     Args:
@@ -74,10 +86,13 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, meth
       shape: the shape of the result; that to which the parameters broadcast if None.
       dtype: its dtype, a float dtype; the default one if None.
       method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
     """
+    if out_sharding is not None:
+        return divided_call(beta, (key, a, b, shape, dtype), {"method": method}, out_sharding)
     key, dtype = check_key(key, "beta"), float_dtype("beta", dtype)
     return _beta(key, a, b, common_shape("beta", shape, a=a, b=b), dtype, check_method("beta", method))
 
@@ -91,7 +106,7 @@ def _dirichlet(key: Any, alpha: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return shares / reduce_sum(shares, -1, keepdims=True)
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any:
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws vectors of sum 1 from the Dirichlet distribution; differentiable with respect to its parameters.
 
     Args:
@@ -99,10 +114,13 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any
       alpha: vectors of positive numbers, along the last axis.
       shape: the shape of the result without its last axis; that of `alpha` without its last axis if None.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
     """
+    if out_sharding is not None:
+        return divided_call(dirichlet, (key, alpha, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "dirichlet"), float_dtype("dirichlet", dtype)
     given = parameter_shape("dirichlet", alpha, "alpha")
     if not given:
@@ -116,7 +134,9 @@ def _chisquare(key: Any, df: Any, shape: tuple[int, ...], dtype: Any, approximat
     return exp_p.bind(_gamma(key, cast(df, dtype) / 2.0, shape, dtype, True, approximate)) * 2.0
 
 
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact") -> Any:
+def chisquare(
+    key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
+) -> Any:
     """Draws from the chi-square distribution; differentiable with respect to its parameter.
 
     Args:
@@ -125,10 +145,13 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method
       shape: the shape of the result; that of `df` if None.
       dtype: its dtype, a float dtype; the default one if None.
       method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
     """
+    if out_sharding is not None:
+        return divided_call(chisquare, (key, df, shape, dtype), {"method": method}, out_sharding)
     key, dtype = check_key(key, "chisquare"), float_dtype("chisquare", dtype)
     return _chisquare(key, df, common_shape("chisquare", shape, df=df), dtype, check_method("chisquare", method))
 
@@ -140,7 +163,7 @@ def _f(key: Any, dfnum: Any, dfden: Any, shape: tuple[int, ...], dtype: Any) -> 
     return _chisquare(first, dfnum, shape, dtype) / dfnum / (_chisquare(second, dfden, shape, dtype) / dfden)
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Any:
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the F distribution; differentiable with respect to its parameters.
 
     Args:
@@ -149,10 +172,13 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
       dfden: those of the denominator.
       shape: the shape of the result; that to which the parameters broadcast if None.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
     """
+    if out_sharding is not None:
+        return divided_call(f, (key, dfnum, dfden, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "f"), float_dtype("f", dtype)
     return _f(key, dfnum, dfden, common_shape("f", shape, dfnum=dfnum, dfden=dfden), dtype)
 
@@ -164,7 +190,7 @@ def _t(key: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return normal_numbers(first, shape, dtype) * sqrt_p.bind(half / _gamma(second, half, shape, dtype, False))
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from Student's t distribution; differentiable with respect to its parameter.
 
     Args:
@@ -172,10 +198,13 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
       df: the degrees of freedom, a positive number or an array of them.
       shape: the shape of the result; that of `df` if None.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
     """
+    if out_sharding is not None:
+        return divided_call(t, (key, df, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "t"), float_dtype("t", dtype)
     return _t(key, df, common_shape("t", shape, df=df), dtype)
 
@@ -188,7 +217,7 @@ def _generalized_normal(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) ->
     return signs(second, shape, dtype) * pow_p.bind(*broadcast("generalized_normal", [numbers, inverse]))
 
 
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Any:
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the distribution whose density is proportional to exp(-abs(x)**p).
 
     Args:
@@ -196,10 +225,13 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> 
       p: the exponent, a positive number or an array of them.
       shape: the shape of the result, to which `p` must broadcast.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
     """
+    if out_sharding is not None:
+        return divided_call(generalized_normal, (key, p, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "generalized_normal"), float_dtype("generalized_normal", dtype)
     return _generalized_normal(
         key, p, common_shape("generalized_normal", read_shape(shape, "generalized_normal"), p=p), dtype
@@ -218,7 +250,7 @@ def _ball(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return vectors / norms[..., None]
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Any:
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws points uniformly from the unit ball of a p-norm.
 
     Args:
@@ -227,10 +259,13 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> An
       p: the exponent of the norm, a positive number.
       shape: the shape of the result without its last axis, which is of length `d`.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
     """
+    if out_sharding is not None:
+        return divided_call(ball, (key, d, p, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "ball"), float_dtype("ball", dtype)
     if parameter_shape("ball", p, "p"):
         raise ValueError(f"ball: p must be a number, got {get_aval(p).str_short()}")

@@ -16,7 +16,7 @@ from primax.plugins.exponential import exp_p, sqrt_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_split
 from primax.plugins.random.numbers import normal_numbers, probit, sampler, unit
-from primax.plugins.resharding import resharded
+from primax.plugins.resharding import divided_call, resharded
 from primax.plugins.rounding import nextafter_p
 from primax.plugins.special import erf_p
 from primax.plugins.structural import stop_gradient
@@ -69,7 +69,9 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple[int, ...], 
     return min_p.bind(*broadcast("truncated_normal", [below, numbers]))
 
 
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Any:
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Draws from the normal distribution of mean 0 and variance 1, of which only an interval is left.
 
     Args:
@@ -78,11 +80,14 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
       upper: its upper end.
       shape: the shape of the result; that to which the ends broadcast if None.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or an end is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not a float dtype, or the ends do not broadcast to `shape`.
     """
+    if out_sharding is not None:
+        return divided_call(truncated_normal, (key, lower, upper, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "truncated_normal"), float_dtype("truncated_normal", dtype)
     shape = common_shape("truncated_normal", shape, lower=lower, upper=upper)
     return _truncated_normal(key, lower, upper, shape, dtype)
@@ -93,7 +98,7 @@ def _lognormal(key: Any, sigma: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return exp_p.bind(normal_numbers(key, shape, dtype) * cast(sigma, dtype))
 
 
-def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Any:
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws numbers whose logarithms are normally distributed with mean 0.
 
     Args:
@@ -101,10 +106,13 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) 
       sigma: the standard deviation of the logarithms.
       shape: the shape of the result; that of `sigma` if None.
       dtype: its dtype, a float or complex dtype; the default float dtype if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `truncated_normal`.
     """
+    if out_sharding is not None:
+        return divided_call(lognormal, (key, sigma, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "lognormal"), inexact_dtype("lognormal", dtype)
     return _lognormal(key, sigma, common_shape("lognormal", shape, sigma=sigma), dtype)
 
@@ -115,11 +123,13 @@ def _maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return sqrt_p.bind(reduce_sum(vectors * vectors, -1))
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the Maxwell distribution: lengths of vectors of three normal numbers.
 
     The arguments are those of `normal`; `dtype` must be a float dtype.
     """
+    if out_sharding is not None:
+        return divided_call(maxwell, (key, shape, dtype), {}, out_sharding)
     return _maxwell(*drawn("maxwell", key, shape, dtype))
 
 
@@ -162,7 +172,7 @@ def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return where(u <= mean / (mean + smaller), smaller, mean**2 / smaller)
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the Wald (inverse Gaussian) distribution of scale 1.
 
     Args:
@@ -170,9 +180,12 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
       mean: its mean.
       shape: the shape of the result; that of `mean` if None.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `truncated_normal`.
     """
+    if out_sharding is not None:
+        return divided_call(wald, (key, mean, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "wald"), float_dtype("wald", dtype)
     return _wald(key, mean, common_shape("wald", shape, mean=mean), dtype)

@@ -16,7 +16,7 @@ from primax.plugins.comparison import gt_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_bits, random_split
 from primax.plugins.random.numbers import sampler, unit
-from primax.plugins.resharding import resharded
+from primax.plugins.resharding import divided_call, resharded
 from primax.random.parameters import broadcast_to, common_shape, integer_dtype, parameter_shape
 
 __all__ = ["bernoulli", "rademacher", "randint"]
@@ -81,7 +81,7 @@ def _small_integers(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], 
     return cast(integers_between(key, low, high, shape, _INT32), dtype)
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws integers uniformly from `minval` up to, and not including, `maxval`.
 
     Ends that the dtype cannot hold are brought into its range; one more than its greatest number is as good an upper
@@ -93,6 +93,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
       minval: the least number; broadcast to `shape`.
       maxval: the upper end; broadcast to `shape`.
       dtype: the dtype of the result, an integer dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, `dtype` not an integer dtype, or an end is not a real number.
@@ -102,6 +103,8 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     >>> px.random.randint(px.random.key(0), (3,), 0, 100).tolist()
     [89, 0, 12]
     """
+    if out_sharding is not None:
+        return divided_call(randint, (key, shape, minval, maxval, dtype), {}, out_sharding)
     key, shape = check_key(key, "randint"), read_shape(shape, "randint")
     dtype = integer_dtype("randint", dtype, TypeError)
     ends = {name: parameter_shape("randint", x, name) for name, x in (("minval", minval), ("maxval", maxval))}
@@ -161,18 +164,21 @@ def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return cast(where(positive, np.int8(1), np.int8(-1)), dtype)
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws 1 and -1 with equal probability.
 
     Args:
       key: a random key.
       shape: the shape of the result.
       dtype: its dtype, of signed numbers; the default integer dtype if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or `dtype` not one of numbers.
       ValueError: `key` is several keys.
     """
+    if out_sharding is not None:
+        return divided_call(rademacher, (key, shape, dtype), {}, out_sharding)
     key, shape = check_key(key, "rademacher"), read_shape(shape, "rademacher")
     if dtype is None:
         dtype = dtypes.default_int_dtype()

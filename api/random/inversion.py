@@ -15,6 +15,7 @@ from primax.plugins.arithmetic import abs_p, neg_p, sign_p
 from primax.plugins.exponential import exp_p, log1p_p, log_p, pow_p, sqrt_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.numbers import exponential_numbers, sampler, unit
+from primax.plugins.resharding import divided_call
 from primax.plugins.rounding import floor_p
 from primax.plugins.trigonometry import tan_p
 from primax.random.interval import between
@@ -34,18 +35,21 @@ __all__ = [
 ]
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the exponential distribution of mean 1.
 
     Args:
       key: a random key.
       shape: the shape of the result.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, or `shape` no shape.
       ValueError: `key` is several keys, or `dtype` is not a float dtype.
     """
+    if out_sharding is not None:
+        return divided_call(exponential, (key, shape, dtype), {}, out_sharding)
     return exponential_numbers(*drawn("exponential", key, shape, dtype))
 
 
@@ -56,8 +60,10 @@ def _laplace(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return sign_p.bind(u) * log1p_p.bind(neg_p.bind(abs_p.bind(u)))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the Laplace distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
+    if out_sharding is not None:
+        return divided_call(laplace, (key, shape, dtype), {}, out_sharding)
     return _laplace(*drawn("laplace", key, shape, dtype))
 
 
@@ -67,8 +73,10 @@ def _logistic(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return log_p.bind(u) - log1p_p.bind(neg_p.bind(u))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the logistic distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
+    if out_sharding is not None:
+        return divided_call(logistic, (key, shape, dtype), {}, out_sharding)
     return _logistic(*drawn("logistic", key, shape, dtype))
 
 
@@ -78,8 +86,10 @@ def _cauchy(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return tan_p.bind((u - 0.5) * pi)
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the Cauchy distribution around 0 of scale 1. The arguments are those of `exponential`."""
+    if out_sharding is not None:
+        return divided_call(cauchy, (key, shape, dtype), {}, out_sharding)
     return _cauchy(*drawn("cauchy", key, shape, dtype))
 
 
@@ -96,7 +106,7 @@ def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, precise: bool) 
     return neg_p.bind(log_p.bind(neg_p.bind(log1p_p.bind(neg_p.bind(u)))))
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None) -> Any:
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the Gumbel distribution around 0 of scale 1.
 
     Args:
@@ -104,11 +114,14 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None) -> An
       shape: the shape of the result.
       dtype: its dtype, a float dtype; the default one if None.
       mode: "low", which is the default, or "high" to draw twice as many bits, so that large numbers are precise.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, or `shape` no shape.
       ValueError: `key` is several keys, `dtype` is not a float dtype, or there is no such mode.
     """
+    if out_sharding is not None:
+        return divided_call(gumbel, (key, shape, dtype, mode), {}, out_sharding)
     key, shape, dtype = drawn("gumbel", key, shape, dtype)
     return gumbel_numbers(key, shape, dtype, is_precise("gumbel", mode))
 
@@ -129,7 +142,7 @@ def _rayleigh(key: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return sqrt_p.bind(log_p.bind(unit(key, shape, dtype)) * -2.0) * cast(scale, dtype)
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the Rayleigh distribution.
 
     Args:
@@ -137,11 +150,14 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
       scale: its mode, a positive number or an array of them.
       shape: the shape of the result; that of `scale` if None.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or `scale` is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not a float dtype, or `scale` does not broadcast to `shape`.
     """
+    if out_sharding is not None:
+        return divided_call(rayleigh, (key, scale, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "rayleigh"), float_dtype("rayleigh", dtype)
     return _rayleigh(key, scale, common_shape("rayleigh", shape, scale=scale), dtype)
 
@@ -151,7 +167,7 @@ def _pareto(key: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return exp_p.bind(exponential_numbers(key, shape, dtype) / cast(b, dtype))
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws from the Pareto distribution on the numbers from 1.
 
     Args:
@@ -159,10 +175,13 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
       b: its exponent, a positive number or an array of them.
       shape: the shape of the result; that of `b` if None.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `rayleigh`.
     """
+    if out_sharding is not None:
+        return divided_call(pareto, (key, b, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "pareto"), float_dtype("pareto", dtype)
     return _pareto(key, b, common_shape("pareto", shape, b=b), dtype)
 
@@ -201,7 +220,9 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: tuple[int, ..
     return where(u < (mode - left) / (right - left), rising, falling)
 
 
-def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Any:
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Any:
     """Draws from the triangular distribution.
 
     Args:
@@ -211,10 +232,13 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
       right: where it ends.
       shape: the shape of the result; that to which the parameters broadcast if None.
       dtype: its dtype, a float dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError, ValueError: as for `rayleigh`.
     """
+    if out_sharding is not None:
+        return divided_call(triangular, (key, left, mode, right, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "triangular"), float_dtype("triangular", dtype)
     return _triangular(
         key, left, mode, right, common_shape("triangular", shape, left=left, mode=mode, right=right), dtype
@@ -231,7 +255,7 @@ def _geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return cast(floor_p.bind(log_u / log1p_p.bind(neg_p.bind(cast(p, working)))) + 1.0, dtype)
 
 
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Draws how many trials it takes until one succeeds.
 
     Args:
@@ -239,10 +263,13 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
       p: the probability that a trial succeeds.
       shape: the shape of the result; that of `p` if None.
       dtype: its dtype, an integer dtype; the default one if None.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or `p` is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not an integer dtype, or `p` does not broadcast to `shape`.
     """
+    if out_sharding is not None:
+        return divided_call(geometric, (key, p, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "geometric"), integer_dtype("geometric", dtype)
     return _geometric(key, p, common_shape("geometric", shape, p=p), dtype)

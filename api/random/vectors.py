@@ -18,6 +18,7 @@ from primax.plugins.exponential import sqrt_p
 from primax.plugins.linalg import cholesky, eigh, qr, svd
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.numbers import normal_numbers, sampler
+from primax.plugins.resharding import divided_call
 from primax.random.parameters import (
     broadcast_to,
     float_dtype,
@@ -50,7 +51,14 @@ def _multivariate_normal(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], 
 
 
 def multivariate_normal(
-    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
+    key: Any,
+    mean: Any,
+    cov: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
 ) -> Any:
     """Draws normally distributed vectors of given mean and covariance.
 
@@ -62,12 +70,15 @@ def multivariate_normal(
         matrices, broadcast if None.
       dtype: its dtype, a float dtype; the common one of the parameters if None.
       method: how the root of `cov` is found: "cholesky", which is fastest, "eigh", or "svd".
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or a parameter is not a real array.
       ValueError: `key` is several keys, `dtype` is not a float dtype, `cov` is not square or of another size than
         `mean`, the parameters do not broadcast to `shape`, or there is no such method.
     """
+    if out_sharding is not None:
+        return divided_call(multivariate_normal, (key, mean, cov, shape, dtype, method), {}, out_sharding)
     key = check_key(key, "multivariate_normal")
     if not among(method, _METHODS):
         raise ValueError(f"multivariate_normal: method must be one of {_METHODS}, got {method!r}")
@@ -98,7 +109,9 @@ def _orthogonal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return matrix_transpose(q) if n < m else q
 
 
-def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Any:
+def orthogonal(
+    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
+) -> Any:
     """Draws orthogonal matrices uniformly (in the sense of Haar); unitary ones if `dtype` is complex.
 
     Args:
@@ -108,11 +121,14 @@ def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | No
       dtype: its dtype, a float or complex dtype; the default float dtype if None.
       m: the number of columns, `n` if None. Where it is smaller the columns are orthonormal, where it is greater the
         rows.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: `key` is no key, `shape` no shape, or `n` or `m` no number of rows or columns.
       ValueError: `key` is several keys, or `dtype` is of another kind.
     """
+    if out_sharding is not None:
+        return divided_call(orthogonal, (key, n, shape, dtype, m), {}, out_sharding)
     key, dtype = check_key(key, "orthogonal"), inexact_dtype("orthogonal", dtype)
     sizes = read_shape((n, n if m is None else m), "orthogonal")
     return _orthogonal(key, (*read_shape(shape, "orthogonal"), *sizes), dtype)

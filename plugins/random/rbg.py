@@ -21,6 +21,7 @@ from primax.extend.random import define_prng_impl
 from primax.extend.sampling import samples
 from primax.plugins.bitwise import xor_p
 from primax.plugins.random.threefry import threefry_fold_in, threefry_seed, threefry_split
+from primax.plugins.resharding import resharded
 from primax.plugins.structural import concatenate_p, reshape_p, slice_p, squeeze_p
 
 __all__ = [
@@ -49,7 +50,12 @@ class RandomAlgorithm(enum.IntEnum):
 
 
 def rng_bit_generator(
-    key: Any, shape: Sequence[int], dtype: Any = np.uint32, algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT
+    key: Any,
+    shape: Sequence[int],
+    dtype: Any = np.uint32,
+    algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
 ) -> tuple[Any, Any]:
     """Bits made by XLA, and the state of its generator afterwards.
 
@@ -58,6 +64,7 @@ def rng_bit_generator(
       shape: of the bits.
       dtype: theirs: uint8, uint16, uint32 or uint64.
       algorithm: by which they are made.
+      out_sharding: how they are divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
       TypeError: an argument is not as above.
@@ -68,7 +75,7 @@ def rng_bit_generator(
         dtype=dtypes.check_user_dtype(dtype, "dtype", "rng_bit_generator"),
         algorithm=_algorithm(algorithm),
     )
-    return state, bits
+    return state, bits if out_sharding is None else resharded("rng_bit_generator", bits, out_sharding)
 
 
 def _algorithm(value: Any) -> RandomAlgorithm:

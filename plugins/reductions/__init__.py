@@ -15,11 +15,13 @@ from primax.extend.dividing import all_alike, dropped_axes, refuse_divided
 from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.sampling import array_samples, bound_by, numbers
+from primax.extend.sharding import with_out_sharding
 from primax.plugins.arithmetic import add, div_p, max, min, mul, mul_p
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
 from primax.plugins.comparison import eq_p, lt_p, ne_p
 from primax.plugins.reductions.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
 from primax.plugins.reductions.trees import Combine, fold_along, scan_along
+from primax.plugins.resharding import divided_call
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcasted_iota,
@@ -72,12 +74,13 @@ reduce_prod_p = core.Primitive("reduce_prod")
 reduce_xor_p = core.Primitive("reduce_xor")
 
 
-def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The greatest elements along axes; NaN where one is, -inf or the least integer where there are none.
 
     Args:
       operand: an array; complex numbers are ordered by real part, then imaginary part.
       axes: what is reduced; an axis appears once.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       An array of the dtype of `operand` without these axes.
@@ -89,12 +92,12 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
     >>> px.lax.reduce_max(px.numpy.array([[1, 5], [3, 4]]), (1,))
     Array([5, 4], dtype=int32)
     """
-    return _reduce(reduce_max_p, operand, axes)
+    return _reduce(reduce_max_p, operand, axes, out_sharding)
 
 
-def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """The smallest elements along axes; see `reduce_max`."""
-    return _reduce(reduce_min_p, operand, axes)
+    return _reduce(reduce_min_p, operand, axes, out_sharding)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
@@ -117,8 +120,10 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
     return _reduce(reduce_xor_p, operand, axes)
 
 
-def _reduce(primitive: core.Primitive, operand: Any, axes: Sequence[int]) -> Any:
+def _reduce(primitive: core.Primitive, operand: Any, axes: Sequence[int], out_sharding: Any = None) -> Any:
     axes = integers(axes, primitive.name, "axes")
+    if out_sharding is not None:
+        return with_out_sharding(primitive.name, lambda x: primitive.bind(x, axes=axes), (operand,), out_sharding)
     if not axes and is_value(operand) and operand.aval.dtype in _MONOIDS[primitive].accepts:
         return operand
     return primitive.bind(operand, axes=axes)
@@ -160,7 +165,13 @@ def _arg(primitive: core.Primitive, operand: Any, axis: int, index_dtype: Any) -
     return primitive.bind(operand, axes=(axis,), index_dtype=dtype_of(index_dtype, name, "index_dtype"))
 
 
-def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]) -> Any:
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
     """Folds arrays along axes by a function of two elements.
 
     Args:
@@ -168,6 +179,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
       init_values: for each array a scalar of its dtype, with which `computation` changes nothing.
       computation: `(x, y) -> z` on scalars, or on trees of them like `operands`. It must be associative.
       dimensions: the axes.
+      out_sharding: how the results are divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       A tree like `operands` of arrays without these axes.
@@ -180,6 +192,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     >>> px.lax.reduce(px.numpy.array([1., 2., 3.]), 0., lambda x, y: x + y, (0,))
     Array(6., dtype=float32)
     """
+    if out_sharding is not None:
+        return divided_call(reduce, (operands, init_values, computation, dimensions), {}, out_sharding)
     leaves, inits, tree = read_operands("reduce", operands, init_values)
     axes = canonical_axes(dimensions, len(get_aval(leaves[0]).shape), "reduce", "dimensions")
     if len(leaves) == 1:

@@ -14,7 +14,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.extend.sampling import samples
 from primax.extend.sharding import vary_like
-from primax.plugins.resharding import resharded
+from primax.plugins.resharding import lying, resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 
@@ -35,13 +35,14 @@ __all__ = [
 iota_p = core.Primitive("iota")
 
 
-def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array of one value.
 
     Args:
       shape: its shape; an int for one axis.
       fill_value: a scalar.
       dtype: its dtype; that of `fill_value` if None.
+      sharding: how it lies on devices.
 
     Raises:
       TypeError: `fill_value` is not a scalar, or `shape` not a sequence of non-negative integers.
@@ -53,10 +54,13 @@ def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None) -> Any:
     shape = shape_or_size(shape, "full")
     if dtype is not None:
         dtype = dtype_of(dtype, "full")
-    return _full("full", shape, fill_value, dtype, False)
+    out = _full("full", shape, fill_value, dtype, False)
+    return out if sharding is None else lying("full", out, sharding)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | int | None = None) -> Any:
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | int | None = None, sharding: Any = None
+) -> Any:
     """An array of one value, of the shape and dtype of another array.
 
     Args:
@@ -64,22 +68,26 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] |
       fill_value: a scalar.
       dtype: the dtype of the result, if not that of `x`.
       shape: the shape of the result, if not that of `x`; an int for one axis.
+      sharding: how it lies on devices; as types tell if None.
     """
     aval = get_aval(x)
     weak = dtype is None and aval.weak_type
     shape = aval.shape if shape is None else shape_or_size(shape, "full_like")
     dtype = aval.dtype if dtype is None else dtype_of(dtype, "full_like")
-    return vary_like(_full("full_like", shape, fill_value, dtype, weak), aval)
+    out = _full("full_like", shape, fill_value, dtype, weak)
+    return vary_like(out, aval) if sharding is None else lying("full_like", out, sharding)
 
 
-def empty(shape: Sequence[int] | int, dtype: Any) -> Any:
+def empty(shape: Sequence[int] | int, dtype: Any, *, out_sharding: Any = None) -> Any:
     """An array whose elements do not matter; here they are zero.
 
     Args:
       shape: a sequence of sizes, or one size.
       dtype: its dtype.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
     """
-    return full((shape,) if isinstance(shape, int) else shape, 0, dtype)
+    out = full((shape,) if isinstance(shape, int) else shape, 0, dtype)
+    return out if out_sharding is None else resharded("empty", out, out_sharding)
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:

@@ -315,12 +315,13 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     return tile_p.bind(operand, reps=reps)
 
 
-def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """Sums an array over axes.
 
     Args:
       operand: an array of numbers.
       axes: what is summed over; an axis appears once.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
       An array of the dtype of `operand` without these axes.
@@ -334,6 +335,8 @@ def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
     Array([3, 7], dtype=int32)
     """
     axes = integers(axes, "reduce_sum", "axes")
+    if out_sharding is not None:
+        return with_out_sharding("reduce_sum", lambda x: reduce_sum_p.bind(x, axes=axes), (operand,), out_sharding)
     if not axes and is_value(operand) and dtypes.is_numeric(operand.dtype):
         return operand
     return reduce_sum_p.bind(operand, axes=axes)

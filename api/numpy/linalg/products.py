@@ -86,7 +86,16 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return multiply(reshaped(x1, (*shapes[0], 1)), reshaped(x2, (1, *shapes[1])))
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def tensordot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axes: Any = 2,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """The sum of products of two arrays over several axes.
 
     Args:
@@ -94,8 +103,16 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None, pref
       axes: how many of the last axes of `x1` and of the first of `x2` are summed over; or a pair of sequences of axes.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
     """
-    return linear.tensordot(x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type)
+    return linear.tensordot(
+        x1,
+        x2,
+        axes,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
 
 
 def matrix_power(a: Any, n: int) -> Any:

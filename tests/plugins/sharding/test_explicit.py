@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from types import SimpleNamespace
 
 import explicit
@@ -10,6 +12,7 @@ import pytest
 
 import primax as px
 import primax.nn
+import primax.nn.initializers
 import primax.numpy as pnp
 import primax.random
 from primax import lax
@@ -332,3 +335,111 @@ def test_programs_without_a_mesh_hold_nothing_of_it():
     aval = px.typeof(np.ones((8, 4), np.float32))
     assert aval.division is None
     assert tuple(aval.sharding.spec) == (None, None)
+
+
+PLACES = ("lax", "nn", "numpy", "numpy.fft", "numpy.linalg", "random")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_functions_take_out_sharding_where_those_of_jax_do(place, jax):
+    ours, theirs = (functools.reduce(getattr, place.split("."), module) for module in (px, jax))
+    for name in set(dir(ours)).intersection(dir(theirs)):
+        if takes(getattr(theirs, name), "out_sharding"):
+            assert takes(getattr(ours, name), "out_sharding"), name
+
+
+def takes(function, name):
+    try:
+        return name in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+DRAWN = {
+    "ball": lambda draw, x, **more: draw(3, 2, (8,), **more),
+    "categorical": lambda draw, x, **more: draw(pnp.zeros((8, 3)), **more),
+    "exponential": lambda draw, x, **more: draw((8,), **more),
+    "gamma": lambda draw, x, **more: draw(x, **more),
+    "multivariate_normal": lambda draw, x, **more: draw(pnp.zeros((8, 2)), pnp.eye(2), **more),
+    "permutation": lambda draw, x, **more: draw(x, **more),
+    "poisson": lambda draw, x, **more: draw(x, **more),
+    "randint": lambda draw, x, **more: draw((8,), 0, 100, **more),
+    "truncated_normal": lambda draw, x, **more: draw(-x, x, **more),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_random_numbers_are_the_same_however_out_sharding_divides_them(name, mesh):
+    draw = functools.partial(getattr(px.random, name), px.random.key(0))
+    wanted = DRAWN[name](draw, pnp.arange(8.0) + 1)
+    with px.set_mesh(mesh):
+        x = placed(px, mesh, np.arange(8, dtype=pnp.ones(0).dtype) + 1, "x")
+        found = DRAWN[name](draw, x, out_sharding=px.P(("x", "y")))
+    assert px.typeof(found).sharding.spec[0] == ("x", "y")
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+ALL_OUT = {
+    "array": lambda x, **more: pnp.array([1.0, 2.0], **more),
+    "asarray": lambda x, **more: pnp.asarray(np.ones(8), **more),
+    "bincount": lambda x, **more: pnp.bincount(x.astype(int), length=8, **more),
+    "empty": lambda x, **more: lax.empty((8,), "float32", **more),
+    "initializer": lambda x, **more: px.nn.initializers.ones(px.random.key(0), (8,), **more),
+    "one_hot": lambda x, **more: px.nn.one_hot(x, 3, **more),
+    "percentile": lambda x, **more: pnp.percentile(x[:, None], 50.0, axis=1, **more),
+    "ragged_dot": lambda x, **more: lax.ragged_dot(x[:, None], pnp.ones((2, 1, 3)), pnp.array([4, 4]), **more),
+    "reduce": lambda x, **more: lax.reduce(x[:, None], 0.0, lax.add, (1,), **more),
+    "reduce_max": lambda x, **more: lax.reduce_max(x[:, None], (1,), **more),
+    "reduce_sum": lambda x, **more: lax.reduce_sum(x[:, None], (1,), **more),
+    "rng_bit_generator": lambda x, **more: lax.rng_bit_generator(pnp.ones(4, "uint32"), (8,), **more)[1],
+    "tensordot": lambda x, **more: pnp.linalg.tensordot(x, x, axes=0, **more),
+}
+
+
+@pytest.mark.parametrize("name", ALL_OUT)
+def test_out_sharding_says_how_results_are_divided(name, mesh):
+    with px.set_mesh(mesh):
+        x = placed(px, mesh, np.arange(8, dtype=pnp.ones(0).dtype), "y")
+        found = ALL_OUT[name](x, out_sharding=px.P("x"))
+        assert px.typeof(found).sharding.spec[0] == "x"
+        np.testing.assert_allclose(found, ALL_OUT[name](pnp.arange(8.0)), rtol=1e-6)
+        with pytest.raises(ValueError, match=r"out_sharding: spec names the axis 'z'"):
+            ALL_OUT[name](x, out_sharding=px.P("z"))
+
+
+def test_full_lies_as_its_sharding_says(mesh):
+    divided = px.NamedSharding(mesh, px.P("x"))
+    assert lax.full((8,), 1.0, sharding=divided).sharding == divided
+    one = px.sharding.SingleDeviceSharding(px.devices()[1])
+    assert lax.full_like(pnp.ones(3), 2.0, sharding=one).sharding == one
+    with pytest.raises(TypeError, match="full: sharding must be a sharding or None, got 'x'"):
+        lax.full((8,), 1.0, sharding="x")
+
+
+def test_auto_axes_takes_the_mesh_of_out_sharding(mesh):
+    divided = px.NamedSharding(mesh, px.P("x"))
+    x = placed(px, mesh, np.ones((4, 2), np.float32), "x")
+    f = auto_axes(pnp.sin, out_sharding=divided)
+    for found in (f(x), px.jit(f)(x)):
+        assert px.typeof(found) == px.typeof(x)
+        np.testing.assert_allclose(found, np.sin(np.ones((4, 2))), rtol=1e-5)
+    with pytest.raises(ValueError, match="auto_axes: a mesh must be in scope, or given by out_sharding"):
+        auto_axes(pnp.sin, out_sharding=px.P("x"))(x)
+    other = px.NamedSharding(px.make_mesh((8,), ("x",), AxisType.Explicit), px.P("x"))
+    with pytest.raises(ValueError, match="auto_axes: out_sharding must be over one mesh"):
+        auto_axes(lambda x: (x, x), out_sharding=(divided, other))(x)
+
+
+def test_explicit_axes_takes_the_mesh_of_in_sharding():
+    auto = px.make_mesh((8,), ("x",))
+    x = placed(px, auto, np.ones((8, 2), np.float32), "x")
+    seen = []
+
+    def f(x):
+        seen.append(px.typeof(x).str_short())
+        return x * 2
+
+    f = explicit_axes(f, in_sharding=px.NamedSharding(auto, px.P("x")))
+    for found in (f(x), px.jit(f)(x)):
+        np.testing.assert_array_equal(found, np.full((8, 2), 2.0))
+    assert seen == ["f32[8@x,2]"] * 2
