@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from primax.core import journal
 from primax.core.diagnostics import user_line
 from primax.core.errors import PluginError
-from primax.core.rules import load_plugins
+from primax.core.withheld import Withheld
 
 __all__ = ["ArrayProtocol", "install_protocol", "protocol_of"]
 
@@ -41,6 +40,7 @@ class ArrayProtocol:
 
 
 protocols: dict[type, ArrayProtocol] = {}
+_held = Withheld("protocol", protocols)
 
 
 def install_protocol(kind: type, protocol: ArrayProtocol, override: bool = False) -> None:
@@ -51,7 +51,7 @@ def install_protocol(kind: type, protocol: ArrayProtocol, override: bool = False
     """
     if not override and kind in protocols and protocols[kind] is not protocol:
         raise PluginError(f"the array protocol of {kind.__name__} is supplied already")
-    journal.put(protocols, kind, protocol)
+    _held.put(kind, protocol)
 
 
 def protocol_of(aval: Any) -> ArrayProtocol:
@@ -62,7 +62,7 @@ def protocol_of(aval: Any) -> ArrayProtocol:
     """
     found = protocols.get(type(aval))
     if found is None:
-        load_plugins()
+        _held.ask(type(aval))
         found = protocols.get(type(aval))
         if found is None:
             raise TypeError(

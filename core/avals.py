@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import dtypes, journal
+from primax.core import dtypes
 from primax.core._jaxlib import Sharding
 from primax.core.arguments import numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
 from primax.core.division import Division, division_in, explicit_part, whole
-from primax.core.rules import load_plugins
+from primax.core.withheld import Withheld
 
 __all__ = [
     "ALL_BUT_SHAPE_AND_DTYPE",
@@ -266,9 +266,22 @@ NO_VALUE = (TypeError, ValueError, OverflowError)  # what `get_aval` raises for 
 aval_handlers: dict[type, Callable[[Any], AbstractValue]] = {}
 
 
+def _asking(kind: type) -> Callable[[Any], AbstractValue]:
+    """Stands for the handler of a class that a plugin which waits will replace: loads it when it is called."""
+
+    def handler(x: Any) -> AbstractValue:
+        held_handlers.ask(kind)
+        return aval_handlers[kind](x)
+
+    return handler
+
+
+held_handlers = Withheld("aval", aval_handlers, _asking)
+
+
 def register_aval(kind: type, handler: Callable[[Any], AbstractValue]) -> None:
     """Say how the type of a program value is read off Python values of type `kind`."""
-    journal.put(aval_handlers, kind, handler)
+    held_handlers.put(kind, handler)
 
 
 def get_aval(x: Any) -> Any:
@@ -282,6 +295,8 @@ def get_aval(x: Any) -> Any:
     handler = aval_handlers.get(type(x))
     if handler is not None:
         return handler(x)
+    if held_handlers.ask_for_class(type(x)) and type(x) in aval_handlers:
+        return aval_handlers[type(x)](x)
     for kind in type(x).__mro__[1:]:
         handler = aval_handlers.get(kind)
         if handler is not None:
@@ -297,8 +312,6 @@ def get_aval(x: Any) -> Any:
     reason = getattr(x, "_not_an_array", None)
     if isinstance(reason, str):
         raise TypeError(f"{reason}{of_call()}")
-    if load_plugins() and is_valid(x):
-        return get_aval(x)
     raise TypeError(f"a value of type {type(x).__name__} is not a valid primax type: {shorten(x)}{of_call()}")
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from primax.core import journal
-from primax.core.rules import load_plugins
+from primax.core.withheld import Withheld
 
 __all__ = [
     "Effect",
@@ -95,6 +94,7 @@ class EffectKind:
 
 
 effect_kinds: dict[type[Effect], EffectKind] = {}
+_held = Withheld("effect", effect_kinds)
 
 
 def register_effect(
@@ -119,7 +119,7 @@ def register_effect(
             f"register_effect: ordered must be False for {kind.__name__}, an effect on one operand, got True; it "
             "happens in the order of the equations that touch the operand"
         )
-    journal.put(effect_kinds, kind, EffectKind(ordered, control_flow, custom_derivatives))
+    _held.put(kind, EffectKind(ordered, control_flow, custom_derivatives))
     return kind
 
 
@@ -128,9 +128,9 @@ register_effect(Mutates, control_flow=True)
 
 def kind_of(effect: Effect) -> EffectKind:
     """The registered kind of an effect, searched along its class's bases."""
-    found = _known_kind(effect)
+    found = effect_kinds.get(type(effect))
     if found is None:
-        load_plugins()
+        _held.ask_for_class(type(effect))
         found = _known_kind(effect)
     if found is not None:
         return found

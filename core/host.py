@@ -6,7 +6,6 @@ import importlib
 import inspect
 import os
 import sys
-import threading
 import warnings
 import weakref
 from functools import reduce
@@ -19,29 +18,17 @@ from primax.core.arguments import name_of
 from primax.core.author import author
 from primax.core.consent import OVERRIDES, Consents
 from primax.core.errors import PluginError, PluginWarning
-from primax.core.operand import release_operators, withhold_operator
-from primax.core.plugin_catalog import DISABLED, PluginCatalog
+from primax.core.plugin_catalog import DISABLED
 from primax.core.plugin_record import PluginRecord, one_line
 from primax.core.primitive import Primitive
 from primax.core.registry import Holding, RefusedError, Registry, find_primitive, nearest, not_entered
 from primax.core.source_info import register_plugin_files
+from primax.core.waiting import WaitingPlugins
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
 
 
-class _Activation(threading.local):
-    """What this thread is activating, if anything.
-
-    Attributes:
-      running: whether it is.
-      loading: the plugin that is being imported or registers.
-    """
-
-    running = False
-    loading: PluginRecord | None = None
-
-
-class PluginHost(PluginCatalog):
+class PluginHost(WaitingPlugins):
     """All plugins of a process, of which those that come later are refused what is taken.
 
     A plugin is imported without the host's lock, so that a thread which imports it and binds a primitive
@@ -50,7 +37,6 @@ class PluginHost(PluginCatalog):
 
     def __init__(self) -> None:
         super().__init__()
-        self.primitives: dict[str, Primitive] = {}
         self.manager = pluggy.PluginManager("primax")
         self.manager.add_hookspecs(hookspec)
         self._active: list[PluginRecord] = []
@@ -61,7 +47,6 @@ class PluginHost(PluginCatalog):
         self._owners: dict[tuple[str, Any], Holding] = {}
         self._consents = Consents()
         self._without_consent: set[str] = set()
-        self._activation = _Activation()
 
     def __repr__(self) -> str:
         return f"<PluginHost: {len(self._active)} of {len(self._all())} plugins active>"
@@ -76,6 +61,8 @@ class PluginHost(PluginCatalog):
         rules.loader.settle = self._settle
         rules.loader.discover = self._discover
         rules.loader.settle_name = self._settle_name
+        rules.loader.asked = self._asked
+        rules.loader.entered = self._entered
 
     def register_module(self, module: Any, *, name: str | None = None) -> PluginRecord:
         """Activate a plugin that is at hand.
@@ -277,60 +264,6 @@ class PluginHost(PluginCatalog):
         if found is None and self.activate():
             found = find_primitive(self.primitives, name)
         return found
-
-    def _settle_name(self, name: str) -> None:
-        """Let a family that waits register first, if it has a primitive of this name."""
-        loading = self._activation.loading
-        if loading is not None and loading.source == "built-in":
-            return
-        for each in self._builtins:
-            if each.state == "discovered" and each.name in self._deferred:
-                said = self.said(each)
-                if said is not None and name in said["primitives"]:
-                    self._load(each)
-
-    def _settle(self, primitive: Primitive) -> None:
-        """Let the family of a primitive register first, whose rules somebody is about to give."""
-        loading = self._activation.loading
-        if primitive.plugin is not None or (loading is not None and loading.match(primitive.module)):
-            return
-        for each in self._builtins:
-            if each.state == "discovered" and each.match(primitive.module):
-                self._load(each)
-
-    def _stop_waiting(self, names: list[str]) -> None:
-        """Load these plugins at the next look: somebody asks for what they give."""
-        if names:
-            for name in names:
-                self._awaited[name] = None
-            rules.loader.primitives += 1
-
-    def _release(self, name: str) -> None:
-        """Put back what is withheld for a plugin, which is loaded now."""
-        for table in rules.rule_tables.values():
-            for primitive in [each for each, (_, names) in list(table.withheld.items()) if name in names]:
-                rules.let_go(table, primitive)
-        release_operators(name)
-
-    def _withhold(self) -> None:
-        """Hold back what plugins that wait will replace, so that it is noticed when somebody asks for it."""
-        for record in self._installed or ():
-            if record.state != "discovered" or not self._may_wait(record):
-                continue
-            for target in list(self.awaited(record) or ()):
-                name, kind = target
-                if kind == "operator":
-                    withhold_operator(name, record.name)
-                else:
-                    primitive = self.primitives.get(name)
-                    table = rules.rule_tables.get(kind.partition("[")[0])
-                    if primitive is None or table is None:
-                        continue
-                    if primitive.used or _is_hidden(primitive, kind):
-                        self._stop_waiting([record.name])
-                        break
-                    rules.withhold(table, primitive, record.name)
-                self.awaited(record).remove(target)  # type: ignore[union-attr]
 
     def _imported_steps(self) -> bool:
         while True:
@@ -581,12 +514,6 @@ def _require_callable_hook(caller: Any, implementation: Any) -> None:
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         kind = "a generator" if inspect.isgeneratorfunction(function) else "a coroutine"
         raise RefusedError(f"its {caller.name} must be a plain function, got {kind}, of which nothing would run")
-
-
-def _is_hidden(primitive: Primitive, kind: str) -> bool:
-    """Whether nobody asks for a rule of this kind, since the primitive has another that is asked for first."""
-    first = {"batch": rules.axis_batch_rules, "abstract_eval": rules.effectful_abstract_eval_rules}.get(kind)
-    return first is not None and primitive in first.functions
 
 
 def _take_for_no_users(module: str) -> None:

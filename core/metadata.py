@@ -86,8 +86,9 @@ def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | N
       package: its name.
 
     Returns:
-      Pairs of a name and a kind: of a primitive and a kind of rule, or of an operator and `"operator"`. None if it has
-      something of which nobody could tell that it is asked for, so that it cannot wait.
+      Pairs of a name and of what has it: `"jvp rule"` and a primitive, `"operator"`, `"effect"` and a class,
+      `"generator in mylib.solvers"` and what is looked up there. None if it has something of which nobody could tell
+      that it is asked for, so that it cannot wait.
     """
     if not metadata.get("deferred", True):
         return None
@@ -95,19 +96,21 @@ def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | N
     for entry in metadata["extends"]:
         name, _, kind = entry.rpartition(" ")
         if kind != "samples":
-            found.append((name, kind))
+            found.append((name, f"{kind} rule"))
     for entry in metadata["others"]:
         what, _, name = entry.partition(" ")
-        if what == "operator":
-            found.append((name, what))
-        elif what == "function":  # `primax.contrib` loads the plugin by its name
-            continue
-        elif what not in _OF_CLASSES or name.partition(".")[0] != package:
+        name, _, home = name.partition(" in ")
+        if home:
+            found.append((name, f"{what} in {home}"))
+        elif what in ("operator", *_OF_CLASSES):
+            if what not in _OF_CLASSES or name.partition(".")[0] != package:
+                found.append((name, what))
+        elif what != "function":  # which `primax.contrib` loads by the name of the plugin
             return None
     return found
 
 
-_OF_CLASSES = ("aval", "effect", "protocol")  # whoever uses a class has imported its package
+_OF_CLASSES = ("aval", "effect", "protocol")  # whoever uses a class of the package's own has imported the package
 
 
 def describe(entries: Iterable[Any]) -> dict[str, Any]:
@@ -123,12 +126,19 @@ def describe(entries: Iterable[Any]) -> dict[str, Any]:
             if entry.name not in own:
                 extends.add(f"{entry.name} {entry.kind or entry.what}")
         elif entry.what != "primitive":
-            others.add(f"{entry.what} {entry.home}{'.' if entry.home else ''}{entry.name}")
+            others.add(_written(entry))
     return {
         "primitives": {name: sorted(kinds) for name, kinds in sorted(primitives.items())},
         "extends": sorted(extends),
         "others": sorted(others),
     }
+
+
+def _written(entry: Any) -> str:
+    """How a file says that a plugin enters something that is no rule."""
+    if entry.what in _OF_CLASSES:
+        return f"{entry.what} {entry.home}.{entry.name}"
+    return f"{entry.what} {entry.name}{f' in {entry.home}' if entry.home else ''}"
 
 
 def flags(found: dict[str, Any]) -> dict[str, bool]:

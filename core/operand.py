@@ -7,9 +7,9 @@ from typing import Any
 
 from primax.core import journal
 from primax.core.cache import epoch
-from primax.core.rules import load_plugins, loader
+from primax.core.withheld import Withheld
 
-__all__ = ["Operand", "install_operators", "operator_names", "release_operators", "withhold_operator"]
+__all__ = ["Operand", "install_operators", "operator_names"]
 
 _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
 _REFLECTED = ["r" + name for name in (*_BINARY, "divmod")]
@@ -27,32 +27,11 @@ _SPECIAL = [*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS]
 operator_names = frozenset([*_SPECIAL, "builtin_round", *_METHODS, *_PROPERTIES])
 
 _implementations: dict[str, Callable[..., Any]] = {}
-_withheld: dict[str, tuple[Callable[..., Any] | None, list[str]]] = {}
-
-
-def withhold_operator(name: str, plugin: str) -> None:
-    """Hold an operator back until somebody asks for it, since a plugin that waits supplies another then."""
-    if name not in _withheld:
-        _withheld[name] = _implementations.pop(name, None), []
-    _withheld[name][1].append(plugin)
-
-
-def release_operators(plugin: str) -> None:
-    """Put back what is withheld for a plugin."""
-    for name in [each for each, (_, plugins) in list(_withheld.items()) if plugin in plugins]:
-        _let_go(name)
-
-
-def _let_go(name: str) -> None:
-    function, plugins = _withheld.pop(name, (None, []))
-    if function is not None:
-        _implementations[name] = function
-    loader.wanted(plugins)
+_held = Withheld("operator", _implementations)
 
 
 def _implementation(name: str) -> Callable[..., Any]:
-    _let_go(name)
-    load_plugins()
+    _held.ask(name)
     found = _implementations.get(name)
     if found is None:
         kind = AttributeError if name in _PROPERTIES else NotImplementedError
@@ -84,17 +63,16 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
     if unknown:
         raise TypeError(f"operators: {unknown} are not operators of arrays; there are {sorted(operator_names)}")
     for name, function in functions.items():
-        _let_go(name)
+        _held.let_go(name)
         if name in _implementations:
             epoch.bump()  # programs were made with the other one
             journal.note(epoch.bump)
-        journal.put(_implementations, name, function)
+        _held.put(name, function)
 
 
 def installed_operators() -> dict[str, Callable[..., Any]]:
     """The operators installed now."""
-    withheld = {name: function for name, (function, _) in _withheld.items() if function is not None}
-    return {**_implementations, **withheld}
+    return {**_implementations, **{name: function for name, (function, _) in _held.entries.items()}}
 
 
 def _special(name: str) -> Callable[..., Any]:

@@ -10,22 +10,23 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 from primax.core import journal, rules
-from primax.core.array_protocol import ArrayProtocol, install_protocol, protocols
+from primax.core.array_protocol import ArrayProtocol, install_protocol
 from primax.core.author import author, is_surface
-from primax.core.avals import AbstractValue, aval_handlers, register_aval
+from primax.core.avals import AbstractValue, register_aval
 from primax.core.cache import epoch
 from primax.core.consent import Consents
 from primax.core.contributions import contributions
 from primax.core.diagnostics import name_of_key
 from primax.core.dimension_rules import implied_rule
-from primax.core.effects import Effect, effect_kinds, register_effect
+from primax.core.effects import Effect, register_effect
 from primax.core.errors import PluginError
 from primax.core.experimental import experimental
-from primax.core.operand import install_operators, installed_operators, operator_names
+from primax.core.operand import install_operators, operator_names
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.samples import Sample, SampleSource, sample_sources
 from primax.core.standing import belongs, built_in
+from primax.core.withheld import Table, Withheld, held_tables
 
 __all__ = ["Entry", "Holding", "RefusedError", "Registry", "not_entered"]
 
@@ -51,7 +52,7 @@ class Entry:
       name: what it is called, such as the primitive's name.
       kind: the kind of rule; empty for other things.
       provenance: where a rule, an operator and the like comes from; None for other things.
-      home: the module of the class that it is about, if it is about one.
+      home: the module of the class that it is about, or of the `Table` that it is in, if there is one.
       outranked: whether it has no effect, since the user has put another plugin above this one that replaces the same;
         `provenance` is that of the other's.
     """
@@ -206,7 +207,7 @@ class Registry:
             raise TypeError(f"{where}({aval_type.__name__}): {', '.join(missing)} must be given")
         _require_callable(where, functions)
         experimental("custom aval types")
-        if self._may_enter("protocol", aval_type, aval_type in protocols, override):
+        if self._may_enter("protocol", aval_type, held_tables["protocol"], override):
             with self._entering("protocol", aval_type, functions["zeros"]):
                 install_protocol(aval_type, ArrayProtocol(**functions), override=override)
 
@@ -225,9 +226,8 @@ class Registry:
         self._require_open("operators")
         _require_known("registry.operators: operators", functions, operator_names)
         _require_callable("registry.operators", functions)
-        current = installed_operators()
         for name, function in functions.items():
-            if self._may_enter("operator", name, name in current, override):
+            if self._may_enter("operator", name, held_tables["operator"], override):
                 with self._entering("operator", name, function):
                     install_operators({name: function})
 
@@ -276,8 +276,7 @@ class Registry:
           PluginError: it is known already and `override` is False.
         """
         self._require_open("effect")
-        known = isinstance(kind, type) and kind in effect_kinds
-        if self._may_enter("effect", kind, known, override):
+        if not isinstance(kind, type) or self._may_enter("effect", kind, held_tables["effect"], override):
             with self._entering("effect", kind, None):
                 register_effect(kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives)
 
@@ -297,31 +296,41 @@ class Registry:
         if not isinstance(python_type, type):
             raise TypeError(f"registry.aval: python_type must be a class, got {python_type!r}")
         _require_callable("registry.aval", {"handler": handler})
-        if self._may_enter("aval", python_type, python_type in aval_handlers, override):
+        if self._may_enter("aval", python_type, held_tables["aval"], override):
             with self._entering("aval", python_type, handler):
                 register_aval(python_type, handler)
 
-    def enter(self, what: str, table: dict[str, Any], name: str, value: Any, *, override: bool = False) -> None:
+    def enter(
+        self, what: str, table: MutableMapping[str, Any], name: str, value: Any, *, override: bool = False
+    ) -> None:
         """Enter something else by name, in a table that other plugins may enter theirs in too.
 
         Args:
           what: what the table holds, in one word, such as `"generator"`.
-          table: the table.
+          table: a `Table`, whose look-ups load the plugins that enter what they look for; or any other mapping, whose
+            look-ups load nobody, so that a plugin which enters something there is loaded by every program.
           name: by what name it is found there.
           value: what is entered.
           override: whether to replace what is there by that name.
 
         Raises:
-          TypeError: `table` is no dictionary, or `what` or `name` no string.
+          TypeError: `table` is no dictionary, or `what` or `name` no string, or `what` not what the `Table` holds.
           PluginError: the name is taken and `override` is False.
         """
         self._require_open("enter")
         _require_type("registry.enter: table must be a dictionary", table, MutableMapping)
         _require_type("registry.enter: what must be a string", what, str)
         _require_type("registry.enter: name must be a string", name, str)
-        if self._may_enter(what, name, name in table, override):
-            with self._entering(what, name, value):
-                journal.put(table, name, value)
+        if not isinstance(table, Table):
+            if self._may_enter(what, name, table, override):
+                with self._entering(what, name, value):
+                    journal.put(table, name, value)
+            return
+        if what != table.what:
+            raise TypeError(f"registry.enter: what must be {table.what!r}, as the table says, got {what!r}")
+        if self._may_enter(what, name, table.withheld, override):
+            with self._entering(what, name, value, table.home):
+                table[name] = value
 
     def roll_back(self) -> None:
         """Undo every entry, and whatever else the plugin wrote while it registered, latest first.
@@ -441,13 +450,22 @@ class Registry:
     def _is_outranked(self, current: Provenance) -> bool:
         return self._consents is not None and self._consents.is_outranked(self.plugin, current)
 
-    def _may_enter(self, what: str, key: Any, taken: bool, override: bool) -> bool:
+    def _may_enter(self, what: str, key: Any, held: Withheld | MutableMapping[str, Any], override: bool) -> bool:
         """Whether something that is no rule is to be entered, which may be there: not if the user has put others above.
+
+        Args:
+          what: it is, in one word.
+          key: its name or class.
+          held: the table.
+          override: whether what is there is to be replaced.
 
         Raises:
           RefusedError: it is there, and the plugin does not say `override`, or nobody lets it.
         """
-        if not taken:
+        if isinstance(held, Withheld):
+            held.let_go(key)
+            held = held.table
+        if key not in held:
             return True
         holding = self._owners.get((what, key))
         name, given = _name_of(key), str(holding.current) if holding is not None else "given by primax itself"
@@ -468,8 +486,15 @@ class Registry:
         return True
 
     @contextmanager
-    def _entering(self, what: str, key: Any, value: Any) -> Iterator[None]:
-        """A block that enters something: it can be undone, is listed, and is this plugin's."""
+    def _entering(self, what: str, key: Any, value: Any, home: str = "") -> Iterator[None]:
+        """A block that enters something: it can be undone, is listed, and is this plugin's.
+
+        Args:
+          what: it is, in one word.
+          key: its name or class.
+          value: what is entered.
+          home: the module that has the table, or the class that is the key.
+        """
         with journal.recording(self.undos):
             yield
             before = self._owners.get((what, key))
@@ -482,7 +507,7 @@ class Registry:
             provenance = Provenance(self.plugin, file, line, origin, replaced)
             owner = self.plugin if before is None else before.owner
             journal.put(self._owners, (what, key), Holding(owner, provenance))
-        self._log(what, _name_of(key), "", provenance, getattr(key, "__module__", "") if isinstance(key, type) else "")
+        self._log(what, _name_of(key), "", provenance, key.__module__ if isinstance(key, type) else home)
 
 
 def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive | None:

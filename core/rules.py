@@ -399,6 +399,12 @@ class _Loader:
       refusal: why the plugin that is registering just now may not replace what a plugin owns; empty if it may, or none
         is.
       wanted: tells which plugins need not wait any more, since somebody asks for what they give.
+      settle: lets the family of a primitive register first, whose rules somebody is about to give.
+      discover: learns which plugins there are.
+      settle_name: lets a family that waits register first, if it has a primitive of a name.
+      asked: tells what somebody looks for in a table that is none of rules, or that somebody reads all of it; whether a
+        plugin that waits has it, and need not wait any more.
+      entered: tells that something was entered in such a table, which a plugin that waits may replace.
     """
 
     def __init__(self) -> None:
@@ -411,6 +417,8 @@ class _Loader:
         self.settle: Callable[[Any], None] = lambda primitive: None
         self.discover: Callable[[], None] = lambda: None
         self.settle_name: Callable[[str], None] = lambda name: None
+        self.asked: Callable[[str, str | None], bool] = lambda what, name: False
+        self.entered: Callable[[], None] = lambda: None
 
 
 loader = _Loader()

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from primax.extend.decomposition import decompose
     from primax.extend.definition import Definitions, define_primitive
     from primax.extend.interpreter import Interpreter, replay
-    from primax.extend.records import plugins
+    from primax.extend.records import Table, plugins
     from primax.extend.transfer import to_jax
 
 __all__ = [
     "API_VERSION",
     "Definitions",
     "Interpreter",
+    "Table",
     "decompose",
     "define_primitive",
     "derive",
@@ -32,6 +33,7 @@ __all__ = [
 _LATER = {
     "Definitions": "definition",
     "Interpreter": "interpreter",
+    "Table": "records",
     "decompose": "decomposition",
     "define_primitive": "definition",
     "plugins": "records",

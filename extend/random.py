@@ -18,7 +18,7 @@ from primax.core.dtypes import ExtendedDType, extended, is_integer
 from primax.core.errors import PluginError
 from primax.core.primitive import Primitive
 from primax.core.registry import Registry, nearest
-from primax.core.rules import load_plugins
+from primax.core.withheld import Table
 from primax.extend.core import primitives
 
 __all__ = [
@@ -171,7 +171,7 @@ def define_prng_impl(
     return PRNGImpl(shape, seed, split, random_bits, fold_in, name, tag)
 
 
-_named: dict[str, PRNGImpl] = {}
+_named = Table("generator", __name__)
 _loose: set[str] = set()  # names that belong to no plugin
 
 
@@ -192,7 +192,6 @@ def register_prng_impl(impl: PRNGImpl, registry: Registry | None = None) -> None
     if registry is not None:
         registry.enter("generator", _named, impl.name, impl)
         return
-    load_plugins(everything=True)
     if impl.name in _named and impl.name not in _loose:
         raise PluginError(f"register_prng_impl: the name of impl must be new, got {impl.name!r}, which is a plugin's")
     _loose.add(impl.name)
@@ -213,16 +212,14 @@ def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGIm
     if impl is None:
         impl = default_prng_impl.value
     if isinstance(impl, str):
-        for everything in (False, True):
-            if not among(impl, _named):
-                load_plugins(everything)
         if not among(impl, _named):
             known = ", ".join(sorted(_named))
             raise ValueError(
                 f"{function}: impl must be a generator of an active plugin, one of {known}, "
                 f"got {impl!r}{nearest(impl, _named)}"
             )
-        return _named[impl]
+        found: PRNGImpl = _named[impl]
+        return found
     if isinstance(impl, KeyDType):
         return impl.impl
     if isinstance(impl, PRNGImpl):

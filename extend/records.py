@@ -1,12 +1,13 @@
-"""What is known of plugins, for those who ask from Python."""
+"""What is known of plugins, for those who ask from Python, and tables that they share."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from primax.core.host import PluginRecord, host
+from primax.core.withheld import Table
 
-__all__ = ["allow_overrides", "plugins", "register", "unregister"]
+__all__ = ["Table", "allow_overrides", "plugins", "register", "unregister"]
 
 
 def plugins(*, load: bool = False) -> list[PluginRecord]:

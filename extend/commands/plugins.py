@@ -97,7 +97,7 @@ def _loaded(record: PluginRecord) -> str:
     awaited = host.waits_for(record)
     if awaited is None:
         return f"by every program, when it first misses a rule, since by its {FILE} it has what nobody could ask for"
-    asked = [f"the operator {name}" if kind == "operator" else f"the {kind} rule of {name}" for name, kind in awaited]
+    asked = [f"the {what} {'of ' if what.endswith(' rule') else ''}{name}" for name, what in awaited]
     return f"by programs that import {package}" + (f" or ask for {', '.join(asked)}" if asked else "")
 
 

@@ -103,7 +103,7 @@ def test_of_fifty_plugins_a_program_imports_what_it_uses(site: Site) -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{"others": ["generator wide"]}, {"others": ["aval decimal.Decimal"]}, {"primitives": 3}],
+    [{"others": ["generator wide"]}, {"deferred": False}, {"primitives": 3}],
 )
 def test_a_plugin_of_which_nobody_could_tell_that_it_is_asked_for_does_not_wait(site: Site, more: Any) -> None:
     _package(site, "wide", **more)
@@ -211,6 +211,136 @@ def test_a_plugin_with_types_of_its_own_waits_for_its_package(site: Site) -> Non
     )
     assert run.lines == ["False", "ShapedArray(f32[])"]
     assert run.warned == []
+
+
+SHARED = """
+    import numpy as np
+    from primax.core.array_protocol import install_protocol, protocol_of
+    from primax.core.avals import AbstractValue, ShapedArray, get_aval
+    from primax.core.effects import Effect, kind_of
+    from primax.core.withheld import Table
+
+    table = Table("solver", __name__)
+    methods = Table("method", __name__)
+
+    class Loud(Effect):
+        pass
+
+    class Noisy(Effect):
+        pass
+
+    class Noisier(Noisy):
+        pass
+
+    class Length:
+        pass
+
+    class Reading(np.ndarray):
+        pass
+
+    class Kind(AbstractValue):
+        pass
+"""
+OF_OTHERS = """
+    from primax.core.array_protocol import ArrayProtocol
+    from primax.core.hookspec import hookimpl
+    from shared import *
+
+    {before}
+
+    names = "zeros add broadcast moveaxis convert index stack".split()
+
+    @hookimpl
+    def primax_register(registry):
+        {entry}
+"""
+# For each sort of table: what a file says, how it is entered, and how it is asked for.
+SORTS = {
+    "length": ("aval shared.Length", "registry.aval(Length, lambda x: {value!r}{more})", "get_aval(Length())"),
+    "reading": (
+        "aval shared.Reading",
+        "registry.aval(Reading, lambda x: {value!r}{more})",
+        "get_aval(np.zeros(2).view(Reading))",
+    ),
+    "loud": ("effect shared.Loud", "registry.effect(Loud, ordered={value!r}{more})", "kind_of(Loud()).ordered"),
+    "noisy": ("effect shared.Noisy", "registry.effect(Noisy, ordered={value!r}{more})", "kind_of(Noisier()).ordered"),
+    "kind": (
+        "protocol shared.Kind",
+        "registry.array_protocol(Kind, **dict.fromkeys(names, lambda *args: {value!r}){more})",
+        "protocol_of(Kind()).zeros(3)",
+    ),
+    "cg": ("solver cg in shared", "registry.enter('solver', table, 'cg', {value!r}{more})", "table['cg']"),
+    "lu": ("solver lu in shared", "registry.enter('solver', table, 'lu', {value!r}{more})", "table.get('lu')"),
+    "all": ("method qr in shared", "registry.enter('method', methods, 'qr', {value!r}{more})", "dict(methods)['qr']"),
+}
+ASK = f"""
+    from shared import *
+    from primax.core import rules
+    import alpha
+    asked = {{ {", ".join(f"{name!r}: lambda: {ask}" for name, (_, _, ask) in SORTS.items())} }}
+    for name, ask in asked.items():
+        rules.load_plugins()
+        before = name in sys.modules
+        print(name, before, ask(), name in sys.modules)
+"""
+
+
+def _of_others(site: Site, more: str = "", before: str = "") -> None:
+    """For each sort a plugin that waits."""
+    site.write("shared", SHARED)
+    site.write("alpha", "")
+    for name, (said, entry, _) in SORTS.items():
+        _package(site, name, primitives={}, others=[said])
+        source = OF_OTHERS.format(entry=entry.format(value=7, more=more), before=before)
+        site.write(f"{name}/__init__", source)
+
+
+def _that_is_there(site: Site) -> None:
+    """A plugin that has entered something in each table before."""
+    entries = "\n        ".join(entry.format(value=3, more="") for _, entry, _ in SORTS.values())
+    _package(site, "alpha", primitives={}, others=[])
+    (site.folder / "alpha" / "primax.json").unlink()
+    site.write("alpha/__init__", OF_OTHERS.format(entry=entries, before=""))
+
+
+def test_a_plugin_that_enters_something_in_tables_of_others_waits_until_it_is_asked_for(site: Site) -> None:
+    _of_others(site)
+    run = site.run(ASK)
+    assert run.lines == [f"{name} False 7 True" for name in SORTS]
+    assert run.warned == []
+
+
+@pytest.mark.parametrize("consent", [True, False])
+def test_a_plugin_that_replaces_something_in_tables_of_others_waits_until_it_is_asked_for(
+    site: Site, consent: bool
+) -> None:
+    _of_others(site, ", override=True")
+    _that_is_there(site)
+    run = site.run(ASK, PRIMAX_ALLOW_OVERRIDES=",".join(SORTS) if consent else "")
+    assert run.lines == [f"{name} False {7 if consent else 3} True" for name in SORTS]
+    assert len(run.warned) == (0 if consent else len(SORTS))
+
+
+def test_what_is_entered_by_hand_after_plugins_were_looked_at_is_replaced_too(site: Site) -> None:
+    _of_others(site, ", override=True")
+    by_hand = """
+        from primax.core import avals, effects, rules
+        rules.load_plugins()
+        from shared import *
+        avals.register_aval(Length, lambda x: "by hand")
+        effects.register_effect(Loud)
+        table["cg"] = "by hand"
+    """
+    run = site.run(by_hand, ASK)
+    assert run.lines == [f"{name} False 7 True" for name in SORTS]
+
+
+def test_what_a_plugin_that_fails_would_have_replaced_is_as_it_was(site: Site) -> None:
+    _of_others(site, ", override=True", before="1 / 0")
+    _that_is_there(site)
+    run = site.run(ASK)
+    assert [line.split()[:3] for line in run.lines] == [[name, "False", "3"] for name in SORTS]
+    assert len(run.warned) == len(SORTS)
 
 
 def test_a_file_that_leaves_out_what_others_meet_is_told_of(site: Site) -> None:

@@ -1,0 +1,138 @@
+"""Plugins that wait: by their files it is known what they give, and so when somebody asks for it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from primax.core import metadata, rules
+from primax.core.plugin_catalog import PluginCatalog
+from primax.core.plugin_record import PluginRecord
+from primax.core.primitive import Primitive
+from primax.core.withheld import held_tables
+
+__all__ = ["WaitingPlugins"]
+
+
+class _Activation(threading.local):
+    """What this thread is activating, if anything.
+
+    Attributes:
+      running: whether it is.
+      loading: the plugin that is being imported or registers.
+    """
+
+    running = False
+    loading: PluginRecord | None = None
+
+
+class WaitingPlugins(PluginCatalog):
+    """The plugins of a process, of which some wait until something of theirs is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.primitives: dict[str, Primitive] = {}
+        self._activation = _Activation()
+
+    def _load(self, record: PluginRecord) -> None:
+        """Import and register a plugin."""
+        raise NotImplementedError
+
+    def _settle_name(self, name: str) -> None:
+        """Let a family that waits register first, if it has a primitive of this name."""
+        if not self._is_loading_family():
+            self._load_families(lambda said: name in said["primitives"])
+
+    def _settle(self, primitive: Primitive) -> None:
+        """Let the family of a primitive register first, whose rules somebody is about to give."""
+        loading = self._activation.loading
+        if primitive.plugin is not None or (loading is not None and loading.match(primitive.module)):
+            return
+        for each in self._builtins:
+            if each.state == "discovered" and each.match(primitive.module):
+                self._load(each)
+
+    def _is_loading_family(self) -> bool:
+        loading = self._activation.loading
+        return loading is not None and loading.source == "built-in"
+
+    def _load_families(self, wanted: Any) -> None:
+        """Load families that wait, those of whose file `wanted` is true."""
+        for each in self._builtins:
+            if each.state == "discovered" and each.name in self._deferred:
+                said = self.said(each)
+                if said is not None and wanted(said):
+                    self._load(each)
+
+    def _stop_waiting(self, names: list[str]) -> None:
+        """Load these plugins at the next look: somebody asks for what they give."""
+        if names:
+            for name in names:
+                self._awaited[name] = None
+            rules.loader.primitives += 1
+
+    def _asked(self, what: str, name: str | None) -> bool:
+        """Somebody looks for a name in a table, or for all names: load the families and plugins that have it.
+
+        Returns:
+          Whether a plugin waited for it, which is loaded at the next look.
+        """
+
+        def has(targets: Any) -> bool:
+            return any(kind == what and name in (None, each) for each, kind in targets or ())
+
+        if not self._is_loading_family():
+            self._load_families(lambda said: has(metadata.awaited({**said, "deferred": True}, "")))
+        waiting = [each for each in self._installed or () if each.state == "discovered" and self._may_wait(each)]
+        names = [each.name for each in waiting if has(self.awaited(each))]
+        self._stop_waiting(names)
+        return bool(names)
+
+    def _entered(self) -> None:
+        """Something was entered in a table, by nobody who is activated just now."""
+        if self._listed and not self._activation.running:
+            self._withhold()
+
+    def _release(self, name: str) -> None:
+        """Put back what is withheld for a plugin, which is loaded now."""
+        for table in rules.rule_tables.values():
+            for primitive in [each for each, (_, names) in list(table.withheld.items()) if name in names]:
+                rules.let_go(table, primitive)
+        for held in list(held_tables.values()):
+            held.release(name)
+
+    def _withhold(self) -> None:
+        """Hold back what plugins that wait will replace, so that it is noticed when somebody asks for it."""
+        for record in self._installed or ():
+            if record.state != "discovered" or not self._may_wait(record):
+                continue
+            for target in list(self.awaited(record) or ()):
+                name, what = target
+                held = held_tables.get(what)
+                if held is None and not what.endswith(" rule"):
+                    continue  # of a table that is not there yet
+                if held is not None:
+                    found = held.hold(name, record.name)
+                else:
+                    found = self._withhold_rules(record, name, what.removesuffix(" rule").partition("[")[0])
+                if self.awaited(record) is None:
+                    break  # it is loaded now
+                if found:
+                    self.awaited(record).remove(target)  # type: ignore[union-attr]
+
+    def _withhold_rules(self, record: PluginRecord, name: str, kind: str) -> bool:
+        """Hold back rules of a primitive; whether there is such a primitive."""
+        primitive, table = self.primitives.get(name), rules.rule_tables.get(kind)
+        if primitive is None or table is None:
+            return False
+        first = _ASKED_FIRST.get(kind)
+        if first is not None and primitive in first.functions:
+            table = first  # nobody asks for the other
+        if primitive.used:
+            self._stop_waiting([record.name])
+        else:
+            rules.withhold(table, primitive, record.name)
+        return True
+
+
+_ASKED_FIRST = {"batch": rules.axis_batch_rules, "abstract_eval": rules.effectful_abstract_eval_rules}
