@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -155,10 +156,12 @@ class Registry:
 
         Args:
           primitive: one that this plugin or another has defined.
-          samples: each a `Sample`, or a function that returns several, called only when they are wanted.
+          samples: each a `Sample`, or a function that returns several, or a text `"module:attribute"` that says where
+            such are: one, a list of them, or a mapping that has the primitive's. The module is imported, and the
+            function called, when the samples are wanted, so that a program that checks nothing loads neither.
 
         Raises:
-          TypeError: it is neither.
+          TypeError: it is none of these.
         """
         self._require_open("samples")
         if not isinstance(primitive, Primitive):
@@ -585,14 +588,20 @@ def rules_to_enter(
     return found
 
 
+_PLACE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
 def require_samples(where: str, samples: Iterable[Any]) -> None:
     """Refuse what makes no samples.
 
     Raises:
-      TypeError: something is neither a `Sample` nor a function.
+      TypeError: something is neither a `Sample` nor a function nor a place.
     """
     for sample in samples:
-        if not (isinstance(sample, Sample) or callable(sample)):
+        if isinstance(sample, str):
+            if not _PLACE.fullmatch(sample):
+                raise TypeError(f"{where}: samples must say where they are as 'module:attribute', got {sample!r}")
+        elif not (isinstance(sample, Sample) or callable(sample)):
             raise TypeError(f"{where}: samples must be Samples or functions that return some, got {sample!r}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from primax.core.diagnostics import shorten
@@ -77,28 +78,45 @@ def _require(rule: str, value: Any, holds: bool) -> None:
         raise TypeError(f"Sample: {rule}, got {shorten(value)}")
 
 
-SampleSource = Sample | Callable[[], Iterable[Sample]]
+SampleSource = Sample | Callable[[], Iterable[Sample]] | str
 
 sample_sources: dict[Any, list[SampleSource]] = {}
 
 
 def samples_of(primitive: Any) -> list[Sample]:
-    """The samples of a primitive; functions that make samples are called now.
+    """The samples of a primitive. Modules that have some are imported now, and functions that make some are called.
 
     Raises:
-      TypeError: such a function makes something else.
+      ImportError: there is no such module.
+      TypeError: what gives samples gives something else.
     """
     found: list[Sample] = []
     for source in sample_sources.get(primitive, ()):
-        if isinstance(source, Sample):
-            found.append(source)
-            continue
-        made = source()
-        name = getattr(source, "__name__", repr(source))
-        if not isinstance(made, Iterable):
-            raise TypeError(f"samples of {primitive}: {name} must return Samples, got {shorten(made)}")
-        for sample in made:
-            if not isinstance(sample, Sample):
-                raise TypeError(f"samples of {primitive}: {name} must make Samples, got {shorten(sample)}")
-            found.append(sample)
+        for part in _named(primitive, source) if isinstance(source, str) else (source,):
+            found += (part,) if isinstance(part, Sample) else _made(primitive, part)
     return found
+
+
+def _named(primitive: Any, source: str) -> Iterable[Any]:
+    """The samples, and functions that make some, that a text `"module:attribute"` says of a primitive."""
+    module, _, attribute = source.partition(":")
+    held = getattr(import_module(module), attribute, None)
+    if isinstance(held, Mapping):
+        held = held.get(primitive, ())
+    if isinstance(held, Sample) or callable(held):
+        return (held,)
+    if not isinstance(held, list | tuple):
+        raise TypeError(f"samples of {primitive}: {source} must have Samples or functions of it, got {shorten(held)}")
+    return held
+
+
+def _made(primitive: Any, source: Any) -> Iterable[Sample]:
+    """The samples that a function makes."""
+    name = getattr(source, "__name__", repr(source))
+    made = source() if callable(source) else None
+    if not isinstance(made, Iterable):
+        raise TypeError(f"samples of {primitive}: {name} must return Samples, got {shorten(made)}")
+    for sample in made:
+        if not isinstance(sample, Sample):
+            raise TypeError(f"samples of {primitive}: {name} must make Samples, got {shorten(sample)}")
+        yield sample

@@ -161,7 +161,7 @@ def define_primitive(
         raise TypeError(f"{where}: doc must be text, got {doc!r}")
     if not (registry is None or isinstance(registry, Registry | Definitions)):
         raise TypeError(f"{where}: registry must be a Registry, Definitions or None, got {registry!r}")
-    if not isinstance(samples, Sequence):
+    if isinstance(samples, str) or not isinstance(samples, Sequence):
         raise TypeError(f"{where}: samples must be a list or a tuple, got {samples!r}")
     require_declaration(where, parameters)
     samples = tuple(samples)

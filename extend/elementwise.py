@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from primax.extend import core
 from primax.extend.api_util import of_call
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import elementwise_samples
 
 __all__ = [
     "ANY",
@@ -137,7 +137,7 @@ def row(
     same_shape: bool = False,
     jvp_rule: Rule | None = None,
     at: Sequence[Sequence[float]] | None = None,
-    samples: Callable[[], list[core.Sample]] | None = None,
+    samples: Callable[[], list[core.Sample]] | str | None = None,
     **rules: Any,
 ) -> tuple[core.Primitive, dict[str, Any]]:
     """One elementwise primitive with its rules.
@@ -154,7 +154,7 @@ def row(
       same_shape: whether arguments that are not of rank 0 must have one shape; if not, axes of length 1 are repeated.
       jvp_rule: the whole JVP rule, in place of `jvp`.
       at: for each argument real numbers to sample it at, in the domain and away from kinks.
-      samples: makes samples, in place of `elementwise_samples(accepts, at)`.
+      samples: makes samples, or says where they are, in place of `elementwise_samples(accepts, at)`.
       rules: further rules, or replacements; `unsupported` maps kinds that there are not to reasons.
     """
     kinds = [accepts] if isinstance(accepts, Accepts) else list(accepts)
@@ -173,7 +173,12 @@ def row(
     }
     for kind in rules.get("unsupported", ()):
         del found[kind]
-    return primitive, {**found, "samples": [samples or elementwise_samples(kinds, at, same_shape)], **rules}
+    return primitive, {**found, "samples": [samples or _usual_samples(kinds, at, same_shape)], **rules}
+
+
+def _usual_samples(*described: Any) -> Callable[[], list[core.Sample]]:
+    """What `elementwise_samples` makes, imported when it is called: programs that check nothing need none of it."""
+    return lambda: import_module("primax.extend.sampling").elementwise_samples(*described)()  # type: ignore[no-any-return]
 
 
 def like(x: Any, value: Any) -> Any:

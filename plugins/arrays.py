@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, hookimpl
+from primax.extend import backend, core, hookimpl
 from primax.extend.core import Array, ShapedArray, get_aval, thread
 from primax.extend.sharding import vary_like
 from primax.plugins.arithmetic import add_any
@@ -72,7 +72,7 @@ def _loop(fun: Callable[..., list[Any]], xs: Sequence[Any]) -> list[Any]:
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
+def primax_register(registry: core.Registry) -> None:
     registry.array_protocol(
         ShapedArray,
         zeros=zeros_of,

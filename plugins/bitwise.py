@@ -92,20 +92,22 @@ def shift_right_logical(x: Any, y: Any) -> Any:
     return shift_right_logical_p.bind(x, y)
 
 
-TABLE = (
-    row(not_p, BOOL_OR_INT, "stablehlo.not"),
-    row(and_p, (BOOL_OR_INT, BOOL_OR_INT), "stablehlo.and"),
-    row(or_p, (BOOL_OR_INT, BOOL_OR_INT), "stablehlo.or"),
-    row(xor_p, (BOOL_OR_INT, BOOL_OR_INT), "stablehlo.xor"),
-    row(population_count_p, INTEGER, "stablehlo.popcnt"),
-    row(clz_p, INTEGER, "stablehlo.count_leading_zeros"),
-    row(shift_left_p, (INTEGER, INTEGER), "stablehlo.shift_left"),
-    row(shift_right_arithmetic_p, (INTEGER, INTEGER), "stablehlo.shift_right_arithmetic"),
-    row(shift_right_logical_p, (INTEGER, INTEGER), "stablehlo.shift_right_logical"),
+RULES = dict(
+    (
+        row(not_p, BOOL_OR_INT, "stablehlo.not"),
+        row(and_p, (BOOL_OR_INT, BOOL_OR_INT), "stablehlo.and"),
+        row(or_p, (BOOL_OR_INT, BOOL_OR_INT), "stablehlo.or"),
+        row(xor_p, (BOOL_OR_INT, BOOL_OR_INT), "stablehlo.xor"),
+        row(population_count_p, INTEGER, "stablehlo.popcnt"),
+        row(clz_p, INTEGER, "stablehlo.count_leading_zeros"),
+        row(shift_left_p, (INTEGER, INTEGER), "stablehlo.shift_left"),
+        row(shift_right_arithmetic_p, (INTEGER, INTEGER), "stablehlo.shift_right_arithmetic"),
+        row(shift_right_logical_p, (INTEGER, INTEGER), "stablehlo.shift_right_logical"),
+    )
 )
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for primitive, rules in TABLE:
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
         registry.define(primitive, **rules)

@@ -155,20 +155,22 @@ def _boolean(dtype: Any) -> Any:
 _COMPARABLE = Accepts("of any dtype with values", lambda dtype: dtype != dtypes.float0, extended=True)
 _TIE = ((0.3, -1.2, 2.6), (0.3, 0.8, -0.6))
 
-TABLE = (
-    row(eq_p, (_COMPARABLE, _COMPARABLE), _compare_whole("EQ", eq_p, and_p), out=_boolean, at=_TIE),
-    row(ne_p, (_COMPARABLE, _COMPARABLE), _compare_whole("NE", ne_p, or_p), out=_boolean, at=_TIE),
-    row(ge_p, (ORDERED, ORDERED), _compare("GE"), out=_boolean, at=_TIE),
-    row(gt_p, (ORDERED, ORDERED), _compare("GT"), out=_boolean, at=_TIE),
-    row(le_p, (ORDERED, ORDERED), _compare("LE"), out=_boolean, at=_TIE),
-    row(lt_p, (ORDERED, ORDERED), _compare("LT"), out=_boolean, at=_TIE),
-    row(eq_to_p, (ORDERED, ORDERED), _compare("EQ", "TOTALORDER"), out=_boolean, at=_TIE),
-    row(le_to_p, (ORDERED, ORDERED), _compare("LE", "TOTALORDER"), out=_boolean, at=_TIE),
-    row(lt_to_p, (ORDERED, ORDERED), _compare("LT", "TOTALORDER"), out=_boolean, at=_TIE),
+RULES = dict(
+    (
+        row(eq_p, (_COMPARABLE, _COMPARABLE), _compare_whole("EQ", eq_p, and_p), out=_boolean, at=_TIE),
+        row(ne_p, (_COMPARABLE, _COMPARABLE), _compare_whole("NE", ne_p, or_p), out=_boolean, at=_TIE),
+        row(ge_p, (ORDERED, ORDERED), _compare("GE"), out=_boolean, at=_TIE),
+        row(gt_p, (ORDERED, ORDERED), _compare("GT"), out=_boolean, at=_TIE),
+        row(le_p, (ORDERED, ORDERED), _compare("LE"), out=_boolean, at=_TIE),
+        row(lt_p, (ORDERED, ORDERED), _compare("LT"), out=_boolean, at=_TIE),
+        row(eq_to_p, (ORDERED, ORDERED), _compare("EQ", "TOTALORDER"), out=_boolean, at=_TIE),
+        row(le_to_p, (ORDERED, ORDERED), _compare("LE", "TOTALORDER"), out=_boolean, at=_TIE),
+        row(lt_to_p, (ORDERED, ORDERED), _compare("LT", "TOTALORDER"), out=_boolean, at=_TIE),
+    )
 )
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for primitive, rules in TABLE:
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
         registry.define(primitive, **rules)

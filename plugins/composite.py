@@ -151,39 +151,26 @@ def _call_abstract_eval(*avals: Any, call_jaxpr: Any, **params: Any) -> Any:
     return call_jaxpr.out_avals, call_jaxpr.effects
 
 
-def _call_samples() -> list[core.Sample]:
-    x = np.array([0.3, -1.2, 2.6], np.float32)
-    closed = core.trace_to_jaxpr(lambda x: [core.primitives.mul_p.bind(x, x)], [core.get_aval(x)], "square")
-    return [core.Sample([x], {"call_jaxpr": closed}, reference=lambda x, **_: [x * x])]
+_CALL = {
+    "impl": _call,
+    "effectful_abstract_eval": _call_abstract_eval,
+    **dict.fromkeys(("jvp", "transpose", "batch", "lowering", "interpret"), derive.from_impl),
+}
 
-
-def _samples() -> list[core.Sample]:
-    x = np.array([0.3, -1.2, 2.6], np.float32)
-    closed = core.trace_to_jaxpr(lambda x: [core.primitives.mul_p.bind(x, x)], [core.get_aval(x)], "square")
-    params = {"jaxpr": closed, "name": "primax.square", "version": 1, "attributes": (("axis", 0),)}
-    return [core.Sample([x], params, reference=lambda x, **_: [x * x])]
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    composite_p: {
+        "impl": _impl,
+        "effectful_abstract_eval": _abstract_eval,
+        "lowering": _lowering,
+        "interpret": _interpret,
+        "unsupported": {"jvp": _NO_RULE, "batch": _NO_RULE, "transpose": _NO_RULE},
+    },
+    call_p: _CALL,
+    closed_call_p: _CALL,
+}
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(
-        composite_p,
-        impl=_impl,
-        effectful_abstract_eval=_abstract_eval,
-        lowering=_lowering,
-        interpret=_interpret,
-        unsupported={"jvp": _NO_RULE, "batch": _NO_RULE, "transpose": _NO_RULE},
-        samples=[_samples],
-    )
-    for primitive in (call_p, closed_call_p):
-        registry.define(
-            primitive,
-            impl=_call,
-            effectful_abstract_eval=_call_abstract_eval,
-            jvp=derive.from_impl,
-            transpose=derive.from_impl,
-            batch=derive.from_impl,
-            lowering=derive.from_impl,
-            interpret=derive.from_impl,
-            samples=[_call_samples],
-        )
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.composite:SAMPLES"], **rules)

@@ -22,7 +22,6 @@ from primax.extend.sharding import (
     explicit_part,
     hooks,
     placed,
-    sharding_of,
 )
 
 __all__ = [
@@ -202,22 +201,6 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
-def _samples() -> list[core.Sample]:
-    def same(x: Any, **params: Any) -> Any:
-        return x
-
-    return [
-        core.Sample([np.float32([[0.3, -1.2], [2.6, 1.7]])], {"device": None}, reference=same),
-        core.Sample([np.int32([7, -3, 4])], {"device": sharding_of(backend.default_device())}, reference=same),
-    ]
-
-
-def _constraint_samples() -> list[core.Sample]:
-    here = NamedSharding(Mesh([backend.default_device()], "x"), PartitionSpec())
-    x = np.float32([[0.3, -1.2], [2.6, 1.7]])
-    return [core.Sample([x], {"sharding": here}, reference=lambda x, sharding: x)]
-
-
 def _put_axes(x: Any, *, device: Any) -> list[Any]:
     return [axes_of_dims(x) if device is None else axes_of_dims(placed(x, device))]
 
@@ -243,29 +226,31 @@ def _division_of(x: Any, sharding: NamedSharding) -> Any:
     return explicit_part(mesh, sharding.spec, len(x.shape))
 
 
-@hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(
-        device_put_p,
-        impl=_device_put_impl,
-        abstract_eval=lambda x, *, device: x,
-        jvp=ad.linear_jvp(device_put_p),
-        transpose=ad.linear_transpose(device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]),
-        batch=batching.vectorized(device_put_p),
-        sharding=_put_axes,
-        lowering=_put_lowering,
-        samples=[_samples],
-    )
-    registry.define(
-        sharding_constraint_p,
-        impl=lambda x, *, sharding: backend.put_value(x, core.get_aval(x).weak_type, sharding),
-        abstract_eval=lambda x, *, sharding: x,
-        jvp=ad.linear_jvp(sharding_constraint_p),
-        transpose=ad.linear_transpose(
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    device_put_p: {
+        "impl": _device_put_impl,
+        "abstract_eval": lambda x, *, device: x,
+        "jvp": ad.linear_jvp(device_put_p),
+        "transpose": ad.linear_transpose(device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]),
+        "batch": batching.vectorized(device_put_p),
+        "sharding": _put_axes,
+        "lowering": _put_lowering,
+    },
+    sharding_constraint_p: {
+        "impl": lambda x, *, sharding: backend.put_value(x, core.get_aval(x).weak_type, sharding),
+        "abstract_eval": lambda x, *, sharding: x,
+        "jvp": ad.linear_jvp(sharding_constraint_p),
+        "transpose": ad.linear_transpose(
             sharding_constraint_p, lambda ct, *, sharding: [sharding_constraint_p.bind(ct, sharding=sharding)]
         ),
-        axis_batch=_constraint_batch,
-        sharding=_constrained_axes,
-        lowering=_constraint_lowering,
-        samples=[_constraint_samples],
-    )
+        "axis_batch": _constraint_batch,
+        "sharding": _constrained_axes,
+        "lowering": _constraint_lowering,
+    },
+}
+
+
+@hookimpl
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.devices:SAMPLES"], **rules)

@@ -21,7 +21,6 @@ from primax.extend.precision import (
     canonicalize_precision,
     precision_attribute,
 )
-from primax.extend.sampling import numbers
 from primax.extend.sharding import with_out_sharding
 from primax.plugins.structural import convert_element_type_p, transpose_p
 
@@ -418,39 +417,6 @@ def _dot_general_print(params: Any) -> dict[str, Any]:
     return shown | {name: params[name] for name in rest if params[name] is not None}
 
 
-def _dot_general_samples() -> list[core.Sample]:
-    matrices = numbers((2, 3)), numbers((3, 2), start=5)
-    stacks = numbers((3, 1, 2)), numbers((2, 2, 3), start=5)
-    small = numbers((2, 3), np.int8), numbers((3,), np.int8, start=5)
-    mixed = numbers((2, 3)), numbers((3, 2), np.complex64)
-    halves = numbers((2, 3), np.float16), numbers((3,), np.float16, 5)
-    int32, float32, high = np.dtype(np.int32), np.dtype(np.float32), (Precision.DEFAULT, Precision.HIGHEST)
-    made: list[tuple[str, Any, Any, Any, Any]] = [
-        ("matrices", matrices, (((1,), (0,)), ((), ())), None, None),
-        ("two dimensions contracted", matrices, (((0, 1), (1, 0)), ((), ())), high, None),
-        ("batch dimensions", stacks, (((0,), (2,)), ((2,), (0,))), None, None),
-        ("integers in a wider dtype", small, (((1,), (0,)), ((), ())), None, int32),
-        ("numbers in a wider dtype", halves, (((1,), (0,)), ((), ())), None, float32),
-        ("real and complex numbers", mixed, (((1,), (0,)), ((), ())), None, None),
-    ]
-    keys = ("dimension_numbers", "precision", "preferred_element_type")
-    return [
-        core.Sample(args, dict(zip(keys, params, strict=True)), name, reference=_einsum) for name, args, *params in made
-    ]
-
-
-def _einsum(x: Any, y: Any, *, dimension_numbers: Any, preferred_element_type: Any, **rest: Any) -> Any:
-    (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
-    for i, j in zip((*x_batch, *x_contract), (*y_batch, *y_contract), strict=True):
-        right[j] = i
-    kept = [
-        *(left[d] for d in _kept(x.ndim, x_contract, x_batch)),
-        *(right[d] for d in _kept(y.ndim, y_contract, y_batch)),
-    ]
-    return np.einsum(x, left, y, right, [*x_batch, *kept], dtype=preferred_element_type)
-
-
 def _dot_general_division(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, **params: Any) -> str:
     """`b i k:sum, b k j -> b i j`."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
@@ -468,16 +434,20 @@ def _dot_general_division(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbe
     return f"{' '.join(left)}, {' '.join(right)} -> {' '.join(kept)}"
 
 
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    dot_general_p: {
+        "abstract_eval": _dot_general_abstract_eval,
+        "jvp": _dot_general_jvp,
+        "transpose": _dot_general_transpose,
+        "batch": _dot_general_batch,
+        "sharding": _dot_general_division,
+        "lowering": in_whole_bytes(_dot_general_lowering),
+        "print": _dot_general_print,
+    },
+}
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(
-        dot_general_p,
-        abstract_eval=_dot_general_abstract_eval,
-        jvp=_dot_general_jvp,
-        transpose=_dot_general_transpose,
-        batch=_dot_general_batch,
-        sharding=_dot_general_division,
-        lowering=in_whole_bytes(_dot_general_lowering),
-        print=_dot_general_print,
-        samples=[_dot_general_samples],
-    )
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.dot:SAMPLES"], **rules)

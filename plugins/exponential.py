@@ -21,7 +21,6 @@ from primax.extend.elementwise import (
     row,
 )
 from primax.extend.interpreters import mlir
-from primax.extend.sampling import elementwise_samples
 from primax.plugins.arithmetic import add_p, div_p, max_p, mul_p, sub_p
 from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.structural import convert_element_type
@@ -223,94 +222,96 @@ def _pow_jvp_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
     return mul_p.bind(t, mul_p.bind(log_p.bind(add_p.bind(x, is_zero)), out))
 
 
-def _pow_samples() -> list[core.Sample]:
-    x, y, n = np.float32([0.3, 1.7, 2.6]), np.float32([1.5, -0.5, 2.2]), np.int32([3, -2, 1])
-    of_integers = [core.Sample(args) for args in ([-x, n], [x, n[0]], [x[0], n])]
-    return [*elementwise_samples((INEXACT, INEXACT), at=(x, y))(), *of_integers]
-
-
 _POSITIVE = ((0.3, 1.7, 2.6),)
 
-TABLE = (
-    row(exp_p, INEXACT, accurate("stablehlo.exponential"), lambda t, out, x, **_: mul_p.bind(t, out), uses_result=True),
-    row(
-        exp2_p,
-        INEXACT,
-        _exp2_lowering,
-        lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(out, like(x, math.log(2)))),
-        uses_result=True,
-    ),
-    row(
-        expm1_p,
-        INEXACT,
-        accurate("stablehlo.exponential_minus_one"),
-        lambda t, out, x, **_: mul_p.bind(t, add_p.bind(out, like(x, 1.0))),
-        uses_result=True,
-    ),
-    row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div_p.bind(t, x), at=_POSITIVE),
-    row(
-        log2_p,
-        INEXACT,
-        _log2_lowering,
-        lambda t, x, **_: div_p.bind(t, mul_p.bind(x, like(x, math.log(2)))),
-        at=_POSITIVE,
-    ),
-    row(
-        one_minus_square_p,
-        INEXACT,
-        _one_minus_square_lowering,
-        lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, -2.0))),
-    ),
-    row(
-        log1p_p,
-        INEXACT,
-        accurate("stablehlo.log_plus_one"),
-        lambda t, x, **_: div_p.bind(t, add_p.bind(x, like(x, 1.0))),
-        at=_POSITIVE,
-    ),
-    row(
-        logistic_p,
-        INEXACT,
-        accurate("stablehlo.logistic"),
-        lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(out, sub_p.bind(like(x, 1.0), out))),
-        uses_result=True,
-    ),
-    row(
-        sqrt_p,
-        INEXACT,
-        accurate("stablehlo.sqrt"),
-        lambda t, out, x, **_: mul_p.bind(t, div_p.bind(like(x, 0.5), out)),
-        uses_result=True,
-        at=_POSITIVE,
-    ),
-    row(
-        rsqrt_p,
-        INEXACT,
-        accurate("stablehlo.rsqrt"),
-        lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(div_p.bind(out, x), like(x, -0.5))),
-        uses_result=True,
-        at=_POSITIVE,
-    ),
-    row(
-        cbrt_p,
-        FLOATING,
-        accurate("stablehlo.cbrt"),
-        lambda t, out, x, **_: mul_p.bind(t, div_p.bind(like(x, 1 / 3), mul_p.bind(out, out))),
-        uses_result=True,
-    ),
-    row(
-        pow_p,
-        (INEXACT, NUMERIC),
-        _pow_lowering,
-        (_pow_jvp_base, _pow_jvp_exponent),
-        uses_result=True,
-        abstract_eval=_pow_abstract_eval,
-        samples=_pow_samples,
-    ),
+RULES = dict(
+    (
+        row(
+            exp_p,
+            INEXACT,
+            accurate("stablehlo.exponential"),
+            lambda t, out, x, **_: mul_p.bind(t, out),
+            uses_result=True,
+        ),
+        row(
+            exp2_p,
+            INEXACT,
+            _exp2_lowering,
+            lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(out, like(x, math.log(2)))),
+            uses_result=True,
+        ),
+        row(
+            expm1_p,
+            INEXACT,
+            accurate("stablehlo.exponential_minus_one"),
+            lambda t, out, x, **_: mul_p.bind(t, add_p.bind(out, like(x, 1.0))),
+            uses_result=True,
+        ),
+        row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div_p.bind(t, x), at=_POSITIVE),
+        row(
+            log2_p,
+            INEXACT,
+            _log2_lowering,
+            lambda t, x, **_: div_p.bind(t, mul_p.bind(x, like(x, math.log(2)))),
+            at=_POSITIVE,
+        ),
+        row(
+            one_minus_square_p,
+            INEXACT,
+            _one_minus_square_lowering,
+            lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, -2.0))),
+        ),
+        row(
+            log1p_p,
+            INEXACT,
+            accurate("stablehlo.log_plus_one"),
+            lambda t, x, **_: div_p.bind(t, add_p.bind(x, like(x, 1.0))),
+            at=_POSITIVE,
+        ),
+        row(
+            logistic_p,
+            INEXACT,
+            accurate("stablehlo.logistic"),
+            lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(out, sub_p.bind(like(x, 1.0), out))),
+            uses_result=True,
+        ),
+        row(
+            sqrt_p,
+            INEXACT,
+            accurate("stablehlo.sqrt"),
+            lambda t, out, x, **_: mul_p.bind(t, div_p.bind(like(x, 0.5), out)),
+            uses_result=True,
+            at=_POSITIVE,
+        ),
+        row(
+            rsqrt_p,
+            INEXACT,
+            accurate("stablehlo.rsqrt"),
+            lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(div_p.bind(out, x), like(x, -0.5))),
+            uses_result=True,
+            at=_POSITIVE,
+        ),
+        row(
+            cbrt_p,
+            FLOATING,
+            accurate("stablehlo.cbrt"),
+            lambda t, out, x, **_: mul_p.bind(t, div_p.bind(like(x, 1 / 3), mul_p.bind(out, out))),
+            uses_result=True,
+        ),
+        row(
+            pow_p,
+            (INEXACT, NUMERIC),
+            _pow_lowering,
+            (_pow_jvp_base, _pow_jvp_exponent),
+            uses_result=True,
+            abstract_eval=_pow_abstract_eval,
+            samples="primax.plugins.samples.exponential:SAMPLES",
+        ),
+    )
 )
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for primitive, rules in TABLE:
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
         registry.define(primitive, **rules)

@@ -13,7 +13,6 @@ from primax.extend import core, hookimpl
 from primax.extend.arguments import canonical_shape
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import numbers
 from primax.extend.sharding import axes_of_dims
 from primax.plugins.arithmetic import conj_p, mul_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, pad_p
@@ -146,46 +145,23 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, fft_type: FftType, fft_l
     return [mlir.hlo.fft(x, kind, mlir.ir.DenseI64ArrayAttr.get(fft_lengths))]
 
 
-def _samples() -> list[core.Sample]:
-    made: list[tuple[FftType, Any, tuple[int, ...]]] = [
-        (FftType.FFT, numbers((2, 3), np.complex64), (3,)),
-        (FftType.IFFT, numbers((2, 3), np.complex64), (2, 3)),
-        (FftType.RFFT, numbers((2, 5)), (5,)),
-        (FftType.RFFT, numbers((2, 2, 4)), (2, 4)),
-        (FftType.IRFFT, numbers((2, 3), np.complex64), (4,)),
-        (FftType.IRFFT, numbers((2, 2, 2), np.complex64), (2, 2, 3)),
-    ]
-    return [
-        core.Sample([x], {"fft_type": kind, "fft_lengths": lengths}, f"{kind.name} {lengths}", reference=_transformed)
-        for kind, x, lengths in made
-    ]
-
-
-_FUNCTIONS = {
-    FftType.FFT: np.fft.fftn,
-    FftType.IFFT: np.fft.ifftn,
-    FftType.RFFT: np.fft.rfftn,
-    FftType.IRFFT: np.fft.irfftn,
-}
-
-
-def _transformed(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
-    return _FUNCTIONS[fft_type](x, fft_lengths, range(-len(fft_lengths), 0))
-
-
 def _division(x: Any, *, fft_type: Any, fft_lengths: Any) -> list[Any]:
     return [axes_of_dims(x)]
 
 
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    fft_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": ad.linear_jvp(fft_p),
+        "transpose": ad.linear_transpose2(fft_p, _transpose),
+        "batch": _batch,
+        "sharding": _division,
+        "lowering": _lowering,
+    },
+}
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(
-        fft_p,
-        abstract_eval=_abstract_eval,
-        jvp=ad.linear_jvp(fft_p),
-        transpose=ad.linear_transpose2(fft_p, _transpose),
-        batch=_batch,
-        sharding=_division,
-        lowering=_lowering,
-        samples=[_samples],
-    )
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.fft:SAMPLES"], **rules)

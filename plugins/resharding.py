@@ -385,31 +385,27 @@ hooks.forgotten = forgotten
 hooks.lay_out = _laid_out
 
 
-def _samples() -> list[core.Sample]:
-    mesh = AbstractMesh((1,), ("x",), AxisType.Explicit)
-    x = np.float32([[0.3, -1.2], [2.6, 1.7]])
-    return [core.Sample([x], {"mesh": mesh, "axes": ((), ())}, reference=lambda x, **params: x)]
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    reshard_p: {
+        "abstract_eval": _reshard_abstract_eval,
+        "jvp": ad.linear_jvp(reshard_p),
+        "transpose": ad.linear_transpose2(reshard_p, _reshard_transpose),
+        "batch": _reshard_batch,
+        "lowering": _reshard_lowering,
+        "sharding": _told,
+    },
+    forget_p: {
+        "abstract_eval": _forget_abstract_eval,
+        "jvp": ad.linear_jvp(forget_p),
+        "transpose": ad.linear_transpose2(forget_p, _forget_transpose),
+        "batch": _forget_batch,
+        "lowering": lambda ctx, x, **params: [x],
+        "sharding": _forget_told,
+    },
+}
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(
-        reshard_p,
-        abstract_eval=_reshard_abstract_eval,
-        jvp=ad.linear_jvp(reshard_p),
-        transpose=ad.linear_transpose2(reshard_p, _reshard_transpose),
-        batch=_reshard_batch,
-        lowering=_reshard_lowering,
-        sharding=_told,
-        samples=[_samples],
-    )
-    registry.define(
-        forget_p,
-        abstract_eval=_forget_abstract_eval,
-        jvp=ad.linear_jvp(forget_p),
-        transpose=ad.linear_transpose2(forget_p, _forget_transpose),
-        batch=_forget_batch,
-        lowering=lambda ctx, x, **params: [x],
-        sharding=_forget_told,
-        samples=[core.Sample([np.float32([0.3, 1.7])], {"mesh": None, "mapped": ()}, reference=lambda x, **params: x)],
-    )
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.resharding:SAMPLES"], **rules)

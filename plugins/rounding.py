@@ -130,46 +130,33 @@ def _boolean(dtype: Any) -> Any:
     return np.dtype(np.bool_)
 
 
-def _round_samples() -> list[core.Sample]:
-    halves = np.float32([0.5, -2.5, 3.5])
-    return [
-        core.Sample([np.float32([0.3, -1.2, 2.6])], {"rounding_method": RoundingMethod.AWAY_FROM_ZERO}),
-        *(core.Sample([halves], {"rounding_method": method}, constant=[0]) for method in RoundingMethod),
-    ]
-
-
-def _reduce_precision_samples() -> list[core.Sample]:
-    x = np.float32([1 / 3, -7.7, 1e-6])
-    narrow = ({"exponent_bits": 5, "mantissa_bits": 2}, {"exponent_bits": 8, "mantissa_bits": 2})
-    return [
-        core.Sample([x], {"exponent_bits": 11, "mantissa_bits": 52}),
-        *(core.Sample([x], params, constant=[0]) for params in narrow),
-    ]
-
-
-TABLE = (
-    row(floor_p, FLOATING, "stablehlo.floor"),
-    row(ceil_p, FLOATING, "stablehlo.ceil"),
-    row(round_p, FLOATING, _round_lowering, samples=_round_samples),
-    row(is_finite_p, FLOATING, "stablehlo.is_finite", out=_boolean),
-    row(
-        nextafter_p,
-        (FLOATING, FLOATING),
-        "chlo.next_after",
-        unsupported={"jvp": "it steps from one representable number to the next"},
-    ),
-    row(
-        reduce_precision_p,
-        FLOATING,
-        _reduce_precision_lowering,
-        jvp_rule=ad.linear_jvp(reduce_precision_p),
-        transpose=ad.linear_transpose(reduce_precision_p, lambda ct, **params: [reduce_precision_p.bind(ct, **params)]),
-        samples=_reduce_precision_samples,
-    ),
+RULES = dict(
+    (
+        row(floor_p, FLOATING, "stablehlo.floor"),
+        row(ceil_p, FLOATING, "stablehlo.ceil"),
+        row(round_p, FLOATING, _round_lowering, samples="primax.plugins.samples.rounding:SAMPLES"),
+        row(is_finite_p, FLOATING, "stablehlo.is_finite", out=_boolean),
+        row(
+            nextafter_p,
+            (FLOATING, FLOATING),
+            "chlo.next_after",
+            unsupported={"jvp": "it steps from one representable number to the next"},
+        ),
+        row(
+            reduce_precision_p,
+            FLOATING,
+            _reduce_precision_lowering,
+            jvp_rule=ad.linear_jvp(reduce_precision_p),
+            transpose=ad.linear_transpose(
+                reduce_precision_p, lambda ct, **params: [reduce_precision_p.bind(ct, **params)]
+            ),
+            samples="primax.plugins.samples.rounding:SAMPLES",
+        ),
+    )
 )
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for primitive, rules in TABLE:
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
         registry.define(primitive, **rules)

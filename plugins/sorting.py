@@ -16,7 +16,6 @@ from primax.extend.dividing import along_axis, whole_along
 from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.narrow import in_whole_bytes
-from primax.extend.sampling import array_samples, numbers, samples
 from primax.plugins.arithmetic import neg_p
 from primax.plugins.bitwise import and_p, or_p, shift_left_p, shift_right_arithmetic_p, xor_p
 from primax.plugins.comparison import eq_p, ne_p
@@ -402,58 +401,31 @@ def _top_k_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, k: int, axis: int)
     return [hlo.transpose(out, order) for out in mlir.chlo.TopKOp(hlo.transpose(x, order), count).results]
 
 
-def _sort_samples() -> list[core.Sample]:
-    x = numbers((2, 3))
-    twice, other = np.int32([[2, 1, 2], [1, 2, 1]]), np.int32([[5, 4, 3], [0, 1, 2]])
-    made: list[tuple[list[Any], int, bool, int]] = [
-        ([x], 0, True, 1),
-        ([x], 1, False, 1),
-        ([numbers((2, 3), np.complex64)], 1, True, 1),
-        ([twice, x], 1, True, 1),
-        ([twice, other, x], 1, True, 2),
-    ]
-    return [
-        core.Sample(args, {"dimension": axis, "is_stable": stable, "num_keys": keys}, reference=_sorted)
-        for args, axis, stable, keys in made
-    ]
-
-
-def _sorted(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
-    order = np.lexsort(xs[:num_keys][::-1], dimension)
-    return [np.take_along_axis(x, order, dimension) for x in xs]
-
-
 def _top_k_division(x: ShapedArray, *, k: int, axis: int) -> str:
     whole_along(x, [axis])
     letters = " ".join("_" if i == axis else f"d{i}" for i in range(len(x.shape)))
     return f"{letters} -> {letters}, {letters}"
 
 
-def _greatest(x: Any, *, k: int, axis: int) -> list[Any]:
-    positions = np.argsort(np.negative(x, dtype=np.float64), axis, kind="stable").take(range(k), axis)
-    return [np.take_along_axis(x, positions, axis), positions]
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    sort_p: {
+        "abstract_eval": _sort_abstract_eval,
+        "jvp": _sort_jvp,
+        "axis_batch": _sort_batch,
+        "sharding": along_axis("dimension"),
+        "lowering": {None: in_whole_bytes(_sort_lowering, 4), "cpu": in_whole_bytes(_sort_cpu_lowering, 4)},
+    },
+    top_k_p: {
+        "abstract_eval": _top_k_abstract_eval,
+        "jvp": _top_k_jvp,
+        "batch": _top_k_batch,
+        "sharding": _top_k_division,
+        "lowering": in_whole_bytes(_top_k_lowering, 4),
+    },
+}
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(
-        sort_p,
-        abstract_eval=_sort_abstract_eval,
-        jvp=_sort_jvp,
-        axis_batch=_sort_batch,
-        sharding=along_axis("dimension"),
-        lowering={None: in_whole_bytes(_sort_lowering, 4), "cpu": in_whole_bytes(_sort_cpu_lowering, 4)},
-        samples=[_sort_samples],
-    )
-    registry.define(
-        top_k_p,
-        abstract_eval=_top_k_abstract_eval,
-        jvp=_top_k_jvp,
-        batch=_top_k_batch,
-        sharding=_top_k_division,
-        lowering=in_whole_bytes(_top_k_lowering, 4),
-        samples=[
-            array_samples(ORDERED, _greatest, {"k": 2, "axis": 0}, {"k": 1, "axis": 1}),
-            samples([(3, 4)], {"k": 3, "axis": 1}, reference=_greatest),
-        ],
-    )
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.sorting:SAMPLES"], **rules)

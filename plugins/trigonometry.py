@@ -225,52 +225,54 @@ def _by_parts(operation: str, parts: Any) -> Any:
 
 _UNIT = ((0.3, -0.6, 0.8),)
 
-TABLE = (
-    row(
-        sin_p,
-        INEXACT,
-        _by_parts("stablehlo.sine", _complex_sin),
-        lambda t, x, **how: mul_p.bind(t, cos_p.bind(x, **how)),
-    ),
-    row(
-        cos_p,
-        INEXACT,
-        _by_parts("stablehlo.cosine", _complex_cos),
-        lambda t, x, **how: mul_p.bind(t, neg_p.bind(sin_p.bind(x, **how))),
-    ),
-    row(
-        tan_p,
-        INEXACT,
-        accurate("stablehlo.tan"),
-        lambda t, out, x, **_: mul_p.bind(t, _one_plus_square(out)),
-        uses_result=True,
-    ),
-    row(asin_p, INEXACT, "chlo.asin", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), at=_UNIT),
-    row(
-        acos_p,
-        INEXACT,
-        "chlo.acos",
-        lambda t, x: mul_p.bind(t, neg_p.bind(rsqrt_p.bind(_one_minus_square(x)))),
-        at=_UNIT,
-    ),
-    row(atan_p, INEXACT, "chlo.atan", lambda t, x: div_p.bind(t, _one_plus_square(x))),
-    row(atan2_p, (INEXACT, INEXACT), "stablehlo.atan2", jvp_rule=_atan2_jvp),
-    row(sinh_p, INEXACT, "chlo.sinh", lambda t, x: mul_p.bind(t, cosh_p.bind(x))),
-    row(cosh_p, INEXACT, "chlo.cosh", lambda t, x: mul_p.bind(t, sinh_p.bind(x))),
-    row(
-        tanh_p,
-        INEXACT,
-        accurate("stablehlo.tanh"),
-        lambda t, out, x, **_: mul_p.bind(t, _one_minus_square(out)),
-        uses_result=True,
-    ),
-    row(asinh_p, INEXACT, "chlo.asinh", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_plus_square(x)))),
-    row(acosh_p, INEXACT, "chlo.acosh", lambda t, x: mul_p.bind(t, _acosh_derivative(x)), at=((1.3, 1.7, 2.6),)),
-    row(atanh_p, INEXACT, "chlo.atanh", _atanh_jvp, at=_UNIT),
+RULES = dict(
+    (
+        row(
+            sin_p,
+            INEXACT,
+            _by_parts("stablehlo.sine", _complex_sin),
+            lambda t, x, **how: mul_p.bind(t, cos_p.bind(x, **how)),
+        ),
+        row(
+            cos_p,
+            INEXACT,
+            _by_parts("stablehlo.cosine", _complex_cos),
+            lambda t, x, **how: mul_p.bind(t, neg_p.bind(sin_p.bind(x, **how))),
+        ),
+        row(
+            tan_p,
+            INEXACT,
+            accurate("stablehlo.tan"),
+            lambda t, out, x, **_: mul_p.bind(t, _one_plus_square(out)),
+            uses_result=True,
+        ),
+        row(asin_p, INEXACT, "chlo.asin", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), at=_UNIT),
+        row(
+            acos_p,
+            INEXACT,
+            "chlo.acos",
+            lambda t, x: mul_p.bind(t, neg_p.bind(rsqrt_p.bind(_one_minus_square(x)))),
+            at=_UNIT,
+        ),
+        row(atan_p, INEXACT, "chlo.atan", lambda t, x: div_p.bind(t, _one_plus_square(x))),
+        row(atan2_p, (INEXACT, INEXACT), "stablehlo.atan2", jvp_rule=_atan2_jvp),
+        row(sinh_p, INEXACT, "chlo.sinh", lambda t, x: mul_p.bind(t, cosh_p.bind(x))),
+        row(cosh_p, INEXACT, "chlo.cosh", lambda t, x: mul_p.bind(t, sinh_p.bind(x))),
+        row(
+            tanh_p,
+            INEXACT,
+            accurate("stablehlo.tanh"),
+            lambda t, out, x, **_: mul_p.bind(t, _one_minus_square(out)),
+            uses_result=True,
+        ),
+        row(asinh_p, INEXACT, "chlo.asinh", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_plus_square(x)))),
+        row(acosh_p, INEXACT, "chlo.acosh", lambda t, x: mul_p.bind(t, _acosh_derivative(x)), at=((1.3, 1.7, 2.6),)),
+        row(atanh_p, INEXACT, "chlo.atanh", _atanh_jvp, at=_UNIT),
+    )
 )
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for primitive, rules in TABLE:
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
         registry.define(primitive, **rules)

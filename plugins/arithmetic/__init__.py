@@ -24,7 +24,6 @@ from primax.extend.elementwise import (
     row,
 )
 from primax.extend.interpreters import ad, mlir
-from primax.extend.sampling import samples
 from primax.plugins.arithmetic.halves import mulhi_lowering
 from primax.plugins.bitwise import and_p, or_p
 from primax.plugins.comparison import eq_p, ge_p, gt_p, lt_p
@@ -563,86 +562,83 @@ def _linear(primitive: core.Primitive, accepts: Any, lowering: Any, transpose: A
     )
 
 
-def _integer_pow_samples() -> list[core.Sample]:
-    powers = [{"y": y} for y in (3, -2, 0, 1)]
-    return [*samples([(3,)], *powers)(), *samples([(3,)], {"y": 6}, dtype=np.int32)()]
-
-
 NN = (NUMERIC, NUMERIC)
-TABLE = (
-    row(add_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_p), transpose=_add_transpose),
-    row(add_any_p, NN, "stablehlo.add", same_shape=True, jvp_rule=_sum_jvp(add_any_p), transpose=_add_transpose),
-    row(sub_p, NN, "stablehlo.subtract", jvp_rule=_sub_jvp, transpose=_sub_transpose),
-    row(mul_p, NN, "stablehlo.multiply", jvp_rule=_mul_jvp, transpose=_mul_transpose),
-    row(
-        div_p,
-        NN,
-        division_lowering("stablehlo.divide"),
-        (
-            lambda t, out, x, y: div_p.bind(t, y),
-            lambda t, out, x, y: mul_p.bind(t, neg_p.bind(div_p.bind(out, y))),
+RULES = dict(
+    (
+        row(add_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_p), transpose=_add_transpose),
+        row(add_any_p, NN, "stablehlo.add", same_shape=True, jvp_rule=_sum_jvp(add_any_p), transpose=_add_transpose),
+        row(sub_p, NN, "stablehlo.subtract", jvp_rule=_sub_jvp, transpose=_sub_transpose),
+        row(mul_p, NN, "stablehlo.multiply", jvp_rule=_mul_jvp, transpose=_mul_transpose),
+        row(
+            div_p,
+            NN,
+            division_lowering("stablehlo.divide"),
+            (
+                lambda t, out, x, y: div_p.bind(t, y),
+                lambda t, out, x, y: mul_p.bind(t, neg_p.bind(div_p.bind(out, y))),
+            ),
+            uses_result=True,
+            transpose=_div_transpose,
         ),
-        uses_result=True,
-        transpose=_div_transpose,
-    ),
-    row(
-        rem_p,
-        (REAL, REAL),
-        division_lowering("stablehlo.remainder"),
-        (lambda t, out, x, y: repeat(t, core.get_aval(out).shape), _rem_by_y),
-        uses_result=True,
-    ),
-    row(max_p, (ANY, ANY), _extremum_lowering("maximum", gt_p), jvp_rule=_extremum_jvp(max_p)),
-    row(min_p, (ANY, ANY), _extremum_lowering("minimum", lt_p), jvp_rule=_extremum_jvp(min_p)),
-    row(
-        clamp_p,
-        (ANY, ANY, ANY),
-        _clamp_lowering,
-        same_shape=True,
-        jvp_rule=_clamp_jvp,
-        at=((-0.5, -0.7, 0.6), (0.3, -1.2, 2.6), (1.1, 0.9, 1.3)),
-    ),
-    row(mulhi_p, (INTEGER, INTEGER), mulhi_lowering(add_p, sub_p, mul_p)),
-    row(square_p, NUMERIC, _square_lowering, lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, 2.0)))),
-    row(
-        integer_pow_p,
-        NUMERIC,
-        _integer_pow_lowering,
-        jvp_rule=_integer_pow_jvp,
-        abstract_eval=_integer_pow_abstract_eval,
-        samples=_integer_pow_samples,
-    ),
-    row(sign_p, NUMERIC, _sign_lowering, jvp_rule=_sign_jvp),
-    row(abs_p, SIGNED, _abs_lowering, _abs_jvp, uses_result=True, out=_real_dtype),
-    _linear(neg_p, NUMERIC, "stablehlo.negate", lambda ct: neg_p.bind(ct)),
-    _linear(real_p, COMPLEX, "stablehlo.real", lambda ct: complex_p.bind(ct, like(ct, 0.0)), out=_real_dtype),
-    _linear(
-        imag_p,
-        COMPLEX,
-        "stablehlo.imag",
-        lambda ct: complex_p.bind(like(ct, 0.0), neg_p.bind(ct)),
-        out=_real_dtype,
-    ),
-    row(
-        conj_p,
-        FLOAT32_64_OR_COMPLEX,
-        _conj_lowering,
-        jvp_rule=ad.linear_jvp(conj_p),
-        transpose=ad.linear_transpose2(conj_p, _conj_transpose),
-        out=_complex_dtype,
-    ),
-    row(
-        complex_p,
-        (FLOAT32_OR_64, FLOAT32_OR_64),
-        "stablehlo.complex",
-        jvp_rule=_complex_jvp,
-        transpose=_complex_transpose,
-        out=_complex_dtype,
-    ),
+        row(
+            rem_p,
+            (REAL, REAL),
+            division_lowering("stablehlo.remainder"),
+            (lambda t, out, x, y: repeat(t, core.get_aval(out).shape), _rem_by_y),
+            uses_result=True,
+        ),
+        row(max_p, (ANY, ANY), _extremum_lowering("maximum", gt_p), jvp_rule=_extremum_jvp(max_p)),
+        row(min_p, (ANY, ANY), _extremum_lowering("minimum", lt_p), jvp_rule=_extremum_jvp(min_p)),
+        row(
+            clamp_p,
+            (ANY, ANY, ANY),
+            _clamp_lowering,
+            same_shape=True,
+            jvp_rule=_clamp_jvp,
+            at=((-0.5, -0.7, 0.6), (0.3, -1.2, 2.6), (1.1, 0.9, 1.3)),
+        ),
+        row(mulhi_p, (INTEGER, INTEGER), mulhi_lowering(add_p, sub_p, mul_p)),
+        row(square_p, NUMERIC, _square_lowering, lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, 2.0)))),
+        row(
+            integer_pow_p,
+            NUMERIC,
+            _integer_pow_lowering,
+            jvp_rule=_integer_pow_jvp,
+            abstract_eval=_integer_pow_abstract_eval,
+            samples="primax.plugins.samples.arithmetic:SAMPLES",
+        ),
+        row(sign_p, NUMERIC, _sign_lowering, jvp_rule=_sign_jvp),
+        row(abs_p, SIGNED, _abs_lowering, _abs_jvp, uses_result=True, out=_real_dtype),
+        _linear(neg_p, NUMERIC, "stablehlo.negate", lambda ct: neg_p.bind(ct)),
+        _linear(real_p, COMPLEX, "stablehlo.real", lambda ct: complex_p.bind(ct, like(ct, 0.0)), out=_real_dtype),
+        _linear(
+            imag_p,
+            COMPLEX,
+            "stablehlo.imag",
+            lambda ct: complex_p.bind(like(ct, 0.0), neg_p.bind(ct)),
+            out=_real_dtype,
+        ),
+        row(
+            conj_p,
+            FLOAT32_64_OR_COMPLEX,
+            _conj_lowering,
+            jvp_rule=ad.linear_jvp(conj_p),
+            transpose=ad.linear_transpose2(conj_p, _conj_transpose),
+            out=_complex_dtype,
+        ),
+        row(
+            complex_p,
+            (FLOAT32_OR_64, FLOAT32_OR_64),
+            "stablehlo.complex",
+            jvp_rule=_complex_jvp,
+            transpose=_complex_transpose,
+            out=_complex_dtype,
+        ),
+    )
 )
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for primitive, rules in TABLE:
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
         registry.define(primitive, **rules)

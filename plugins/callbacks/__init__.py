@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import ffi, hookimpl
-from primax.plugins.callbacks import debug, foreign, io, pure, samples
+from primax.extend import core, hookimpl
+from primax.plugins.callbacks import debug, foreign, io, pure
 from primax.plugins.callbacks.debug import DebugEffect, debug_callback, debug_callback_p, debug_print
 from primax.plugins.callbacks.io import io_callback, io_callback_p
 from primax.plugins.callbacks.pure import pure_callback, pure_callback_p
@@ -22,16 +20,15 @@ __all__ = [
 ]
 
 
+RULES = pure.RULES | io.RULES | debug.RULES | foreign.RULES
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
+def primax_register(registry: core.Registry) -> None:
     registry.effect(io.IOEffect, control_flow=True)
     registry.effect(io.OrderedIOEffect, ordered=True, control_flow=True)
     registry.effect(debug.DebugEffect, control_flow=True, custom_derivatives=True)
     registry.effect(debug.OrderedDebugEffect, ordered=True, control_flow=True, custom_derivatives=True)
     registry.effect(foreign.FfiEffect, control_flow=True)
-    registry.define(pure_callback_p, unsupported=pure.unsupported, samples=[samples.pure_samples], **pure.rules)
-    registry.define(io_callback_p, unsupported=io.unsupported, samples=[samples.io_samples], **io.rules)
-    registry.define(
-        debug_callback_p, sharding=lambda *avals, **params: [], samples=[samples.debug_samples], **debug.rules
-    )
-    registry.define(ffi.ffi_call_p, unsupported=foreign.unsupported, samples=[samples.ffi_samples], **foreign.rules)
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.callbacks:SAMPLES"], **rules)

@@ -15,7 +15,7 @@ from primax.extend.core import tree
 from primax.extend.interpreters import mlir
 from primax.plugins.callbacks.flat import FlatCallback, flat_call, one_by_one, require_callable
 
-__all__ = ["DebugEffect", "OrderedDebugEffect", "debug_callback", "debug_callback_p", "debug_print", "rules"]
+__all__ = ["DebugEffect", "OrderedDebugEffect", "RULES", "debug_callback", "debug_callback_p", "debug_print"]
 
 debug_callback_p = core.Primitive("debug_callback", multiple_results=True)
 
@@ -212,11 +212,14 @@ def _debug_callback_lowering(ctx: mlir.LoweringRuleContext, *args: Any, callback
     return []
 
 
-rules = {
-    "impl": _debug_callback_impl,
-    "effectful_abstract_eval": _debug_callback_abstract_eval,
-    "jvp": _debug_callback_jvp,
-    "transpose": _debug_callback_transpose,
-    "batch": _debug_callback_batch,
-    "lowering": _debug_callback_lowering,
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    debug_callback_p: {
+        "impl": _debug_callback_impl,
+        "effectful_abstract_eval": _debug_callback_abstract_eval,
+        "jvp": _debug_callback_jvp,
+        "transpose": _debug_callback_transpose,
+        "batch": _debug_callback_batch,
+        "lowering": _debug_callback_lowering,
+        "sharding": lambda *avals, **params: [],
+    },
 }

@@ -11,7 +11,7 @@ from primax.plugins.callbacks.flat import mapped_in_front
 from primax.plugins.callbacks.mapping import vmap_at_once
 from primax.plugins.control_flow import scan
 
-__all__ = ["FfiEffect", "rules", "unsupported"]
+__all__ = ["FfiEffect", "RULES"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -85,15 +85,18 @@ def _ffi_call_lowering(
     return rule(ctx, *args, **dict(attributes))
 
 
-rules = {
-    "effectful_abstract_eval": _ffi_call_abstract_eval,
-    "batch": _ffi_call_batch,
-    "lowering": _ffi_call_lowering,
-}
-
 _REASON = (
     "what a foreign function computes is unknown; make a primitive of it, "
     "define_primitive(..., lowering=ffi_lowering(target), jvp=rule), or call it in a function with custom derivatives, "
     "primax.custom_jvp or primax.custom_vjp"
 )
-unsupported = {"jvp": _REASON, "transpose": _REASON}
+
+
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    ffi.ffi_call_p: {
+        "effectful_abstract_eval": _ffi_call_abstract_eval,
+        "batch": _ffi_call_batch,
+        "lowering": _ffi_call_lowering,
+        "unsupported": {"jvp": _REASON, "transpose": _REASON},
+    },
+}

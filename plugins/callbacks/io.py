@@ -13,7 +13,7 @@ from primax.extend.interpreters import mlir
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding
 
-__all__ = ["IOEffect", "OrderedIOEffect", "io_callback", "io_callback_p", "rules", "unsupported"]
+__all__ = ["IOEffect", "OrderedIOEffect", "RULES", "io_callback", "io_callback_p"]
 
 io_callback_p = core.Primitive("io_callback", multiple_results=True)
 
@@ -122,15 +122,18 @@ def _io_callback_lowering(
     return results
 
 
-rules = {
-    "impl": _io_callback_impl,
-    "effectful_abstract_eval": _io_callback_abstract_eval,
-    "batch": _io_callback_batch,
-    "lowering": _io_callback_lowering,
-}
-
 _REASON = (
     "the derivative of a Python function is unknown; call it in a function with custom derivatives, "
     "primax.custom_jvp or primax.custom_vjp, or with arguments that do not depend on what is differentiated"
 )
-unsupported = {"jvp": _REASON, "transpose": _REASON}
+
+
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    io_callback_p: {
+        "impl": _io_callback_impl,
+        "effectful_abstract_eval": _io_callback_abstract_eval,
+        "batch": _io_callback_batch,
+        "lowering": _io_callback_lowering,
+        "unsupported": {"jvp": _REASON, "transpose": _REASON},
+    },
+}

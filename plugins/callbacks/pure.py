@@ -12,7 +12,7 @@ from primax.extend.interpreters import mlir
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding, check_vmap_method, vmap_at_once
 
-__all__ = ["pure_callback", "pure_callback_p", "rules", "unsupported"]
+__all__ = ["RULES", "pure_callback", "pure_callback_p"]
 
 pure_callback_p = core.Primitive("pure_callback", multiple_results=True)
 
@@ -92,15 +92,18 @@ def _pure_callback_lowering(ctx: mlir.LoweringRuleContext, *args: Any, callback:
     return results
 
 
-rules = {
-    "impl": _pure_callback_impl,
-    "abstract_eval": _pure_callback_abstract_eval,
-    "batch": _pure_callback_batch,
-    "lowering": _pure_callback_lowering,
-}
-
 _REASON = (
     "the derivative of a Python function is unknown; call it in a function with custom derivatives, "
     "primax.custom_jvp or primax.custom_vjp, or as the lowering of a primitive that has a jvp rule"
 )
-unsupported = {"jvp": _REASON, "transpose": _REASON}
+
+
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    pure_callback_p: {
+        "impl": _pure_callback_impl,
+        "abstract_eval": _pure_callback_abstract_eval,
+        "batch": _pure_callback_batch,
+        "lowering": _pure_callback_lowering,
+        "unsupported": {"jvp": _REASON, "transpose": _REASON},
+    },
+}

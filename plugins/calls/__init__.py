@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
 from primax.plugins.calls.jit import clear_caches, eval_shape, jit
-from primax.plugins.calls.primitive import call_params, evaluate, jit_p, rules, run_program
+from primax.plugins.calls.primitive import RULES, call_params, evaluate, jit_p, run_program
 from primax.plugins.calls.stages import Compiled, Lowered, Traced, flat_arguments
 
 __all__ = [
@@ -25,5 +23,6 @@ __all__ = [
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(jit_p, **rules)
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.calls:SAMPLES"], **rules)

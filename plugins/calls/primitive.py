@@ -173,35 +173,18 @@ def _jit_interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return interpreter.call(params["jaxpr"], values, bind)
 
 
-def _samples() -> list[core.Sample]:
-    """Results that are computed, constant or arguments; and a call in a call that does not use an argument."""
-    x, y, n = np.array([0.3, -1.2, 2.6]), np.array([1.7, 0.8, -0.6]), np.int32([7, -3])
-    mul, add = core.primitives.mul_p.bind, core.primitives.add_p.bind
-
-    def staged(fun: Any, *args: Any) -> core.ClosedJaxpr:
-        return core.trace_to_jaxpr(fun, [core.get_aval(x) for x in args])
-
-    with core.config.enable_x64(True):
-        several = staged(lambda x, y, n: [mul(x, mul(x, y)), add(n, n), y, np.arange(2)], x, y, n)
-        inner = call_params(staged(lambda x, y: [mul(x, x)], x, y), "inner", inline=True)
-        outer = staged(lambda x, y: jit_p.bind(x, y, **inner), x, y)
-    return [
-        core.Sample([x, y, n], call_params(several, "several"), "several results"),
-        core.Sample([x, y], {**call_params(outer, "outer"), "keep_unused": True}, "a call in a call"),
-    ]
-
-
-rules = {
-    "impl": _jit_impl,
-    "effectful_abstract_eval": _jit_abstract_eval,
-    "jvp": _jit_jvp,
-    "transpose": _jit_transpose,
-    "axis_batch": _jit_batch,
-    "lowering": _jit_lowering,
-    "partial_eval_jaxpr": _jit_partial_eval_jaxpr,
-    "dce": _jit_dce,
-    "check": _jit_check,
-    "print": printed,
-    "interpret": _jit_interpret,
-    "samples": [_samples],
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    jit_p: {
+        "impl": _jit_impl,
+        "effectful_abstract_eval": _jit_abstract_eval,
+        "jvp": _jit_jvp,
+        "transpose": _jit_transpose,
+        "axis_batch": _jit_batch,
+        "lowering": _jit_lowering,
+        "partial_eval_jaxpr": _jit_partial_eval_jaxpr,
+        "dce": _jit_dce,
+        "check": _jit_check,
+        "print": printed,
+        "interpret": _jit_interpret,
+    },
 }

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
 from primax.plugins.checkify import check as checks
 from primax.plugins.checkify.check import CheckEffect, check_p
 
 __all__ = ["check_p"]
 
 
+RULES = checks.RULES
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
+def primax_register(registry: core.Registry) -> None:
     registry.effect(CheckEffect, control_flow=True, custom_derivatives=True)
-    registry.define(check_p, **checks.rules)
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.checkify:SAMPLES"], **rules)

@@ -13,7 +13,7 @@ from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import batching
 from primax.plugins.checkify.errors import Error, FailedCheckError, JaxRuntimeError
 
-__all__ = ["CheckEffect", "check", "check_error", "check_p", "debug_check", "first_of", "rules"]
+__all__ = ["CheckEffect", "RULES", "check", "check_error", "check_p", "debug_check", "first_of"]
 
 check_p = core.Primitive("check", multiple_results=True)
 
@@ -192,18 +192,12 @@ def _lowering(ctx: Any, pred: Any, *payload: Any, message: Any, debug: bool) -> 
     )
 
 
-def _samples() -> list[core.Sample]:
-    x = np.float32(1)
-    _, structure = tree.flatten(((x,), {}))
-    params = {"message": Message("{}", structure), "debug": True}
-    return [core.Sample([np.True_, x], params, reference=lambda *_, **__: [])]
-
-
-rules = {
-    "impl": _impl,
-    "effectful_abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "axis_batch": _batch,
-    "lowering": _lowering,
-    "samples": [_samples],
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    check_p: {
+        "impl": _impl,
+        "effectful_abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "axis_batch": _batch,
+        "lowering": _lowering,
+    },
 }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
 from primax.plugins.collectives import exchange as _exchange
 from primax.plugins.collectives import position as _position
 from primax.plugins.collectives import ragged as _ragged
@@ -30,7 +28,6 @@ from primax.plugins.collectives.ragged import (
     ragged_all_to_all_p,
 )
 from primax.plugins.collectives.reductions import pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p
-from primax.plugins.collectives.samples import SAMPLES
 from primax.plugins.collectives.variance import (
     all_gather_invariant_p,
     pcast,
@@ -73,10 +70,10 @@ __all__ = [
     "reduce_scatter_p",
 ]
 
+RULES = _reductions.RULES | _exchange.RULES | _ragged.RULES | _position.RULES | _variance.RULES
+
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for part in (_reductions, _exchange, _ragged, _position, _variance):
-        for primitive, rules in part.RULES.items():
-            samples = [SAMPLES[primitive.name]] if primitive.name in SAMPLES else []
-            registry.define(primitive, samples=samples, **rules)
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.collectives:SAMPLES"], **rules)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend import hookimpl
-from primax.plugins.control_flow import cond_rules, platforms, samples, scan_rules, while_rules
+from primax.extend import core, hookimpl
+from primax.plugins.control_flow import cond_rules, platforms, scan_rules, while_rules
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.cond import cond, switch
 from primax.plugins.control_flow.cond_rules import cond_p
@@ -36,9 +36,15 @@ __all__ = [
 ]
 
 
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    cond_p: {**cond_rules.RULES[cond_p], "interpret": interpret_cond},
+    while_p: {**while_rules.RULES[while_p], "interpret": interpret_while},
+    scan_p: {**scan_rules.RULES[scan_p], "interpret": interpret_scan},
+    **platforms.RULES,
+}
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(cond_p, **cond_rules.rules, interpret=interpret_cond, samples=[samples.cond_samples])
-    registry.define(while_p, **while_rules.rules, interpret=interpret_while, samples=[samples.while_samples])
-    registry.define(scan_p, **scan_rules.rules, interpret=interpret_scan, samples=[samples.scan_samples])
-    registry.define(platform_index_p, **platforms.rules)
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.control_flow:SAMPLES"], **rules)

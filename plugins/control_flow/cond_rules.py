@@ -26,7 +26,7 @@ from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.calls import run_program
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
 
-__all__ = ["cond_p", "rules"]
+__all__ = ["RULES", "cond_p"]
 
 cond_p = core.Primitive("cond", multiple_results=True)
 
@@ -250,14 +250,16 @@ def _known(index: Any) -> int | None:
     return int(np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"])))
 
 
-rules = {
-    "impl": _impl,
-    "effectful_abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "transpose": _transpose,
-    "axis_batch": _batch,
-    "lowering": _lowering,
-    "partial_eval_jaxpr": _partial_eval_jaxpr,
-    "dce": _dce,
-    "check": _check,
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    cond_p: {
+        "impl": _impl,
+        "effectful_abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "lowering": _lowering,
+        "partial_eval_jaxpr": _partial_eval_jaxpr,
+        "dce": _dce,
+        "check": _check,
+    },
 }

@@ -13,7 +13,7 @@ from primax.extend.interpreters import mlir
 from primax.plugins.control_flow.cond import choose
 from primax.plugins.control_flow.staging import require_function
 
-__all__ = ["platform_dependent", "platform_index_p", "rules"]
+__all__ = ["RULES", "platform_dependent", "platform_index_p"]
 
 # The position of the first tuple of names in which the platform is; None stands for all platforms.
 platform_index_p = core.Primitive("platform_index")
@@ -72,13 +72,9 @@ def _lowering(ctx: mlir.LoweringRuleContext, *, platforms: Platforms) -> Any:
     )
 
 
-rules = {
-    "abstract_eval": _abstract_eval,
-    "lowering": _lowering,
-    "samples": [
-        lambda: [
-            core.Sample([], {"platforms": platforms}, reference=lambda *, platforms: np.int32(len(platforms) - 1))
-            for platforms in ((("nowhere",), None), (None,))
-        ]
-    ],
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    platform_index_p: {
+        "abstract_eval": _abstract_eval,
+        "lowering": _lowering,
+    },
 }

@@ -28,7 +28,7 @@ from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.scan_lowering import lower_scan
 from primax.plugins.control_flow.scan_split import partial_eval_jaxpr
 
-__all__ = ["rules", "scan_p"]
+__all__ = ["RULES", "scan_p"]
 
 scan_p = core.Primitive("scan", multiple_results=True)
 
@@ -198,14 +198,16 @@ def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     return keep, cut(eqn, keep, [*carry, *ys], {**params, "jaxpr": step, **counted}, step.effects)
 
 
-rules = {
-    "impl": _impl,
-    "effectful_abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "transpose": _transpose,
-    "axis_batch": _batch,
-    "lowering": lower_scan,
-    "partial_eval_jaxpr": partial_eval_jaxpr,
-    "dce": _dce,
-    "check": _check,
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    scan_p: {
+        "impl": _impl,
+        "effectful_abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "lowering": lower_scan,
+        "partial_eval_jaxpr": partial_eval_jaxpr,
+        "dce": _dce,
+        "check": _check,
+    },
 }

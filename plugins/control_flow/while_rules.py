@@ -26,7 +26,7 @@ from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.reductions import reduce_or
 from primax.plugins.structural import broadcast_in_dim, select_n
 
-__all__ = ["rules", "while_p"]
+__all__ = ["RULES", "while_p"]
 
 while_p = core.Primitive("while", multiple_results=True)
 
@@ -306,14 +306,16 @@ def _lowering(
     return results[len(ordered) + cond_nconsts + body_nconsts :]
 
 
-rules = {
-    "impl": _impl,
-    "effectful_abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "transpose": _transpose,
-    "axis_batch": _batch,
-    "lowering": _lowering,
-    "partial_eval_jaxpr": _partial_eval_jaxpr,
-    "dce": _dce,
-    "check": _check,
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    while_p: {
+        "impl": _impl,
+        "effectful_abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "lowering": _lowering,
+        "partial_eval_jaxpr": _partial_eval_jaxpr,
+        "dce": _dce,
+        "check": _check,
+    },
 }

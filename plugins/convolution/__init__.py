@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
 from primax.extend.interpreters import ad
 from primax.extend.narrow import in_whole_bytes
 from primax.extend.padding import padtype_to_pads
@@ -32,7 +32,6 @@ from primax.plugins.convolution.rules import (
     conv_general_dilated_transpose_lhs,
     conv_general_dilated_transpose_rhs,
 )
-from primax.plugins.convolution.samples import conv_general_dilated_samples
 from primax.plugins.convolution.shapes import (
     conv_general_shape_tuple,
     conv_shape_tuple,
@@ -57,20 +56,24 @@ __all__ = [
 ]
 
 
-@hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(
-        conv_general_dilated_p,
-        abstract_eval=conv_general_dilated_abstract_eval,
-        jvp=ad.bilinear_jvp(conv_general_dilated_p),
-        transpose=ad.bilinear_transpose(
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    conv_general_dilated_p: {
+        "abstract_eval": conv_general_dilated_abstract_eval,
+        "jvp": ad.bilinear_jvp(conv_general_dilated_p),
+        "transpose": ad.bilinear_transpose(
             conv_general_dilated_p, conv_general_dilated_transpose_lhs, conv_general_dilated_transpose_rhs
         ),
-        batch=conv_general_dilated_batch,
-        sharding=conv_general_dilated_division,
-        lowering={
+        "batch": conv_general_dilated_batch,
+        "sharding": conv_general_dilated_division,
+        "lowering": {
             None: in_whole_bytes(conv_general_dilated_lowering),
             "cpu": in_whole_bytes(conv_general_dilated_cpu_lowering),
         },
-        samples=[conv_general_dilated_samples],
-    )
+    },
+}
+
+
+@hookimpl
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.convolution:SAMPLES"], **rules)

@@ -13,7 +13,6 @@ from primax.extend.core import ShapedArray, get_aval
 from primax.extend.dividing import along_axis
 from primax.extend.elementwise import INEXACT, NUMERIC, Accepts
 from primax.extend.interpreters import ad, mlir
-from primax.extend.sampling import array_samples
 from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p, sub_p
 from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.cumulative.recurrence import RULES as _RECURRENCE_RULES
@@ -230,53 +229,40 @@ def _logsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> 
     return out, tangent
 
 
-def _cumulated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy from the start, as one from either end."""
-
-    def reference(x: Any, *, axis: int, reverse: bool) -> Any:
-        return np.flip(function(np.flip(x, axis), axis), axis) if reverse else function(x, axis)
-
-    return reference
-
-
-_WAYS = ({"axis": 0, "reverse": False}, {"axis": 1, "reverse": True})
-
-
-def _define(registry: Any, primitive: core.Primitive, monoid: Monoid, **rules: Any) -> None:
-    registry.define(
-        primitive,
-        abstract_eval=_abstract_eval(primitive.name, NUMERIC),
-        batch=_batch(primitive),
-        sharding=along_axis("axis"),
-        lowering={None: _window_lowering(monoid), "cpu": _loop_lowering(monoid)},
-        samples=[array_samples(NUMERIC, _cumulated(monoid.ufunc.accumulate), *_WAYS)],
-        **rules,
-    )
+def _rules(primitive: core.Primitive, monoid: Monoid) -> dict[str, Any]:
+    return {
+        "abstract_eval": _abstract_eval(primitive.name, NUMERIC),
+        "batch": _batch(primitive),
+        "sharding": along_axis("axis"),
+        "lowering": {None: _window_lowering(monoid), "cpu": _loop_lowering(monoid)},
+    }
 
 
 def _cumsum_transpose(ct: Any, operand: Any, *, axis: int, reverse: bool) -> Any:
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 
 
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    linear_recurrence_p: {**_RECURRENCE_RULES[linear_recurrence_p], "sharding": along_axis("axis", results=1)},
+    cumsum_p: {
+        **_rules(cumsum_p, ADD),
+        "jvp": ad.linear_jvp(cumsum_p),
+        "transpose": ad.linear_transpose2(cumsum_p, _cumsum_transpose),
+    },
+    cumprod_p: {**_rules(cumprod_p, MUL), "jvp": ad.standard_jvp2(cumprod_p, _prod_jvp)},
+    cummax_p: {**_rules(cummax_p, MAX), "jvp": ad.standard_jvp2(cummax_p, _extremum_jvp)},
+    cummin_p: {**_rules(cummin_p, MIN), "jvp": ad.standard_jvp2(cummin_p, _extremum_jvp)},
+    cumlogsumexp_p: {
+        "abstract_eval": _abstract_eval("cumlogsumexp", INEXACT),
+        "jvp": _logsumexp_jvp,
+        "batch": _batch(cumlogsumexp_p),
+        "sharding": along_axis("axis"),
+        "lowering": mlir.lower_fun(_logsumexp, multiple_results=False),
+    },
+}
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(linear_recurrence_p, sharding=along_axis("axis", results=1), **_RECURRENCE_RULES)
-    _define(
-        registry,
-        cumsum_p,
-        ADD,
-        jvp=ad.linear_jvp(cumsum_p),
-        transpose=ad.linear_transpose2(cumsum_p, _cumsum_transpose),
-    )
-    _define(registry, cumprod_p, MUL, jvp=ad.standard_jvp2(cumprod_p, _prod_jvp))
-    _define(registry, cummax_p, MAX, jvp=ad.standard_jvp2(cummax_p, _extremum_jvp))
-    _define(registry, cummin_p, MIN, jvp=ad.standard_jvp2(cummin_p, _extremum_jvp))
-    registry.define(
-        cumlogsumexp_p,
-        abstract_eval=_abstract_eval("cumlogsumexp", INEXACT),
-        jvp=_logsumexp_jvp,
-        batch=_batch(cumlogsumexp_p),
-        sharding=along_axis("axis"),
-        lowering=mlir.lower_fun(_logsumexp, multiple_results=False),
-        samples=[array_samples(INEXACT, _cumulated(lambda x, axis: np.log(np.cumsum(np.exp(x), axis))), *_WAYS)],
-    )
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.cumulative:SAMPLES"], **rules)

@@ -12,7 +12,6 @@ from primax.extend.arguments import canonical_axis
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.elementwise import INEXACT
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import numbers
 from primax.plugins.arithmetic import add_p, mul_p
 from primax.plugins.cumulative.sequential import accumulator_dtype, lower_to_loop
 from primax.plugins.reductions import scan_along
@@ -124,29 +123,12 @@ def _compose(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
     return [mul_p.bind(c, a), add_p.bind(mul_p.bind(c, b), d)]
 
 
-def _samples() -> list[core.Sample]:
-    a, b = numbers((2, 3)), numbers((2, 3), start=6)
-    way = {"axis": 1, "reverse": True}
-    return [
-        core.Sample([a, b], {"axis": 0, "reverse": False}, reference=_solution),
-        core.Sample([a, b], way, reference=_solution),
-        core.Sample([a + 1j * b, b - 1j * a], way, reference=_solution),
-    ]
-
-
-def _solution(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
-    step = -1 if reverse else 1
-    a, h = (np.moveaxis(np.array(x), axis, 0)[::step] for x in (a, b))
-    for i in range(1, len(h)):
-        h[i] += a[i] * h[i - 1]
-    return np.moveaxis(h[::step], 0, axis)
-
-
-RULES = {
-    "abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "transpose": _transpose,
-    "batch": _batch,
-    "lowering": {None: mlir.lower_fun(_tree, multiple_results=False), "cpu": _loop_lowering},
-    "samples": [_samples],
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    linear_recurrence_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "batch": _batch,
+        "lowering": {None: mlir.lower_fun(_tree, multiple_results=False), "cpu": _loop_lowering},
+    },
 }

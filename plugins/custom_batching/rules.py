@@ -28,7 +28,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.calls import evaluate
 
-__all__ = ["custom_vmap_call_p", "rules"]
+__all__ = ["RULES", "custom_vmap_call_p"]
 
 custom_vmap_call_p = core.Primitive("custom_vmap_call", multiple_results=True)
 
@@ -194,15 +194,17 @@ def _printed(params: dict[str, Any]) -> dict[str, Any]:
     return {name: params[name] for name in ("name", "call")}
 
 
-rules = {
-    "impl": _impl,
-    "effectful_abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "transpose": _transpose,
-    "axis_batch": _batch,
-    "lowering": _lowering,
-    "partial_eval_jaxpr": _partial_eval_jaxpr,
-    "check": _check,
-    "interpret": _interpret,
-    "print": _printed,
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    custom_vmap_call_p: {
+        "impl": _impl,
+        "effectful_abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "lowering": _lowering,
+        "partial_eval_jaxpr": _partial_eval_jaxpr,
+        "check": _check,
+        "interpret": _interpret,
+        "print": _printed,
+    },
 }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
-from primax.plugins.custom_derivatives import jvp_rules, linear, samples, vjp_rules
+from primax.extend import core, hookimpl
+from primax.plugins.custom_derivatives import jvp_rules, linear, vjp_rules
 from primax.plugins.custom_derivatives.arguments import Forwarding, resolve
 from primax.plugins.custom_derivatives.closures import closure_convert, custom_gradient
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
@@ -35,9 +33,10 @@ __all__ = [
 ]
 
 
+RULES = jvp_rules.RULES | vjp_rules.RULES | linear.RULES
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(custom_jvp_call_p, **jvp_rules.rules, samples=[samples.jvp_samples])
-    registry.define(custom_vjp_call_p, **vjp_rules.rules, samples=[samples.vjp_samples])
-    registry.define(custom_lin_p, **vjp_rules.lin_rules, samples=[samples.lin_samples])
-    registry.define(linear_call_p, **linear.rules, samples=[samples.linear_samples])
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.custom_derivatives:SAMPLES"], **rules)

@@ -24,7 +24,7 @@ from primax.plugins.custom_derivatives.calls import (
     stage_call,
 )
 
-__all__ = ["custom_jvp_call_p", "rules"]
+__all__ = ["RULES", "custom_jvp_call_p"]
 
 custom_jvp_call_p = core.Primitive("custom_jvp_call", multiple_results=True)
 
@@ -85,16 +85,18 @@ def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[
     return {**params, "jvp": rule}
 
 
-rules = {
-    "impl": call_impl,
-    "effectful_abstract_eval": call_abstract_eval,
-    "jvp": _jvp,
-    "transpose": call_transpose,
-    "axis_batch": _batch,
-    "lowering": call_lowering,
-    "partial_eval": in_place,
-    "staging": _staging,
-    "check": call_check,
-    "interpret": interpret_call,
-    "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    custom_jvp_call_p: {
+        "impl": call_impl,
+        "effectful_abstract_eval": call_abstract_eval,
+        "jvp": _jvp,
+        "transpose": call_transpose,
+        "axis_batch": _batch,
+        "lowering": call_lowering,
+        "partial_eval": in_place,
+        "staging": _staging,
+        "check": call_check,
+        "interpret": interpret_call,
+        "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
+    },
 }

@@ -14,7 +14,7 @@ from primax.plugins.control_flow import flatten_operands
 from primax.plugins.custom_derivatives.calls import Batch, evaluate
 from primax.plugins.custom_derivatives.vjp_rules import batched_bwd
 
-__all__ = ["custom_transpose", "linear_call", "linear_call_by", "linear_call_p", "rules"]
+__all__ = ["RULES", "custom_transpose", "linear_call", "linear_call_by", "linear_call_p"]
 
 linear_call_p = core.Primitive("linear_call", multiple_results=True)
 
@@ -264,14 +264,16 @@ def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return interpreter.interpret(eqn.params["callee"], *values)
 
 
-rules = {
-    "impl": _impl,
-    "effectful_abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "transpose": _transpose,
-    "axis_batch": _batch,
-    "lowering": _lowering,
-    "check": _check,
-    "interpret": _interpret,
-    "print": lambda params: {name: params[name] for name in ("callee", "transpose", "num_residuals")},
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    linear_call_p: {
+        "impl": _impl,
+        "effectful_abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "lowering": _lowering,
+        "check": _check,
+        "interpret": _interpret,
+        "print": lambda params: {name: params[name] for name in ("callee", "transpose", "num_residuals")},
+    },
 }

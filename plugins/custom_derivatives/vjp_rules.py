@@ -30,7 +30,7 @@ from primax.plugins.custom_derivatives.calls import (
 )
 from primax.plugins.reductions import reduce_sum
 
-__all__ = ["batched_bwd", "custom_lin_p", "custom_vjp_call_p", "lin_rules", "rules"]
+__all__ = ["RULES", "batched_bwd", "custom_lin_p", "custom_vjp_call_p"]
 
 custom_vjp_call_p = core.Primitive("custom_vjp_call", multiple_results=True)
 custom_lin_p = core.Primitive("custom_lin", multiple_results=True)
@@ -217,26 +217,27 @@ def _lin_lowering(ctx: mlir.LoweringRuleContext, *args: Any, name: str, **params
     raise _refuse(name)
 
 
-rules = {
-    "impl": call_impl,
-    "effectful_abstract_eval": call_abstract_eval,
-    "jvp": _jvp,
-    "transpose": call_transpose,
-    "axis_batch": _batch,
-    "lowering": call_lowering,
-    "partial_eval": in_place,
-    "staging": _staging,
-    "check": call_check,
-    "interpret": interpret_call,
-    "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
-}
-
-lin_rules = {
-    "abstract_eval": _lin_abstract_eval,
-    "jvp": _lin_jvp,
-    "transpose": _lin_transpose,
-    "axis_batch": _lin_batch,
-    "lowering": _lin_lowering,
-    "print": lambda params: {name: params[name] for name in ("name", "num_residuals")},
-    "sharding": lambda *avals, out_avals, **params: list(map(axes_of_dims, out_avals)),
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    custom_vjp_call_p: {
+        "impl": call_impl,
+        "effectful_abstract_eval": call_abstract_eval,
+        "jvp": _jvp,
+        "transpose": call_transpose,
+        "axis_batch": _batch,
+        "lowering": call_lowering,
+        "partial_eval": in_place,
+        "staging": _staging,
+        "check": call_check,
+        "interpret": interpret_call,
+        "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
+    },
+    custom_lin_p: {
+        "abstract_eval": _lin_abstract_eval,
+        "jvp": _lin_jvp,
+        "transpose": _lin_transpose,
+        "axis_batch": _lin_batch,
+        "lowering": _lin_lowering,
+        "print": lambda params: {name: params[name] for name in ("name", "num_residuals")},
+        "sharding": lambda *avals, out_avals, **params: list(map(axes_of_dims, out_avals)),
+    },
 }

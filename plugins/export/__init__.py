@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
-from primax.plugins.export.artifact import call_exported_p, exported_tangents_p, rules, tangent_rules
+from primax.extend import core, hookimpl
+from primax.plugins.export.artifact import RULES, call_exported_p
 from primax.plugins.export.exported import Exported, deserialize, export
 from primax.plugins.export.structure import (
     register_namedtuple_serialization,
@@ -23,6 +21,6 @@ __all__ = [
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(call_exported_p, **rules)
-    registry.define(exported_tangents_p, **tangent_rules)
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.export:SAMPLES"], **rules)

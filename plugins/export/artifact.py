@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from primax.extend import backend, core
 from primax.extend.interpreters import ad, mlir
-from primax.extend.sampling import numbers
 from primax.extend.sharding import AbstractMesh, PartitionSpec
-from primax.plugins.arithmetic import mul
 from primax.plugins.calls import jit_p
 
-__all__ = ["Artifact", "call_exported_p", "exported_tangents_p", "make_artifact", "rules", "tangent_rules"]
+__all__ = ["Artifact", "RULES", "call_exported_p", "exported_tangents_p", "make_artifact"]
 
 call_exported_p = core.Primitive("call_exported", multiple_results=True)
 exported_tangents_p = core.Primitive("exported_tangents", multiple_results=True)
@@ -261,42 +257,22 @@ _MAP_FIRST = (
 )
 
 
-def _call_samples() -> list[core.Sample]:
-    """With results and arguments of which some are integers."""
-    artifact, args = _sampled()
-    skip = dict.fromkeys(("jvp", "linearity", "second_derivatives"), _REVERSE_ONLY)
-    return [core.Sample(args, {"artifact": artifact}, skip=skip, reference=lambda x, n, artifact: [x * x * x, n])]
-
-
-def _tangent_samples() -> list[core.Sample]:
-    """At a tangent of the argument that has one."""
-    artifact, args = _sampled()
-    return [core.Sample([*args, args[0] / 2], {"artifact": artifact})]
-
-
-def _sampled() -> tuple[Artifact, list[Any]]:
-    args = [numbers((2, 3)), numbers((4,), np.int32)]
-    closed = core.trace_to_jaxpr(lambda x, n: [mul(x, mul(x, x)), n], [core.get_aval(x) for x in args])
-    return make_artifact(closed, "cube", (backend.platform_of(backend.default_device()),)), args
-
-
-rules = {
-    "abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "lowering": _lowering,
-    "sharding": _sharding,
-    "samples": [_call_samples],
-    "unsupported": {"batch": _MAP_FIRST, "transpose": "an exported program is not known to be linear"},
-}
-
-tangent_rules = {
-    "abstract_eval": _tangents_abstract_eval,
-    "transpose": _transpose_tangents,
-    "sharding": _tangents_sharding,
-    "samples": [_tangent_samples],
-    "unsupported": {
-        "batch": _MAP_FIRST,
-        "jvp": "an exported function has derivatives of the order that it was exported with, in reverse mode",
-        "lowering": _REVERSE_ONLY,
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    call_exported_p: {
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "lowering": _lowering,
+        "sharding": _sharding,
+        "unsupported": {"batch": _MAP_FIRST, "transpose": "an exported program is not known to be linear"},
+    },
+    exported_tangents_p: {
+        "abstract_eval": _tangents_abstract_eval,
+        "transpose": _transpose_tangents,
+        "sharding": _tangents_sharding,
+        "unsupported": {
+            "batch": _MAP_FIRST,
+            "jvp": "an exported function has derivatives of the order that it was exported with, in reverse mode",
+            "lowering": _REVERSE_ONLY,
+        },
     },
 }

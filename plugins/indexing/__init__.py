@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
 from primax.plugins.indexing import apply as _apply
 from primax.plugins.indexing import dynamic as _dynamic
 from primax.plugins.indexing import gather as _gather
-from primax.plugins.indexing import samples as _samples
 from primax.plugins.indexing import scatter_rules as _scatter_rules
 from primax.plugins.indexing.apply import scatter_apply
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -70,10 +67,12 @@ __all__ = [
     "take_along",
 ]
 
+RULES = _gather.RULES | _scatter_rules.RULES | _apply.RULES | _dynamic.RULES
+
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for part in (_gather, _scatter_rules, _apply, _dynamic):
-        for primitive, rules in part.RULES.items():
-            samples = _samples.SAMPLES[primitive]
-            registry.define(primitive, **rules, sharding=DIVISIONS.get(primitive), samples=samples)
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(
+            primitive, sharding=DIVISIONS.get(primitive), samples=["primax.plugins.samples.indexing:SAMPLES"], **rules
+        )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
 from primax.plugins.linalg import determinants as _determinants
 from primax.plugins.linalg import gauss as _gauss
 from primax.plugins.linalg import general as _general
@@ -81,26 +79,26 @@ __all__ = [
     "tridiagonal_solve_p",
 ]
 
-
-_PARTS = (
-    _positive,
-    _triangular,
-    _gauss,
-    _solve,
-    _determinants,
-    _householder,
-    _orthogonal,
-    _symmetric,
-    _singular,
-    _general,
-    _tridiagonal,
-    _updates,
-    _pseudoinverse,
+RULES = (
+    _positive.RULES
+    | _triangular.RULES
+    | _gauss.RULES
+    | _solve.RULES
+    | _determinants.RULES
+    | _householder.RULES
+    | _orthogonal.RULES
+    | _symmetric.RULES
+    | _singular.RULES
+    | _general.RULES
+    | _tridiagonal.RULES
+    | _updates.RULES
+    | _pseudoinverse.RULES
 )
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for part in _PARTS:
-        for primitive, rules in part.RULES.items():
-            registry.define(primitive, sharding=DIVISIONS.get(primitive), **rules)
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(
+            primitive, sharding=DIVISIONS.get(primitive), samples=["primax.plugins.samples.linalg:SAMPLES"], **rules
+        )

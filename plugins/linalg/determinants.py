@@ -26,7 +26,6 @@ from primax.plugins.linalg.matrices import (
     require_square,
     rows_at,
 )
-from primax.plugins.linalg.sampling import dominant, vary_diagonal
 from primax.plugins.linalg.solve import solve_p
 from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.reductions import reduce_prod_p
@@ -152,34 +151,17 @@ def _slogdet_jvp(primals: Any, tangents: Any, *, method: str) -> Any:
     return [sign, logabsdet], [turn, growth]
 
 
-def _samples() -> list[core.Sample]:
-    return [
-        core.Sample([np.roll(dominant(shape, dtype), 1, -1)], vary=vary_diagonal, reference=np.linalg.det)
-        for shape, dtype in (((4, 4), np.float32), ((2, 2, 2), np.float32), ((3, 3), np.complex64))
-    ]
-
-
-def _slogdet_samples() -> list[core.Sample]:
-    return [
-        core.Sample([a], {"method": method}, vary=vary_diagonal, reference=lambda a, method: list(np.linalg.slogdet(a)))
-        for sample in _samples()
-        for method, a in (("lu", sample.args[0]), ("qr", sample.args[0].swapaxes(-1, -2)))
-    ]
-
-
 RULES = {
     det_p: {
         "abstract_eval": _det_abstract_eval,
         "jvp": _det_jvp,
         "axis_batch": front_batch(det_p),
         "lowering": mlir.lower_fun(_det, multiple_results=False),
-        "samples": [_samples],
     },
     slogdet_p: {
         "abstract_eval": _slogdet_abstract_eval,
         "jvp": _slogdet_jvp,
         "axis_batch": front_batch(slogdet_p),
         "lowering": mlir.lower_fun(_slogdet),
-        "samples": [_slogdet_samples],
     },
 }

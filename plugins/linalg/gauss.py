@@ -23,7 +23,6 @@ from primax.plugins.linalg.matrices import (
     tril,
     triu,
 )
-from primax.plugins.linalg.sampling import dominant, vary_diagonal
 from primax.plugins.linalg.triangular import triangular_solve_p
 
 __all__ = ["RULES", "lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p"]
@@ -195,45 +194,17 @@ def _permutation_gpu_lowering(ctx: mlir.LoweringRuleContext, pivots: Any, *, per
     return lapack_call(ctx, "lu_pivots_to_permutation", aval.shape[:-1], [(pivots, of_pivots)], [aval])
 
 
-def _by_numpy(pivots: Any, *, permutation_size: int) -> Any:
-    rows = np.broadcast_to(np.arange(permutation_size, dtype=np.int32), (*pivots.shape[:-1], permutation_size)).copy()
-    for stack in np.ndindex(pivots.shape[:-1]):
-        for i, pivot in enumerate(pivots[stack]):
-            rows[stack][[i, pivot]] = rows[stack][[pivot, i]]
-    return rows
-
-
-def _lu_samples() -> list[core.Sample]:
-    made = {
-        "square": ((3, 3), np.float32),
-        "wide": ((2, 2, 3), np.float32),
-        "tall": ((4, 2), np.float32),
-        "complex": ((3, 3), np.complex64),
-    }
-    return [
-        core.Sample([np.roll(dominant(shape, dtype), 1, -2)], name=name, vary=vary_diagonal)
-        for name, (shape, dtype) in made.items()
-    ]
-
-
-def _permutation_samples() -> list[core.Sample]:
-    pivots = np.int32([[2, 2, 3], [1, 3, 2]])
-    return [core.Sample([pivots], {"permutation_size": size}, reference=_by_numpy) for size in (4, 5)]
-
-
 RULES = {
     lu_p: {
         "abstract_eval": _lu_abstract_eval,
         "jvp": _lu_jvp,
         "axis_batch": front_batch(lu_p),
         "lowering": dict.fromkeys(("cpu", "gpu"), _lu_lowering),
-        "samples": [_lu_samples],
     },
     lu_pivots_to_permutation_p: {
         "abstract_eval": _permutation_abstract_eval,
         "jvp": ad.zero_jvp(lu_pivots_to_permutation_p),
         "axis_batch": front_batch(lu_pivots_to_permutation_p),
         "lowering": {None: _permutation_lowering, "gpu": _permutation_gpu_lowering},
-        "samples": [_permutation_samples],
     },
 }

@@ -15,7 +15,6 @@ from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, bitwise, comparison, structural
 from primax.plugins.cumulative import cumsum_p
 from primax.plugins.indexing import take_along
-from primax.plugins.linalg.invariants import of_eig, of_hessenberg, of_schur
 from primax.plugins.linalg.lapack import flag, ir_by_operations, ir_empty, lapack_call, letter, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
     adjoint,
@@ -30,7 +29,6 @@ from primax.plugins.linalg.matrices import (
     matmul,
     require_square,
 )
-from primax.plugins.linalg.sampling import dominant, vary_diagonal
 from primax.plugins.linalg.solve import by_lu
 from primax.plugins.reductions import argmax_p
 
@@ -372,64 +370,23 @@ def _hessenberg_cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> Any:
     return unless_failed(info, batch, list(zip(outs, ctx.avals_out, strict=True)))
 
 
-def _eig_samples() -> list[core.Sample]:
-    made: list[tuple[str, Any, Any, tuple[bool, bool, bool]]] = [
-        ("both", (3, 3), np.float32, (True, True, True)),
-        ("right, complex", (2, 2, 2), np.complex64, (False, True, True)),
-        ("values", (3, 3), np.float32, (False, False, False)),
-    ]
-    return [
-        core.Sample(
-            [dominant(shape, dtype, sum(flags))],
-            {**dict(zip(_FLAGS, flags, strict=True)), "implementation": None},
-            name,
-            vary=vary_diagonal,
-            invariants=of_eig,
-        )
-        for name, shape, dtype, flags in made
-    ]
-
-
-def _schur_samples() -> list[core.Sample]:
-    made = ((3, 3), np.float32, True), ((2, 2, 2), np.complex64, True), ((3, 3), np.float32, False)
-    return [
-        core.Sample(
-            [dominant(shape, dtype, int(vectors))],
-            {"compute_schur_vectors": vectors, "sort_eig_vals": False, "select_callable": None},
-            vary=vary_diagonal,
-            invariants=of_schur,
-        )
-        for shape, dtype, vectors in made
-    ]
-
-
-def _hessenberg_samples() -> list[core.Sample]:
-    made = ((3, 3), np.float32), ((2, 3, 3), np.complex64)
-    return [
-        core.Sample([dominant(shape, dtype)], vary=vary_diagonal, invariants=of_hessenberg) for shape, dtype in made
-    ]
-
-
 RULES = {
     eig_p: {
         "abstract_eval": _eig_abstract_eval,
         "jvp": _eig_jvp,
         "axis_batch": front_batch(eig_p),
         "lowering": dict.fromkeys(("cpu", "gpu"), _eig_lowering),
-        "samples": [_eig_samples],
     },
     schur_p: {
         "abstract_eval": _schur_abstract_eval,
         "axis_batch": front_batch(schur_p),
         "lowering": {"cpu": _schur_cpu_lowering},
-        "samples": [_schur_samples],
         "unsupported": {"jvp": "the decomposition is not unique; differentiate functions of it instead"},
     },
     hessenberg_p: {
         "abstract_eval": _hessenberg_abstract_eval,
         "axis_batch": front_batch(hessenberg_p),
         "lowering": {"cpu": _hessenberg_cpu_lowering},
-        "samples": [_hessenberg_samples],
         "unsupported": {"jvp": "reflections are means to an end; differentiate functions of them instead"},
     },
 }

@@ -9,11 +9,8 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
-from primax.extend.sampling import numbers
-from primax.plugins.linalg.invariants import of_pivoted_reflections, of_reflections, reflected
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu
 from primax.plugins.linalg.matrices import front_batch, require_matrix
-from primax.plugins.linalg.sampling import dominant, vary_diagonal, vary_scale
 
 __all__ = [
     "RULES",
@@ -192,72 +189,21 @@ def _ormqr_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: Any, c: Any, *,
     return lapack_call(ctx, "ormqr", aval.shape[:-2], operands, [aval], attributes, {2: 0})
 
 
-def _multiplied(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
-    q = reflected(a, taus)
-    q = q.swapaxes(-1, -2).conj() if transpose else q
-    return q @ c if left else c @ q
-
-
-def _geqrf_samples() -> list[core.Sample]:
-    shapes = (((3, 3), np.float32), ((2, 3, 2), np.float32), ((2, 3), np.complex64))
-    return [
-        core.Sample([dominant(shape, dtype)], vary=vary_diagonal, invariants=of_reflections) for shape, dtype in shapes
-    ]
-
-
-def _geqp3_samples() -> list[core.Sample]:
-    shapes = (((3, 3), np.float32, [0, 0, 0]), ((3, 2), np.complex64, [0, 1]))
-    return [
-        core.Sample(
-            [dominant(shape, dtype), np.int32(first)],
-            vary=lambda args, k: [args[0] * (1 + k / 16), args[1]],
-            invariants=of_pivoted_reflections,
-        )
-        for shape, dtype, first in shapes
-    ]
-
-
-def _reflections() -> list[tuple[Any, Any]]:
-    made = (((3, 3), 3, np.float32), ((2, 4, 3), 2, np.float32), ((3, 2), 2, np.complex64))
-    return [(numbers(shape, dtype), numbers((*shape[:-2], k), dtype, 7)) for shape, k, dtype in made]
-
-
-def _householder_product_samples() -> list[core.Sample]:
-    return [
-        core.Sample(
-            given, vary=vary_scale, reference=lambda a, taus: reflected(a, taus)[..., : a.shape[-1]].astype(a.dtype)
-        )
-        for given in _reflections()
-    ]
-
-
-def _ormqr_samples() -> list[core.Sample]:
-    samples = []
-    for i, (a, taus) in enumerate(_reflections()):
-        m = a.shape[-2]
-        c = numbers((*a.shape[:-2], *((m, 2) if i != 1 else (2, m))), a.dtype, 4)
-        params = {"left": i != 1, "transpose": i == 2}
-        samples.append(core.Sample([a, taus, c], params, vary=vary_scale, reference=_multiplied))
-    return samples
-
-
 RULES = {
     primitive: {
         "abstract_eval": abstract_eval,
         "axis_batch": front_batch(primitive),
         "lowering": {"cpu": lowering, "gpu": lowering},
-        "samples": [samples],
         "unsupported": _NO_DERIVATIVE,
     }
-    for primitive, abstract_eval, lowering, samples in (
-        (geqrf_p, _geqrf_abstract_eval, _geqrf_lowering, _geqrf_samples),
-        (geqp3_p, _geqp3_abstract_eval, _geqp3_lowering, _geqp3_samples),
+    for primitive, abstract_eval, lowering in (
+        (geqrf_p, _geqrf_abstract_eval, _geqrf_lowering),
+        (geqp3_p, _geqp3_abstract_eval, _geqp3_lowering),
         (
             householder_product_p,
             _householder_product_abstract_eval,
             _householder_product_lowering,
-            _householder_product_samples,
         ),
-        (ormqr_p, _ormqr_abstract_eval, _ormqr_lowering, _ormqr_samples),
+        (ormqr_p, _ormqr_abstract_eval, _ormqr_lowering),
     )
 }

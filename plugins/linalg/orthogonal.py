@@ -13,7 +13,6 @@ from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product_p
-from primax.plugins.linalg.invariants import of_qr
 from primax.plugins.linalg.matrices import (
     adjoint,
     as_complex,
@@ -27,7 +26,6 @@ from primax.plugins.linalg.matrices import (
     tril,
     triu,
 )
-from primax.plugins.linalg.sampling import dominant, vary_diagonal
 from primax.plugins.linalg.triangular import triangular_solve_p
 
 __all__ = ["RULES", "qr", "qr_p"]
@@ -171,32 +169,11 @@ def _decompose(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -
     return [householder_product_p.bind(vectors, taus), triu(_cut(reflections, k, n)), *rest]
 
 
-def _samples() -> list[core.Sample]:
-    made: list[tuple[str, tuple[int, ...], Any, bool, bool]] = [
-        ("square", (3, 3), np.float32, False, True),
-        ("tall", (2, 3, 2), np.float32, False, False),
-        ("wide", (2, 3), np.float32, False, False),
-        ("pivoting", (3, 2), np.float32, True, False),
-        ("complex", (3, 2), np.complex64, False, False),
-    ]
-    return [
-        core.Sample(
-            [dominant(shape, dtype)],
-            {"pivoting": pivoting, "full_matrices": full, "use_magma": None},
-            name,
-            vary=vary_diagonal,
-            invariants=of_qr,
-        )
-        for name, shape, dtype, pivoting, full in made
-    ]
-
-
 RULES = {
     qr_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,
         "axis_batch": front_batch(qr_p),
         "lowering": mlir.lower_fun(_decompose),
-        "samples": [_samples],
     }
 }

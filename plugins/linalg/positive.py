@@ -22,7 +22,6 @@ from primax.plugins.linalg.matrices import (
     require_square,
     tril,
 )
-from primax.plugins.linalg.sampling import positive, vary_diagonal
 from primax.plugins.linalg.triangular import triangular_solve_p
 
 __all__ = ["RULES", "cholesky", "cholesky_p", "symmetrize"]
@@ -109,23 +108,11 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
     return [ir_tril(out, aval)]
 
 
-def _samples() -> list[core.Sample]:
-    return [
-        core.Sample([positive(shape, dtype)], name=name, vary=vary_diagonal, reference=np.linalg.cholesky)
-        for name, shape, dtype in (
-            ("a matrix", (3, 3), np.float32),
-            ("a stack", (2, 2, 2), np.float32),
-            ("complex", (3, 3), np.complex64),
-        )
-    ]
-
-
 RULES = {
     cholesky_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,
         "axis_batch": front_batch(cholesky_p),
         "lowering": {None: _builtin_lowering, "cpu": _lowering, "gpu": _lowering},
-        "samples": [_samples],
     }
 }

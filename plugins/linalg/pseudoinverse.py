@@ -26,7 +26,6 @@ from primax.plugins.linalg.matrices import (
     require_square,
     scaled,
 )
-from primax.plugins.linalg.sampling import dominant, positive, vary_diagonal
 from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.symmetric import eigh_p
 from primax.plugins.reductions import reduce_max_p
@@ -113,32 +112,11 @@ def _complement(projection: Any) -> Any:
     return structural.select_n_p.bind(whole, rest, full_like(rest, 0))
 
 
-def _samples() -> list[core.Sample]:
-    made: list[tuple[str, Any, bool]] = [
-        ("square", dominant((3, 3)), False),
-        ("tall", dominant((2, 3, 2)), False),
-        ("wide", dominant((2, 3), np.complex64), False),
-        ("hermitian", positive((3, 3)), True),
-    ]
-    return [
-        core.Sample(
-            [a, np.full(a.shape[:-2], 1e-5, np.float32)[()]],
-            {"hermitian": hermitian},
-            name,
-            constant=(1,),
-            vary=lambda args, k: [*vary_diagonal(args[:1], k), args[1]],
-            reference=lambda a, rtol, hermitian: np.linalg.pinv(a),
-        )
-        for name, a, hermitian in made
-    ]
-
-
 RULES = {
     pinv_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,
         "axis_batch": front_batch(pinv_p),
         "lowering": mlir.lower_fun(_pseudoinvert, multiple_results=False),
-        "samples": [_samples],
     }
 }

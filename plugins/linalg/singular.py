@@ -13,7 +13,6 @@ from primax.extend.arguments import integers
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic, comparison, structural
-from primax.plugins.linalg.invariants import of_svd
 from primax.plugins.linalg.lapack import (
     ir_by_operations,
     ir_empty,
@@ -40,7 +39,6 @@ from primax.plugins.linalg.matrices import (
     require_matrix,
     scaled,
 )
-from primax.plugins.linalg.sampling import dominant, vary_diagonal
 
 __all__ = ["RULES", "SvdAlgorithm", "svd", "svd_p"]
 
@@ -300,32 +298,11 @@ def _lowering(
     ]
 
 
-def _samples() -> list[core.Sample]:
-    made: list[tuple[str, tuple[int, ...], bool, bool, Any]] = [
-        ("square", (3, 3), True, True, None),
-        ("tall", (2, 3, 2), True, False, None),
-        ("wide", (2, 3), True, False, None),
-        ("values", (3, 2), False, True, None),
-        ("subset", (3, 3), True, False, (1, 3)),
-    ]
-    return [
-        core.Sample(
-            [dominant(shape)],
-            {"compute_uv": vectors, "full_matrices": full, "subset_by_index": subset, "algorithm": None},
-            name,
-            vary=vary_diagonal,
-            invariants=of_svd,
-        )
-        for name, shape, vectors, full, subset in made
-    ]
-
-
 RULES = {
     svd_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,
         "axis_batch": front_batch(svd_p),
         "lowering": dict.fromkeys(("cpu", "gpu"), _lowering),
-        "samples": [_samples],
     }
 }

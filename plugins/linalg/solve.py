@@ -9,12 +9,10 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import numbers
 from primax.plugins import arithmetic
 from primax.plugins.linalg.gauss import lu_p
 from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_square, rows_at, rows_to
 from primax.plugins.linalg.positive import cholesky_p
-from primax.plugins.linalg.sampling import dominant, positive
 from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.structural import stop_gradient
 
@@ -122,42 +120,6 @@ def _by_lower(l: Any, b: Any, transpose_a: bool) -> Any:
     return _solve_triangle(l, _solve_triangle(l, b, True, False), True, True, is_complex)
 
 
-def _samples() -> list[core.Sample]:
-    samples = []
-    for dtype, shape in ((np.float32, (3, 3)), (np.complex64, (2, 2, 2))):
-        b = numbers((*shape[:-1], 2), dtype, 5)
-        general, definite = dominant(shape, dtype), positive(shape, dtype)
-        samples += [
-            core.Sample(
-                given, {"transpose_a": transposed}, constant=range(len(given) - 1), vary=_vary, reference=_solved
-            )
-            for given, transposed in (
-                ([general, *_factored(general), b], False),
-                ([general, *_factored(general), b], True),
-                ([definite, np.linalg.cholesky(definite), b], True),
-            )
-        ]
-    return samples
-
-
-def _factored(a: Any) -> tuple[Any, Any]:
-    """The LU decomposition of matrices that need no exchanges of rows."""
-    factors = np.array(a)
-    for i in range(a.shape[-1] - 1):
-        factors[..., i + 1 :, i] /= factors[..., i, None, i]
-        factors[..., i + 1 :, i + 1 :] -= factors[..., i + 1 :, i, None] * factors[..., None, i, i + 1 :]
-    return factors, np.broadcast_to(np.arange(a.shape[-1], dtype=np.int32), a.shape[:-1]).copy()
-
-
-def _vary(args: Any, k: int) -> Any:
-    *factored, b = args
-    return [*factored, (b * (1 + k / 16)).astype(b.dtype)]
-
-
-def _solved(a: Any, *factors_and_b: Any, transpose_a: bool) -> Any:
-    return np.linalg.solve(a.swapaxes(-1, -2) if transpose_a else a, factors_and_b[-1])
-
-
 RULES = {
     solve_p: {
         "abstract_eval": _abstract_eval,
@@ -165,6 +127,5 @@ RULES = {
         "transpose": _transpose,
         "axis_batch": _batch,
         "lowering": mlir.lower_fun(_by_factors, multiple_results=False),
-        "samples": [_samples],
     }
 }

@@ -13,7 +13,6 @@ from primax.extend.arguments import integers
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.plugins import arithmetic
-from primax.plugins.linalg.invariants import of_eigh, of_tridiagonal
 from primax.plugins.linalg.lapack import flag, ir_empty, ir_picked, lapack_call, letter, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
     adjoint,
@@ -32,7 +31,6 @@ from primax.plugins.linalg.matrices import (
     scaled,
 )
 from primax.plugins.linalg.positive import symmetrize
-from primax.plugins.linalg.sampling import positive, vary_diagonal
 
 __all__ = ["EighImplementation", "RULES", "eigh", "eigh_p", "tridiagonal", "tridiagonal_p"]
 
@@ -203,45 +201,17 @@ def _tridiagonal_lowering(ctx: mlir.LoweringRuleContext, a: Any, *, lower: bool)
     return unless_failed(info, batch, list(zip(outs, ctx.avals_out, strict=True)))
 
 
-def _eigh_samples() -> list[core.Sample]:
-    made: list[tuple[str, tuple[int, ...], bool, Any]] = [
-        ("lower", (3, 3), True, None),
-        ("upper", (2, 2, 2), False, None),
-        ("subset", (3, 3), True, (1, 3)),
-    ]
-    return [
-        core.Sample(
-            [positive(shape)],
-            {"lower": lower, "sort_eigenvalues": True, "subset_by_index": subset, "algorithm": None},
-            name,
-            vary=vary_diagonal,
-            invariants=of_eigh,
-        )
-        for name, shape, lower, subset in made
-    ]
-
-
-def _tridiagonal_samples() -> list[core.Sample]:
-    made = ((3, 3), np.float32, True), ((2, 3, 3), np.float32, False), ((3, 3), np.complex64, True)
-    return [
-        core.Sample([positive(shape, dtype)], {"lower": lower}, vary=vary_diagonal, invariants=of_tridiagonal)
-        for shape, dtype, lower in made
-    ]
-
-
 RULES = {
     eigh_p: {
         "abstract_eval": _eigh_abstract_eval,
         "jvp": _eigh_jvp,
         "axis_batch": front_batch(eigh_p),
         "lowering": dict.fromkeys(("cpu", "gpu"), _eigh_lowering),
-        "samples": [_eigh_samples],
     },
     tridiagonal_p: {
         "abstract_eval": _tridiagonal_abstract_eval,
         "axis_batch": front_batch(tridiagonal_p),
         "lowering": dict.fromkeys(("cpu", "gpu"), _tridiagonal_lowering),
-        "samples": [_tridiagonal_samples],
         "unsupported": {"jvp": "reflections are means to an end; differentiate eigh instead"},
     },
 }

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import numbers
 from primax.plugins import arithmetic
 from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call
 from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_matrix, require_square, tril, triu
-from primax.plugins.linalg.sampling import dominant, vary_diagonal
 from primax.plugins.structural import expand_dims, squeeze_p
 
 __all__ = ["RULES", "triangular_solve", "triangular_solve_p"]
@@ -157,38 +153,6 @@ def _cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, **params: Any) 
     return lapack_call(ctx, "trsm", b_aval.shape[:-2], [(a, a_aval), (b, b_aval)], [b_aval], attributes, {1: 0})
 
 
-def _solved(
-    a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
-) -> Any:
-    a = np.tril(a) if lower else np.triu(a)
-    if unit_diagonal:
-        a = a * (1 - np.eye(a.shape[-1])) + np.eye(a.shape[-1])
-    a = a.swapaxes(-1, -2) if transpose_a else a
-    a = a.conj() if conjugate_a else a
-    inverse = np.linalg.inv(a)
-    return inverse @ b if left_side else b @ inverse
-
-
-def _samples() -> list[core.Sample]:
-    names = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
-    made: list[tuple[Any, Any, Any, tuple[int, ...]]] = [
-        ((3, 3), (3, 2), np.float32, (1, 1, 0, 0, 0)),
-        ((3, 3), (2, 3), np.float32, (0, 0, 1, 0, 1)),
-        ((2, 2, 2), (2, 2, 3), np.float32, (1, 0, 0, 0, 0)),
-        ((2, 2), (2, 3), np.complex64, (1, 1, 1, 1, 0)),
-        ((2, 2), (3, 2), np.complex64, (0, 1, 0, 1, 1)),
-    ]
-    return [
-        core.Sample(
-            [dominant(of_a, dtype), numbers(of_b, dtype, 5)],
-            dict(zip(names, map(bool, flags), strict=True)),
-            vary=vary_diagonal,
-            reference=_solved,
-        )
-        for of_a, of_b, dtype, flags in made
-    ]
-
-
 RULES = {
     triangular_solve_p: {
         "abstract_eval": _abstract_eval,
@@ -196,6 +160,5 @@ RULES = {
         "transpose": _transpose,
         "axis_batch": _batch,
         "lowering": {None: _lowering, "cpu": _cpu_lowering},
-        "samples": [_samples],
     }
 }

@@ -9,7 +9,6 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import numbers
 from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.lapack import ir_by_operations, ir_empty, lapack_call, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import along_columns, columns_merged, front_batch, require_matrix
@@ -145,30 +144,6 @@ def _lowering(ctx: mlir.LoweringRuleContext, dl: Any, d: Any, du: Any, b: Any, *
     return unless_failed(info, batch, [(x, aval)])
 
 
-def _solved(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
-    n = d.shape[-1]
-    matrix = np.zeros((*d.shape, n), d.dtype)
-    for i in range(n):
-        matrix[..., i, i] = d[..., i]
-        if i:
-            matrix[..., i, i - 1], matrix[..., i - 1, i] = dl[..., i], du[..., i - 1]
-    return np.linalg.solve(matrix, b)
-
-
-def _samples() -> list[core.Sample]:
-    samples = []
-    for shape, dtype, perturb in (((3,), np.float32, False), ((2, 3), np.complex64, False), ((3,), np.float32, True)):
-        below, above = numbers(shape, dtype), numbers(shape, dtype, 4 + perturb)
-        args = [below, numbers(shape, dtype, 2) + dtype(9), above, numbers((*shape, 2), dtype, 5)]
-        samples.append(core.Sample(args, {"perturb_singular": perturb}, reference=_solved, vary=_vary))
-    return samples
-
-
-def _vary(args: Any, k: int) -> Any:
-    dl, d, du, b = args
-    return [dl, (d * (1 + k / 4)).astype(d.dtype), du, (b * (1 - k / 8)).astype(b.dtype)]
-
-
 RULES = {
     tridiagonal_solve_p: {
         "abstract_eval": _abstract_eval,
@@ -176,6 +151,5 @@ RULES = {
         "transpose": _transpose,
         "axis_batch": _batch,
         "lowering": dict.fromkeys(("cpu", "gpu"), _lowering),
-        "samples": [_samples],
     }
 }

@@ -11,7 +11,6 @@ from primax.extend.api_util import real_number
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.elementwise import FLOAT32_OR_64, FLOATING
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import numbers
 from primax.plugins import arithmetic, comparison, exponential, structural
 from primax.plugins.control_flow import scan
 from primax.plugins.linalg.matrices import (
@@ -27,7 +26,6 @@ from primax.plugins.linalg.matrices import (
     tril,
     triu,
 )
-from primax.plugins.linalg.sampling import positive
 from primax.plugins.linalg.triangular import triangular_solve_p
 
 __all__ = ["RULES", "cholesky_update", "cholesky_update_p", "symmetric_product", "symmetric_product_p"]
@@ -176,48 +174,17 @@ def _product_jvp(primals: Any, tangents: Any, *, alpha: float, beta: float) -> A
     return out, change
 
 
-def _update_samples() -> list[core.Sample]:
-    samples = []
-    for shape in ((3, 3), (2, 2, 2)):
-        r = np.linalg.cholesky(positive(shape)).swapaxes(-1, -2)
-        samples.append(core.Sample([r, numbers(shape[:-1])], vary=_vary, reference=_updated))
-    return samples
-
-
-def _updated(r: Any, w: Any) -> Any:
-    product = r.swapaxes(-1, -2) @ r + w[..., :, None] * w[..., None, :]
-    return np.linalg.cholesky(product).swapaxes(-1, -2)
-
-
-def _vary(args: Any, k: int) -> Any:
-    r, w = args
-    return [(r * (1 + k / 4)).astype(r.dtype), (w * (1 - k / 8)).astype(w.dtype)]
-
-
-def _product_samples() -> list[core.Sample]:
-    return [
-        core.Sample(
-            [numbers((3, 2)), positive((3, 3))],
-            {"alpha": alpha, "beta": beta},
-            reference=lambda a, c, alpha, beta: (alpha * (a @ a.T) + beta * c).astype(a.dtype),
-        )
-        for alpha, beta in ((2.0, 0.5), (-1.0, 0.0))
-    ]
-
-
 RULES = {
     cholesky_update_p: {
         "abstract_eval": _update_abstract_eval,
         "jvp": _jvp,
         "axis_batch": front_batch(cholesky_update_p),
         "lowering": mlir.lower_fun(_rotate_rows, multiple_results=False),
-        "samples": [_update_samples],
     },
     symmetric_product_p: {
         "abstract_eval": _product_abstract_eval,
         "jvp": _product_jvp,
         "axis_batch": front_batch(symmetric_product_p),
         "lowering": mlir.lower_fun(_multiply, multiple_results=False),
-        "samples": [_product_samples],
     },
 }

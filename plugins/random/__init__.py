@@ -12,9 +12,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
 from primax.extend.random import register_prng_impl
 from primax.plugins.random import gamma as _gamma
 from primax.plugins.random import keys as _keys
@@ -79,11 +77,12 @@ __all__ = [
     "wrap_key_data",
 ]
 
+RULES = _threefry.RULES | _rbg.RULES | _keys.RULES | _gamma.RULES
+
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for table in (_threefry.RULES, _rbg.RULES, _keys.RULES, _gamma.RULES):
-        for primitive, rules in table.items():
-            registry.define(primitive, **rules)
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.random:SAMPLES"], **rules)
     for impl in (threefry_prng_impl, rbg_prng_impl, unsafe_rbg_prng_impl):
         register_prng_impl(impl, registry)

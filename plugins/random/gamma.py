@@ -10,17 +10,14 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.random import find_prng_impl
 from primax.plugins.arithmetic import div_p, mul_p
 from primax.plugins.comparison import eq_p
 from primax.plugins.control_flow import while_loop
 from primax.plugins.exponential import exp_p, log_p, pow_p, sqrt_p
-from primax.plugins.random.keys import random_split, random_wrap_p
+from primax.plugins.random.keys import random_split
 from primax.plugins.random.numbers import exponential_numbers, normal_numbers, unit
 from primax.plugins.reductions import reduce_or_p
 from primax.plugins.special import random_gamma_grad_p
@@ -131,27 +128,11 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, log_space: bool) ->
     return random_gamma_p.bind(keys, alpha, log_space=log_space), 0
 
 
-def _samples() -> list[core.Sample]:
-    words = np.array([[5, 6], [7, 8]], np.uint32)
-    keys = random_wrap_p.bind(words, impl=find_prng_impl("threefry2x32"))
-    alpha = np.array([[0.4, 1.7, 3.2], [2.1, 0.8, 5.3]], np.float32)
-    rejection = "numbers jump where others are rejected; their derivative is that of the distribution"
-    skip = {
-        "own_dtype": "in each dtype it draws other numbers",
-        "jvp": rejection,
-        "transpose": rejection,
-        "dtypes": "others are rejected in other precisions",
-        "second_derivatives": "those of random_gamma_grad are not known in closed form",
-    }
-    return [core.Sample([keys, alpha], {"log_space": log_space}, skip=skip) for log_space in (False, True)]
-
-
 RULES = {
     random_gamma_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,
         "axis_batch": _batch,
         "lowering": mlir.physical_lowering(mlir.lower_fun(_random_gamma, multiple_results=False)),
-        "samples": [_samples],
     },
 }

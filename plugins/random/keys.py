@@ -16,7 +16,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.core import ExtendedArray, ShapedArray, config, dtypes, get_aval, physical_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.random import KeyDType, PRNGImpl, find_prng_impl
+from primax.extend.random import KeyDType, PRNGImpl
 
 __all__ = [
     "RULES",
@@ -203,71 +203,45 @@ def _random_wrap_batch(axis: batching.AxisData, args: Any, dims: Any, *, impl: P
     return random_wrap_p.bind(batching.moveaxis(base, dim, 0), impl=impl), 0
 
 
-_WORDS = np.arange(8, dtype=np.uint32).reshape(2, 2, 2) + 5
-
-
-def _key_samples(*ways: dict[str, Any], others: Sequence[Any] = ()) -> Callable[[], list[core.Sample]]:
-    """Samples at one key and at an array of keys, followed by other arguments."""
-
-    def make() -> list[core.Sample]:
-        impl = find_prng_impl("threefry2x32")
-        keys = [random_wrap_p.bind(words, impl=impl) for words in (_WORDS[0, 0], _WORDS)]
-        return [core.Sample([x, *others], way) for way in ways for x in keys]
-
-    return make
-
-
-def _samples_by_impl(*args: Any) -> Callable[[], list[core.Sample]]:
-    """A sample at each argument, for a primitive whose parameter is a generator."""
-    return lambda: [core.Sample([x], {"impl": find_prng_impl("threefry2x32")}) for x in args]
-
-
 # What is made of a key has the axes of the array of keys in front, so a mapped axis stays where it is.
 RULES: dict[core.Primitive, dict[str, Any]] = {
     random_seed_p: {
         "abstract_eval": _random_seed_abstract_eval,
         "batch": batching.vectorized(random_seed_p),
         "lowering": _by_generator("seed"),
-        "samples": [_samples_by_impl(np.int32(7), np.array([[3, -1], [8, 5]], np.int32))],
     },
     random_split_p: {
         "abstract_eval": _random_split_abstract_eval,
         "batch": batching.vectorized(random_split_p),
         "lowering": _by_generator("split", "shape"),
-        "samples": [_key_samples({"shape": (3,)}, {"shape": ()})],
     },
     random_fold_in_p: {
         "abstract_eval": _random_fold_in_abstract_eval,
         "batch": batching.broadcasting(random_fold_in_p),
         "lowering": _by_generator("fold_in"),
-        "samples": [_key_samples({}, others=[np.uint32(7)])],
     },
     random_bits_p: {
         "abstract_eval": _random_bits_abstract_eval,
         "batch": batching.vectorized(random_bits_p),
         "lowering": _by_generator("random_bits", "bit_width", "shape"),
-        "samples": [_key_samples({"bit_width": 32, "shape": (3,)}, {"bit_width": 8, "shape": ()})],
     },
     random_wrap_p: {
         "impl": _random_wrap_impl,
         "abstract_eval": _random_wrap_abstract_eval,
         "axis_batch": _random_wrap_batch,
         "lowering": _same,
-        "samples": [_samples_by_impl(_WORDS[0, 0], _WORDS)],
     },
     random_unwrap_p: {
         "impl": _random_unwrap_impl,
         "abstract_eval": _random_unwrap_abstract_eval,
         "batch": batching.vectorized(random_unwrap_p),
         "lowering": _same,
-        "samples": [_key_samples({})],
     },
     random_clone_p: {
         "impl": _random_clone_impl,
         "abstract_eval": _random_clone_abstract_eval,
         "batch": batching.vectorized(random_clone_p),
         "lowering": _same,
-        "samples": [_key_samples({})],
     },
 }
 for _primitive, _rules in RULES.items():

@@ -18,7 +18,6 @@ from primax.extend.arguments import canonical_shape
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
-from primax.extend.sampling import samples
 from primax.plugins.bitwise import xor_p
 from primax.plugins.random.threefry import threefry_fold_in, threefry_seed, threefry_split
 from primax.plugins.resharding import resharded
@@ -213,14 +212,5 @@ RULES = {
         "jvp": _rng_bit_generator_jvp,
         "batch": _rng_bit_generator_batch,
         "lowering": _rng_bit_generator_lowering,
-        "samples": [
-            samples(
-                [(4,)],
-                {"shape": (3,), "dtype": np.dtype(np.uint32), "algorithm": RandomAlgorithm.RNG_DEFAULT},
-                {"shape": (2, 2), "dtype": np.dtype(np.uint8), "algorithm": RandomAlgorithm.RNG_THREE_FRY},
-                dtype=np.uint32,
-                skip={"batch": "the bits of all come from the first key"},
-            )
-        ],
     },
 }

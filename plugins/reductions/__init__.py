@@ -14,11 +14,10 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.dividing import all_alike, dropped_axes, refuse_divided
 from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import array_samples, bound_by, numbers
 from primax.extend.sharding import with_out_sharding
 from primax.plugins.arithmetic import add, div_p, max, min, mul, mul_p
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
-from primax.plugins.comparison import eq_p, lt_p, ne_p
+from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.reductions.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
 from primax.plugins.reductions.trees import Combine, fold_along, scan_along
 from primax.plugins.resharding import divided_call
@@ -416,33 +415,6 @@ def _reduce_lowering(
     return reduce_region(ctx, args[:count], args[count:], computation, dimensions)
 
 
-def _reduced(monoid: Monoid) -> Callable[..., Any]:
-    return lambda x, *, axes: monoid.ufunc.reduce(x, axis=axes)
-
-
-def _arg_reduced(function: Any) -> Callable[..., Any]:
-    return lambda x, *, axes, index_dtype: function(x, *axes).astype(index_dtype)
-
-
-def _reduce_samples() -> list[core.Sample]:
-    """A commutative function of one array, and one of an array and the positions of its elements."""
-    x = numbers((2, 3), np.float64)
-    places = np.int32(np.arange(6).reshape(2, 3))
-
-    def join(x: Any, y: Any) -> Any:
-        return add(add(x, y), mul(x, y))
-
-    def greater(one: Any, other: Any) -> Any:
-        (x, i), (y, j) = one, other
-        return max(x, y), select_n_p.bind(lt_p.bind(x, y), i, j)
-
-    return [
-        bound_by(reduce_p, lambda x: reduce(x, 0.0, join, (1,)), x),
-        bound_by(reduce_p, lambda x: reduce(x, 0.0, join, (0, 1)), x),
-        bound_by(reduce_p, lambda x, i: reduce((x, i), (-9.0, -1), greater, (0,)), x, places),
-    ]
-
-
 def _reduce_division(*avals: ShapedArray, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Any]:
     count = len(avals) // 2
     refuse_divided("initial values", avals[count:])
@@ -451,9 +423,6 @@ def _reduce_division(*avals: ShapedArray, computation: core.ClosedJaxpr, dimensi
 
 
 _MARKS = {reduce_max_p: "max", reduce_min_p: "min"}
-_SHAPE = (2, 3, 2)
-_AXES = ({"axes": (1,)}, {"axes": (0, 2)})
-_ARG_AXES = ({"axes": (1,), "index_dtype": np.dtype(np.int32)}, {"axes": (2,), "index_dtype": np.dtype(np.int8)})
 _JVPS = {
     reduce_max_p: _extremum_jvp(reduce_max_p),
     reduce_min_p: _extremum_jvp(reduce_min_p),
@@ -461,36 +430,42 @@ _JVPS = {
 }
 
 
+def _rules(primitive: core.Primitive, monoid: Monoid) -> dict[str, Any]:
+    return {
+        "abstract_eval": _abstract_eval(primitive, monoid),
+        "jvp": _JVPS.get(primitive) or ad.zero_jvp(primitive),
+        "batch": batching.reducer(primitive),
+        "lowering": _lowering(primitive, monoid),
+        "sharding": dropped_axes("axes", _MARKS.get(primitive, "")),
+    }
+
+
+def _arg_rules(primitive: core.Primitive, extremum: core.Primitive) -> dict[str, Any]:
+    return {
+        "abstract_eval": _arg_abstract_eval(primitive.name),
+        "jvp": ad.zero_jvp(primitive),
+        "batch": batching.reducer(primitive),
+        "lowering": _arg_lowering(extremum),
+        "sharding": dropped_axes("axes"),
+    }
+
+
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    **{primitive: _rules(primitive, monoid) for primitive, monoid in _MONOIDS.items() if primitive is not reduce_sum_p},
+    argmax_p: _arg_rules(argmax_p, reduce_max_p),
+    argmin_p: _arg_rules(argmin_p, reduce_min_p),
+    reduce_p: {
+        "abstract_eval": _reduce_abstract_eval,
+        "jvp": _reduce_jvp,
+        "axis_batch": _reduce_batch,
+        "lowering": _reduce_lowering,
+        "sharding": _reduce_division,
+        "interpret": interpreted(_folded),
+    },
+}
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for primitive, monoid in _MONOIDS.items():
-        if primitive is not reduce_sum_p:
-            registry.define(
-                primitive,
-                abstract_eval=_abstract_eval(primitive, monoid),
-                jvp=_JVPS.get(primitive) or ad.zero_jvp(primitive),
-                batch=batching.reducer(primitive),
-                lowering=_lowering(primitive, monoid),
-                sharding=dropped_axes("axes", _MARKS.get(primitive, "")),
-                samples=[array_samples(monoid.accepts, _reduced(monoid), *_AXES, shape=_SHAPE)],
-            )
-    for primitive, extremum, function in ((argmax_p, reduce_max_p, np.argmax), (argmin_p, reduce_min_p, np.argmin)):
-        registry.define(
-            primitive,
-            abstract_eval=_arg_abstract_eval(primitive.name),
-            jvp=ad.zero_jvp(primitive),
-            batch=batching.reducer(primitive),
-            lowering=_arg_lowering(extremum),
-            sharding=dropped_axes("axes"),
-            samples=[array_samples(ORDERED, _arg_reduced(function), *_ARG_AXES, shape=_SHAPE)],
-        )
-    registry.define(
-        reduce_p,
-        abstract_eval=_reduce_abstract_eval,
-        jvp=_reduce_jvp,
-        axis_batch=_reduce_batch,
-        lowering=_reduce_lowering,
-        sharding=_reduce_division,
-        interpret=interpreted(_folded),
-        samples=[_reduce_samples],
-    )
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.reductions:SAMPLES"], **rules)

@@ -26,13 +26,11 @@ class Monoid:
       combine: its primitive.
       identity: from a dtype to the element that changes nothing.
       accepts: the dtypes it is defined for.
-      ufunc: the same in NumPy, which samples are compared with.
     """
 
     combine: core.Primitive
     identity: Callable[[Any], Any]
     accepts: Accepts
-    ufunc: np.ufunc
 
     def start(self, dtype: Any) -> Any:
         """The identity as a NumPy scalar."""
@@ -69,11 +67,11 @@ def _all_bits(dtype: Any) -> Any:
     return _greatest(dtype) if dtypes.is_unsigned_integer(dtype) or dtypes.is_bool(dtype) else -1
 
 
-ADD = Monoid(add_p, lambda dtype: 0, NUMERIC, np.add)
-MUL = Monoid(mul_p, lambda dtype: 1, NUMERIC, np.multiply)
+ADD = Monoid(add_p, lambda dtype: 0, NUMERIC)
+MUL = Monoid(mul_p, lambda dtype: 1, NUMERIC)
 _WITH_EXTREMES = Accepts("a number or a boolean", lambda dtype: dtype != dtypes.float0)
-MAX = Monoid(max_p, _least, _WITH_EXTREMES, np.maximum)
-MIN = Monoid(min_p, _greatest, _WITH_EXTREMES, np.minimum)
-AND = Monoid(and_p, _all_bits, BOOL_OR_INT, np.bitwise_and)
-OR = Monoid(or_p, lambda dtype: 0, BOOL_OR_INT, np.bitwise_or)
-XOR = Monoid(xor_p, lambda dtype: 0, BOOL_OR_INT, np.bitwise_xor)
+MAX = Monoid(max_p, _least, _WITH_EXTREMES)
+MIN = Monoid(min_p, _greatest, _WITH_EXTREMES)
+AND = Monoid(and_p, _all_bits, BOOL_OR_INT)
+OR = Monoid(or_p, lambda dtype: 0, BOOL_OR_INT)
+XOR = Monoid(xor_p, lambda dtype: 0, BOOL_OR_INT)

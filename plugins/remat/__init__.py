@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
-from primax.plugins.remat import names, primitive, samples
+from primax.extend import core, hookimpl
+from primax.plugins.remat import names as _names
+from primax.plugins.remat import primitive as _primitive
 from primax.plugins.remat.checkpoint import checkpoint
 from primax.plugins.remat.names import checkpoint_name, name_p
 from primax.plugins.remat.residuals import print_saved_residuals, saved_residuals
@@ -24,7 +23,10 @@ __all__ = [
 remat = checkpoint
 
 
+RULES = _primitive.RULES | _names.RULES
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(checkpoint_p, **primitive.rules, samples=[samples.checkpoint_samples])
-    registry.define(name_p, **names.rules, samples=[samples.name_samples])
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.remat:SAMPLES"], **rules)

@@ -8,7 +8,7 @@ from primax.extend import backend, core
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching
 
-__all__ = ["checkpoint_name", "name_p", "rules"]
+__all__ = ["RULES", "checkpoint_name", "name_p"]
 
 name_p = core.Primitive("name")
 
@@ -54,11 +54,13 @@ def _lowering(ctx: Any, x: Any, *, name: str) -> Any:
     return [x]
 
 
-rules = {
-    "impl": _impl,
-    "abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "transpose": ad.linear_transpose(name_p, _transpose),
-    "batch": batching.vectorized(name_p),
-    "lowering": _lowering,
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    name_p: {
+        "impl": _impl,
+        "abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": ad.linear_transpose(name_p, _transpose),
+        "batch": batching.vectorized(name_p),
+        "lowering": _lowering,
+    },
 }

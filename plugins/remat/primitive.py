@@ -21,7 +21,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.plugins.calls import evaluate
 from primax.plugins.remat.splitting import Split, checkpoint_p, split
 
-__all__ = ["checkpoint_p", "rules"]
+__all__ = ["RULES", "checkpoint_p"]
 
 
 def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
@@ -104,15 +104,17 @@ def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return interpreter.call(eqn.params["jaxpr"], values, bind)
 
 
-rules = {
-    "impl": _impl,
-    "effectful_abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "transpose": _transpose,
-    "axis_batch": _batch,
-    "lowering": _lowering,
-    "partial_eval_jaxpr": _partial_eval_jaxpr,
-    "dce": _dce,
-    "check": _check,
-    "interpret": _interpret,
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    checkpoint_p: {
+        "impl": _impl,
+        "effectful_abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "lowering": _lowering,
+        "partial_eval_jaxpr": _partial_eval_jaxpr,
+        "dce": _dce,
+        "check": _check,
+        "interpret": _interpret,
+    },
 }

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
+from primax.plugins.sharding import drawing as _drawing
+from primax.plugins.sharding import rules as _rules
 from primax.plugins.sharding.arrays import (
     make_array_from_callback,
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
-from primax.plugins.sharding.drawing import RULES as INSPECTION
 from primax.plugins.sharding.drawing import inspect_sharding_p
 from primax.plugins.sharding.pmap import pmap
-from primax.plugins.sharding.rules import RULES
 from primax.plugins.sharding.shard_map import shard_map, shard_map_p, smap
 
 __all__ = [
@@ -28,7 +26,10 @@ __all__ = [
 ]
 
 
+RULES = _rules.RULES | _drawing.RULES
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(shard_map_p, **RULES)
-    registry.define(inspect_sharding_p, **INSPECTION)
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, samples=["primax.plugins.samples.sharding:SAMPLES"], **rules)

@@ -10,17 +10,10 @@ from primax.extend import backend, core
 from primax.extend.api_util import check_function, integer
 from primax.extend.api_util import sequence as read_sequence
 from primax.extend.interpreters import mlir
-from primax.extend.sampling import numbers
 from primax.extend.sharding import canonical_sharding, named_from_hlo, sharding_of
 from primax.plugins.callbacks import DebugEffect
 
-__all__ = [
-    "RULES",
-    "inspect_array_sharding",
-    "inspect_sharding_p",
-    "visualize_array_sharding",
-    "visualize_sharding",
-]
+__all__ = ["RULES", "inspect_array_sharding", "inspect_sharding_p", "visualize_array_sharding", "visualize_sharding"]
 
 inspect_sharding_p = core.Primitive("inspect_sharding", multiple_results=True)
 
@@ -120,20 +113,13 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, callback: Callable[[Any]
     return []
 
 
-def _ignored(sharding: Any) -> None:
-    """A callback for samples."""
-
-
-def _samples() -> list[core.Sample]:
-    return [core.Sample([numbers((2, 3))], {"callback": _ignored})]
-
-
-RULES = {
-    "impl": _impl,
-    "effectful_abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "batch": _batch,
-    "lowering": _lowering,
-    "sharding": lambda x, *, callback: [],
-    "samples": [_samples],
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    inspect_sharding_p: {
+        "impl": _impl,
+        "effectful_abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "batch": _batch,
+        "lowering": _lowering,
+        "sharding": lambda x, *, callback: [],
+    },
 }

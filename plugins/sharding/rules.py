@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.held_programs import (
     SplitEquation,
     cotangents,
@@ -27,9 +27,9 @@ from primax.extend.sharding import Mesh, PartitionSpec, manual_scope
 from primax.plugins.collectives import psum
 from primax.plugins.control_flow import run_compiled
 from primax.plugins.devices import require_free
-from primax.plugins.sharding.parts import part_aval, physical_ndim, residual_spec, whole_aval, with_axis
+from primax.plugins.sharding.parts import physical_ndim, residual_spec, whole_aval, with_axis
 from primax.plugins.sharding.shard_map import shard_map_p
-from primax.plugins.structural import broadcast_in_dim_p, expand_dims, squeeze_p
+from primax.plugins.structural import broadcast_in_dim_p, squeeze_p
 
 __all__ = ["RULES"]
 
@@ -312,38 +312,19 @@ def _printed(params: dict[str, Any]) -> Any:
     return {name: params[name] for name in order}
 
 
-def _samples() -> list[core.Sample]:
-    """A program with and without communication, on a mesh of one device."""
-    mesh, x, y = Mesh([backend.default_device()], "i"), np.array([[0.3, -1.2], [2.6, 1.7]]), np.array([1.5, -0.4])
-    mul = core.primitives.mul_p.bind
-
-    def sample(name: str, checked: bool, fun: Any) -> core.Sample:
-        parts = [part_aval(mesh, spec, core.get_aval(v), checked) for spec, v in zip(specs, (x, y), strict=True)]
-        with manual_scope(mesh, ("i",), checked):
-            program = core.trace_to_jaxpr(fun, parts)
-        params = {"jaxpr": program, "mesh": mesh, "in_specs": specs, "manual_axes": ("i",), "check_vma": checked}
-        return core.Sample([x, y], {**params, "out_specs": (PartitionSpec("i"), PartitionSpec())}, name)
-
-    specs = (PartitionSpec("i"), PartitionSpec())
-    with core.config.enable_x64(True):
-        return [
-            sample("types tell", True, lambda x, y: [mul(mul(x, x), expand_dims(y, (0,))), psum(x, "i")]),
-            sample("types tell nothing", False, lambda x, y: [mul(x, x), psum(mul(y, y), "i")]),
-        ]
-
-
-RULES = {
-    "impl": _impl,
-    "effectful_abstract_eval": _abstract_eval,
-    "jvp": _jvp,
-    "transpose": _transpose,
-    "axis_batch": _batch,
-    "lowering": _lowering,
-    "partial_eval_jaxpr": _partial_eval_jaxpr,
-    "dce": _dce,
-    "check": _check,
-    "print": _printed,
-    "named_axes": _named_axes,
-    "unsupported": {"interpret": "its program is that of one device, on parts of the values an interpreter has"},
-    "samples": [_samples],
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    shard_map_p: {
+        "impl": _impl,
+        "effectful_abstract_eval": _abstract_eval,
+        "jvp": _jvp,
+        "transpose": _transpose,
+        "axis_batch": _batch,
+        "lowering": _lowering,
+        "partial_eval_jaxpr": _partial_eval_jaxpr,
+        "dce": _dce,
+        "check": _check,
+        "print": _printed,
+        "named_axes": _named_axes,
+        "unsupported": {"interpret": "its program is that of one device, on parts of the values an interpreter has"},
+    },
 }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
 from primax.plugins.special import bessel as _bessel
 from primax.plugins.special import error as _error
 from primax.plugins.special import gamma as _gamma
@@ -65,10 +63,10 @@ __all__ = [
     "zeta_p",
 ]
 
-TABLE = (*_error.TABLE, *_gamma.TABLE, *_incomplete_gamma.TABLE, *_incomplete_beta.TABLE, *_bessel.TABLE)
+RULES = _error.RULES | _gamma.RULES | _incomplete_gamma.RULES | _incomplete_beta.RULES | _bessel.RULES
 
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for primitive, rules in TABLE:
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
         registry.define(primitive, **rules)

@@ -126,14 +126,16 @@ def _bessel_i1e_jvp(t: Any, out: Any, x: Any) -> Any:
 
 _SMALL_AND_LARGE = ((-10.0, 0.4, 9.0),)
 
-TABLE = (
-    row(
-        bessel_i0e_p,
-        FLOATING,
-        formula(_bessel_i0e),
-        lambda t, out, x: mul_p.bind(t, sub_p.bind(bessel_i1e_p.bind(x), mul_p.bind(sign_p.bind(x), out))),
-        uses_result=True,
-        at=_SMALL_AND_LARGE,
-    ),
-    row(bessel_i1e_p, FLOATING, "chlo.bessel_i1e", _bessel_i1e_jvp, uses_result=True, at=_SMALL_AND_LARGE),
+RULES = dict(
+    (
+        row(
+            bessel_i0e_p,
+            FLOATING,
+            formula(_bessel_i0e),
+            lambda t, out, x: mul_p.bind(t, sub_p.bind(bessel_i1e_p.bind(x), mul_p.bind(sign_p.bind(x), out))),
+            uses_result=True,
+            at=_SMALL_AND_LARGE,
+        ),
+        row(bessel_i1e_p, FLOATING, "chlo.bessel_i1e", _bessel_i1e_jvp, uses_result=True, at=_SMALL_AND_LARGE),
+    )
 )

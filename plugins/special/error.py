@@ -39,15 +39,17 @@ def _bell(x: Any, scale: float) -> Any:
 
 _SLOPE = 2 / math.sqrt(math.pi)
 
-TABLE = (
-    row(erf_p, FLOATING, "chlo.erf", lambda t, x: mul_p.bind(t, _bell(x, _SLOPE))),
-    row(erfc_p, FLOATING, "chlo.erfc", lambda t, x: mul_p.bind(t, _bell(x, -_SLOPE))),
-    row(
-        erf_inv_p,
-        FLOATING,
-        "chlo.erf_inv",
-        lambda t, out, x: mul_p.bind(t, mul_p.bind(exp_p.bind(square_p.bind(out)), like(x, 1 / _SLOPE))),
-        uses_result=True,
-        at=((0.3, -0.6, 0.8),),
-    ),
+RULES = dict(
+    (
+        row(erf_p, FLOATING, "chlo.erf", lambda t, x: mul_p.bind(t, _bell(x, _SLOPE))),
+        row(erfc_p, FLOATING, "chlo.erfc", lambda t, x: mul_p.bind(t, _bell(x, -_SLOPE))),
+        row(
+            erf_inv_p,
+            FLOATING,
+            "chlo.erf_inv",
+            lambda t, out, x: mul_p.bind(t, mul_p.bind(exp_p.bind(square_p.bind(out)), like(x, 1 / _SLOPE))),
+            uses_result=True,
+            at=((0.3, -0.6, 0.8),),
+        ),
+    )
 )

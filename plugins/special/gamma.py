@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from primax.extend import core
 from primax.extend.elementwise import FLOATING, like, row
 from primax.plugins.arithmetic import add_p, mul_p, neg_p
@@ -53,33 +51,35 @@ def _no_derivative(function: str, argument: str) -> Any:
 _TWO = (FLOATING, FLOATING)
 _POSITIVE = ((0.6, 1.7, 2.6),)
 
-TABLE = (
-    row(lgamma_p, FLOATING, "chlo.lgamma", lambda t, x: mul_p.bind(t, digamma_p.bind(x)), at=_POSITIVE),
-    row(
-        digamma_p,
-        FLOATING,
-        "chlo.digamma",
-        lambda t, x: mul_p.bind(t, polygamma_p.bind(like(x, 1.0), x)),
-        at=_POSITIVE,
-    ),
-    row(
-        polygamma_p,
-        _TWO,
-        "chlo.polygamma",
-        (
-            _no_derivative("polygamma", "m"),
-            lambda t, m, x: mul_p.bind(t, polygamma_p.bind(add_p.bind(m, like(m, 1.0)), x)),
+RULES = dict(
+    (
+        row(lgamma_p, FLOATING, "chlo.lgamma", lambda t, x: mul_p.bind(t, digamma_p.bind(x)), at=_POSITIVE),
+        row(
+            digamma_p,
+            FLOATING,
+            "chlo.digamma",
+            lambda t, x: mul_p.bind(t, polygamma_p.bind(like(x, 1.0), x)),
+            at=_POSITIVE,
         ),
-        samples=lambda: [core.Sample([np.float32([1, 2]), np.float32([0.6, 1.7])], constant=[0])],
-    ),
-    row(
-        zeta_p,
-        _TWO,
-        "chlo.zeta",
-        (
-            _no_derivative("zeta", "x"),
-            lambda t, x, q: mul_p.bind(t, mul_p.bind(neg_p.bind(x), zeta_p.bind(add_p.bind(x, like(x, 1.0)), q))),
+        row(
+            polygamma_p,
+            _TWO,
+            "chlo.polygamma",
+            (
+                _no_derivative("polygamma", "m"),
+                lambda t, m, x: mul_p.bind(t, polygamma_p.bind(add_p.bind(m, like(m, 1.0)), x)),
+            ),
+            samples="primax.plugins.samples.special:SAMPLES",
         ),
-        samples=lambda: [core.Sample([np.float32([1.5, 2.2]), np.float32([0.6, 1.7])], constant=[0])],
-    ),
+        row(
+            zeta_p,
+            _TWO,
+            "chlo.zeta",
+            (
+                _no_derivative("zeta", "x"),
+                lambda t, x, q: mul_p.bind(t, mul_p.bind(neg_p.bind(x), zeta_p.bind(add_p.bind(x, like(x, 1.0)), q))),
+            ),
+            samples="primax.plugins.samples.special:SAMPLES",
+        ),
+    )
 )

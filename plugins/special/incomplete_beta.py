@@ -120,21 +120,18 @@ def _density(a: Any, b: Any, x: Any) -> Any:
     return exp_p.bind(sub_p.bind(add_p.bind(power_a, power_b), log_beta))
 
 
-def _samples() -> list[core.Sample]:
-    """Of rank 0, so that there is less to compile."""
-    return [core.Sample([np.float32(1.3), np.float32(2.6), np.float32(0.4)], constant=[0, 1])]
-
-
-TABLE = (
-    row(
-        regularized_incomplete_beta_p,
-        (FLOATING, FLOATING, FLOATING),
-        formula(_betainc),
-        (
-            _no_derivative("a"),
-            _no_derivative("b"),
-            lambda t, a, b, x: mul_p.bind(t, _density(a, b, x)),
+RULES = dict(
+    (
+        row(
+            regularized_incomplete_beta_p,
+            (FLOATING, FLOATING, FLOATING),
+            formula(_betainc),
+            (
+                _no_derivative("a"),
+                _no_derivative("b"),
+                lambda t, a, b, x: mul_p.bind(t, _density(a, b, x)),
+            ),
+            samples="primax.plugins.samples.special:SAMPLES",
         ),
-        samples=_samples,
-    ),
+    )
 )

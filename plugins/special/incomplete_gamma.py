@@ -282,32 +282,41 @@ _NO_SECOND = {"jvp": "its derivatives are not known in closed form"}
 _TWO = (FLOATING, FLOATING)
 
 
-def _samples(**options: Any) -> Any:
-    """Of rank 0, so that there is less to compile."""
-    return lambda: [core.Sample([np.float32(2.7), np.float32(1.6)], **options)]
-
-
-TABLE = (
-    row(
-        igamma_p,
-        _TWO,
-        formula(_igamma),
-        (
-            lambda t, a, x: mul_p.bind(t, igamma_grad_a_p.bind(a, x)),
-            lambda t, a, x: mul_p.bind(t, _density(a, x)),
+RULES = dict(
+    (
+        row(
+            igamma_p,
+            _TWO,
+            formula(_igamma),
+            (
+                lambda t, a, x: mul_p.bind(t, igamma_grad_a_p.bind(a, x)),
+                lambda t, a, x: mul_p.bind(t, _density(a, x)),
+            ),
+            samples="primax.plugins.samples.special:SAMPLES",
         ),
-        samples=_samples(skip={"second_derivatives": _NO_SECOND["jvp"]}),
-    ),
-    row(
-        igammac_p,
-        _TWO,
-        formula(_igammac),
-        (
-            lambda t, a, x: mul_p.bind(t, neg_p.bind(igamma_grad_a_p.bind(a, x))),
-            lambda t, a, x: mul_p.bind(t, neg_p.bind(_density(a, x))),
+        row(
+            igammac_p,
+            _TWO,
+            formula(_igammac),
+            (
+                lambda t, a, x: mul_p.bind(t, neg_p.bind(igamma_grad_a_p.bind(a, x))),
+                lambda t, a, x: mul_p.bind(t, neg_p.bind(_density(a, x))),
+            ),
+            samples="primax.plugins.samples.special:SAMPLES",
         ),
-        samples=_samples(skip={"second_derivatives": _NO_SECOND["jvp"]}),
-    ),
-    row(igamma_grad_a_p, _TWO, formula(_igamma_grad_a), unsupported=_NO_SECOND, samples=_samples()),
-    row(random_gamma_grad_p, _TWO, formula(_random_gamma_grad), unsupported=_NO_SECOND, samples=_samples()),
+        row(
+            igamma_grad_a_p,
+            _TWO,
+            formula(_igamma_grad_a),
+            unsupported=_NO_SECOND,
+            samples="primax.plugins.samples.special:SAMPLES",
+        ),
+        row(
+            random_gamma_grad_p,
+            _TWO,
+            formula(_random_gamma_grad),
+            unsupported=_NO_SECOND,
+            samples="primax.plugins.samples.special:SAMPLES",
+        ),
+    )
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
 from primax.plugins.structural import conversion as _conversion
 from primax.plugins.structural import creation as _creation
 from primax.plugins.structural import identity as _identity
@@ -146,9 +144,20 @@ __all__ = [
     "zeros_of",
 ]
 
+RULES = (
+    _shapes.RULES
+    | _conversion.RULES
+    | _creation.RULES
+    | _selection.RULES
+    | _slicing.RULES
+    | _stacking.RULES
+    | _identity.RULES
+)
+
 
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for part in (_shapes, _conversion, _creation, _selection, _slicing, _stacking, _identity):
-        for primitive, rules in part.RULES.items():
-            registry.define(primitive, sharding=DIVISIONS.get(primitive), **rules)
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(
+            primitive, sharding=DIVISIONS.get(primitive), samples=["primax.plugins.samples.structural:SAMPLES"], **rules
+        )

@@ -11,7 +11,6 @@ from primax.extend import backend, core
 from primax.extend.arguments import is_value
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import numbers, samples
 
 __all__ = [
     "bitcast_convert_type",
@@ -232,24 +231,6 @@ def _bitcast_lowering(ctx: Any, x: Any, *, new_dtype: Any) -> Any:
     return mlir.ir.Operation.create("stablehlo.bitcast_convert", [result], [x]).results
 
 
-_WEAK = {"weak_types": "weak_type is a parameter"}
-_BITS = {"dtypes": "the bits of a number are those of its dtype"}
-
-
-def _convert_samples() -> list[core.Sample]:
-    pairs = [
-        (np.float32, np.int32),
-        (np.float32, np.complex64),
-        (np.float32, dtypes.bfloat16),
-        (np.complex64, np.float32),
-        (np.int32, np.bool_),
-        (np.bool_, np.float32),
-    ]
-    found = [core.Sample([numbers((3,), old)], {"new_dtype": np.dtype(new), "weak_type": False}) for old, new in pairs]
-    weak = {"new_dtype": np.dtype(np.float32), "weak_type": True}
-    return [*found, core.Sample([numbers((2,), np.int32)], weak, skip=_WEAK)]
-
-
 RULES = {
     convert_element_type_p: {
         "abstract_eval": _convert_abstract_eval,
@@ -257,16 +238,11 @@ RULES = {
         "transpose": ad.linear_transpose2(convert_element_type_p, _convert_transpose),
         "batch": batching.vectorized(convert_element_type_p),
         "lowering": _convert_lowering,
-        "samples": [_convert_samples],
     },
     bitcast_convert_type_p: {
         "abstract_eval": _bitcast_abstract_eval,
         "jvp": ad.zero_jvp(bitcast_convert_type_p),
         "batch": _bitcast_batch,
         "lowering": _bitcast_lowering,
-        "samples": [
-            samples([(2, 2)], *({"new_dtype": np.dtype(d)} for d in (np.uint32, np.uint16)), skip=_BITS),
-            samples([(3, 2)], {"new_dtype": np.dtype(np.float32)}, dtype=np.int16, skip=_BITS),
-        ],
     },
 }

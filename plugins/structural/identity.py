@@ -7,7 +7,6 @@ from typing import Any
 from primax.extend import backend, core
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import samples
 
 __all__ = [
     "copy",
@@ -105,10 +104,6 @@ def _barrier_lowering(ctx: Any, *xs: Any) -> Any:
     return mlir.hlo.OptimizationBarrierOp(xs).results if xs else []
 
 
-_STOPPED = dict.fromkeys(
-    ("jvp", "transpose", "complex_derivatives"), "its tangent is zero, although the function is the identity"
-)
-
 RULES = {
     copy_p: {
         "abstract_eval": _same,
@@ -116,7 +111,6 @@ RULES = {
         "transpose": ad.linear_transpose(copy_p, _copy_transpose),
         "batch": batching.vectorized(copy_p),
         "lowering": _lower_identity,
-        "samples": [samples([(3,)], {})],
     },
     optimization_barrier_p: {
         "abstract_eval": _barrier_abstract_eval,
@@ -124,7 +118,6 @@ RULES = {
         "transpose": _barrier_transpose,
         "batch": _barrier_batch,
         "lowering": _barrier_lowering,
-        "samples": [samples([(3,), (2, 1)], {})],
     },
     stop_gradient_p: {
         "impl": _stop_gradient_impl,
@@ -132,6 +125,5 @@ RULES = {
         "jvp": ad.zero_jvp(stop_gradient_p),
         "batch": batching.vectorized(stop_gradient_p),
         "lowering": _lower_identity,
-        "samples": [samples([(3,)], {}, skip=_STOPPED)],
     },
 }

@@ -9,7 +9,6 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import numbers
 from primax.plugins.structural.creation import zeros_of
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 
@@ -156,15 +155,6 @@ def _lowering(ctx: Any, which: Any, *cases: Any) -> Any:
     return [among(0, cases)]
 
 
-def _samples() -> list[core.Sample]:
-    x, y, z = (numbers((2, 2), start=3 * i) for i in range(3))
-    return [
-        core.Sample([np.array([[True, False], [False, True]]), x, y]),
-        core.Sample([np.int32([[2, 0], [1, 2]]), x, y, z]),
-        core.Sample([np.int32(1), x, y, z], vary=lambda args, k: [np.int32((1 + k) % 3), *args[1:]]),
-    ]
-
-
 RULES = {
     select_n_p: {
         "abstract_eval": _abstract_eval,
@@ -172,6 +162,5 @@ RULES = {
         "transpose": _transpose,
         "batch": _batch,
         "lowering": _lowering,
-        "samples": [_samples],
     }
 }

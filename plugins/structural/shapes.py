@@ -22,7 +22,6 @@ from primax.extend.arguments import (
 )
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import samples
 from primax.extend.sharding import with_out_sharding
 
 __all__ = [
@@ -571,57 +570,36 @@ def _linear(primitive: core.Primitive, transpose_rule: Any) -> dict[str, Any]:
     return {"jvp": ad.linear_jvp(primitive), "transpose": ad.linear_transpose2(primitive, transpose_rule)}
 
 
-def _broadcast_in_dim_samples() -> list[core.Sample]:
-    return [
-        *samples([(3,)], *({"shape": (3, 3), "broadcast_dimensions": (axis,)} for axis in (0, 1)))(),
-        *samples([(2, 1)], {"shape": (2, 4, 3), "broadcast_dimensions": (0, 2)})(),
-        *samples([()], {"shape": (2, 3), "broadcast_dimensions": ()})(),
-    ]
-
-
-def _reshape_samples() -> list[core.Sample]:
-    shapes = [((2, 3), (3, 2)), ((2, 3), (6,)), ((), (1, 1))]
-    return [each for old, new in shapes for each in samples([old], {"new_sizes": new, "dimensions": None})()]
-
-
 RULES = {
     broadcast_in_dim_p: {
         "abstract_eval": _broadcast_in_dim_abstract_eval,
         **_linear(broadcast_in_dim_p, _broadcast_in_dim_transpose),
         "batch": _broadcast_in_dim_batch,
         "lowering": _broadcast_in_dim_lowering,
-        "samples": [_broadcast_in_dim_samples],
     },
     reshape_p: {
         "abstract_eval": _reshape_abstract_eval,
         **_linear(reshape_p, _reshape_transpose),
         "batch": _reshape_batch,
         "lowering": _reshape_lowering,
-        "samples": [_reshape_samples],
     },
     transpose_p: {
         "abstract_eval": _transpose_abstract_eval,
         **_linear(transpose_p, _transpose_transpose),
         "batch": _transpose_batch,
         "lowering": _transpose_lowering,
-        "samples": [samples([(2, 3, 2)], {"permutation": (2, 0, 1)}, {"permutation": (1, 2, 0)})],
     },
     squeeze_p: {
         "abstract_eval": _squeeze_abstract_eval,
         **_linear(squeeze_p, _squeeze_transpose),
         "batch": _squeeze_batch,
         "lowering": _squeeze_lowering,
-        "samples": [samples([(1, 3, 1, 2)], {"dimensions": (0,)}, {"dimensions": (2,)}, {"dimensions": (2, 0)})],
     },
     reduce_sum_p: {
         "abstract_eval": _reduce_sum_abstract_eval,
         **_linear(reduce_sum_p, _reduce_sum_transpose),
         "batch": batching.reducer(reduce_sum_p),
         "lowering": _reduce_sum_lowering,
-        "samples": [
-            samples([(2, 3, 2)], {"axes": (0,)}, {"axes": (1, 2)}, {"axes": ()}),
-            samples([(2, 3)], {"axes": (1,)}, dtype=np.int32),
-        ],
     },
     tile_p: {
         "abstract_eval": _tile_abstract_eval,
@@ -629,6 +607,5 @@ RULES = {
         "transpose": ad.linear_transpose2(tile_p, _tile_transpose),
         "batch": _tile_batch,
         "lowering": _tile_lowering,
-        "samples": [samples([(2, 3)], {"reps": (2, 1)}, {"reps": (1, 3)})],
     },
 }

@@ -21,7 +21,6 @@ from primax.extend.arguments import (
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.narrow import in_whole_bytes
-from primax.extend.sampling import samples
 from primax.plugins.structural.conversion import host_scalar
 from primax.plugins.structural.creation import zero_of, zeros_of
 from primax.plugins.structural.selection import select_n_p
@@ -497,9 +496,6 @@ def _rev_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Any:
     return [mlir.hlo.reverse(x, mlir.ir.DenseI64ArrayAttr.get(dimensions))]
 
 
-_PART = {"start_indices": (0, 1), "limit_indices": (3, 3), "strides": None}
-_MARGINS = {"padding_config": ((1, 2, 0), (0, 1, 2))}
-
 RULES = {
     slice_p: {
         "abstract_eval": _slice_abstract_eval,
@@ -507,14 +503,6 @@ RULES = {
         "transpose": ad.linear_transpose2(slice_p, _slice_transpose),
         "batch": _slice_batch,
         "lowering": _slice_lowering,
-        "samples": [
-            samples(
-                [(4, 3)],
-                _PART,
-                {**_PART, "start_indices": (1, 1), "limit_indices": (4, 3)},
-                {**_PART, "strides": (2, 1)},
-            )
-        ],
     },
     pad_p: {
         "abstract_eval": _pad_abstract_eval,
@@ -522,7 +510,6 @@ RULES = {
         "transpose": _pad_transpose,
         "batch": _pad_batch,
         "lowering": in_whole_bytes(_pad_lowering),
-        "samples": [samples([(2, 3), ()], _MARGINS, {"padding_config": ((2, 1, 1), (-1, 2, 0))})],
     },
     concatenate_p: {
         "abstract_eval": _concatenate_abstract_eval,
@@ -530,10 +517,6 @@ RULES = {
         "transpose": _concatenate_transpose,
         "batch": _concatenate_batch,
         "lowering": in_whole_bytes(_concatenate_lowering),
-        "samples": [
-            samples([(2, 2), (2, 2)], {"dimension": 0}, {"dimension": 1}),
-            samples([(2, 1), (2, 3), (2, 2)], {"dimension": 1}),
-        ],
     },
     split_p: {
         "abstract_eval": _split_abstract_eval,
@@ -541,9 +524,6 @@ RULES = {
         "transpose": _split_transpose,
         "batch": _split_batch,
         "lowering": _split_lowering,
-        "samples": [
-            samples([(3, 3)], {"sizes": (1, 2), "axis": 0}, {"sizes": (2, 1), "axis": 0}, {"sizes": (1, 2), "axis": 1})
-        ],
     },
     rev_p: {
         "abstract_eval": _rev_abstract_eval,
@@ -551,6 +531,5 @@ RULES = {
         "transpose": ad.linear_transpose(rev_p, _rev_transpose),
         "batch": _rev_batch,
         "lowering": _rev_lowering,
-        "samples": [samples([(2, 3)], {"dimensions": (0,)}, {"dimensions": (1,)}, {"dimensions": (1, 0)})],
     },
 }

@@ -13,7 +13,6 @@ from primax.extend.arguments import canonical_axis, inserted, is_value
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.narrow import in_whole_bytes
-from primax.extend.sampling import samples
 from primax.plugins.structural.shapes import transpose
 
 __all__ = ["RULES", "stack", "stack_p", "unstack", "unstack_p"]
@@ -144,7 +143,6 @@ RULES = {
         "transpose": _stack_transpose,
         "batch": _stack_batch,
         "lowering": in_whole_bytes(_stack_lowering),
-        "samples": [samples([(3, 2), (3, 2)], {"axis": 0}, {"axis": 1}, {"axis": 2}), samples([(3,)], {"axis": 1})],
     },
     unstack_p: {
         "abstract_eval": _unstack_abstract_eval,
@@ -152,6 +150,5 @@ RULES = {
         "transpose": _unstack_transpose,
         "batch": _unstack_batch,
         "lowering": _unstack_lowering,
-        "samples": [samples([(2, 3)], {"axis": 0}, {"axis": 1})],
     },
 }

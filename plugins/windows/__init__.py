@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend import hookimpl
+from primax.extend import core, hookimpl
 from primax.extend.dividing import all_alike, whole_along
 from primax.plugins.windows import reductions, selection
 from primax.plugins.windows.geometry import reduce_window_shape_tuple
@@ -43,7 +43,10 @@ def _division(*avals: Any, **params: Any) -> list[Any]:
     return [all_alike(arrays)] * count
 
 
+RULES = reductions.RULES | selection.RULES
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
-    for primitive, rules in (reductions.RULES | selection.RULES).items():
-        registry.define(primitive, sharding=_division, **rules)
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, sharding=_division, samples=["primax.plugins.samples.windows:SAMPLES"], **rules)

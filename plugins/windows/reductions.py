@@ -11,7 +11,6 @@ from primax.extend import core
 from primax.extend.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.sampling import bound_by, numbers
 from primax.plugins.arithmetic import add, max, min
 from primax.plugins.bitwise import and_p, or_p
 from primax.plugins.comparison import ge_p, le_p
@@ -29,7 +28,6 @@ from primax.plugins.windows.geometry import (
     views,
 )
 from primax.plugins.windows.region import empty, window_region
-from primax.plugins.windows.samples import reduced, window_samples
 from primax.plugins.windows.selection import select_and_gather_add_p
 
 __all__ = [
@@ -284,34 +282,12 @@ def _general_lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.Clo
     return window_region(ctx, ctx.avals_out, operands, inits, jaxpr, params)
 
 
-def _general_samples() -> list[core.Sample]:
-    """A function of one array, and one of two that does not commute."""
-    x, y = numbers((3, 4), np.float64), numbers((3, 4), np.float64, 5)
-
-    def compose(f: Any, g: Any) -> Any:
-        return f[0] * g[0], f[1] * g[0] + g[1]
-
-    def join(x: Any, y: Any) -> Any:
-        return x + y + x * y
-
-    return [
-        bound_by(reduce_window_p, lambda x: reduce_window(x, 0.0, join, (2, 2), (1, 2), "SAME"), x),
-        bound_by(
-            reduce_window_p,
-            lambda x, y: reduce_window((x, y), (1.0, 0.0), compose, (1, 3), None, ((0, 0), (1, -1)), (1, 2), (1, 2)),
-            x,
-            y,
-        ),
-    ]
-
-
 def _rules(primitive: core.Primitive, **rules: Any) -> dict[str, Any]:
     monoid = _MONOIDS[primitive]
     return {
         "abstract_eval": _abstract_eval(primitive, monoid),
         "batch": _batch(primitive),
         "lowering": {None: _lowering(primitive, monoid, False), "cpu": _lowering(primitive, monoid, True)},
-        "samples": [window_samples(monoid.accepts, reduced(monoid.ufunc, monoid.start))],
         **rules,
     }
 
@@ -330,6 +306,5 @@ RULES = {
         "axis_batch": _general_batch,
         "lowering": _general_lowering,
         "interpret": interpreted(_folded),
-        "samples": [_general_samples],
     },
 }

@@ -29,7 +29,6 @@ from primax.plugins.windows.geometry import (
     views,
 )
 from primax.plugins.windows.region import empty, window_region
-from primax.plugins.windows.samples import gather_samples, scatter_add_samples, scatter_samples
 
 __all__ = ["RULES", "select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p"]
 
@@ -360,7 +359,6 @@ RULES = {
         "transpose": _gather_add_transpose,
         "axis_batch": _batch(select_and_gather_add_p),
         "lowering": {None: _gather_add_lowering, "cpu": _by_place(_gather_add, _gather_add_lowering)},
-        "samples": [gather_samples],
     },
     select_and_scatter_add_p: {
         "abstract_eval": _scatter_add_abstract_eval,
@@ -368,7 +366,6 @@ RULES = {
         "transpose": _scatter_add_transpose,
         "axis_batch": _batch(select_and_scatter_add_p),
         "lowering": {None: _scatter_add_lowering, "cpu": _by_place(_scatter_add, _scatter_add_lowering)},
-        "samples": [scatter_add_samples],
     },
     select_and_scatter_p: {
         "abstract_eval": _scatter_abstract_eval,
@@ -376,6 +373,5 @@ RULES = {
         "axis_batch": _scatter_batch,
         "lowering": _scatter_lowering,
         "interpret": interpreted(lambda values, **params: [_scattered(values, **params)]),
-        "samples": [lambda: scatter_samples(select_and_scatter_p)],
     },
 }

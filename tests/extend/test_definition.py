@@ -83,6 +83,12 @@ def test_a_primitive_with_several_results_takes_rules_of_further_kinds():
         ("p", {"unsupported": {"impl": "no"}}, "impl is given and declared unsupported"),
         ("p", {"unsupported": {"batch": ""}}, "the reason why batch is unsupported must be text, got ''"),
         ("p", {"samples": core.Sample((1.0,))}, "samples must be a list or a tuple, got Sample"),
+        ("p", {"samples": "where.they:ARE"}, "samples must be a list or a tuple, got 'where.they:ARE'"),
+        (
+            "p",
+            {"samples": ["where.they.are"]},
+            "samples must say where they are as 'module:attribute'",
+        ),
         ("p", {"samples": [3]}, "samples must be Samples or functions that return some, got 3"),
         ("p", {"doc": 3}, "doc must be text, got 3"),
         ("p", {"registry": "here"}, "registry must be a Registry, Definitions or None, got 'here'"),

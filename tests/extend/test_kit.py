@@ -210,6 +210,25 @@ def test_functions_that_make_samples_are_called_when_samples_are_wanted():
     assert labels == ["wave::samples", "wave[doubled]::jvp"]
 
 
+def test_modules_with_samples_are_imported_when_samples_are_wanted(tmp_path, monkeypatch):
+    (tmp_path / "samples_of_waves.py").write_text(
+        "from primax.extend.testing import Sample\n"
+        "one = Sample([0.5], {'factor': 2.0}, name='one')\n"
+        "def made():\n"
+        "    return [Sample([0.5], {'factor': 3.0}, name='made')]\n"
+        "several = [one, made]\n"
+        "by_primitive = {}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    places = [f"samples_of_waves:{name}" for name in ("one", "made", "several", "by_primitive")]
+    with registered(replace(WAVE, samples=tuple(places))) as p:
+        assert "samples_of_waves" not in sys.modules
+        assert [sample.name for sample in samples_of(p)] == ["one", "made", "one", "made"]
+        sys.modules["samples_of_waves"].by_primitive[p] = sys.modules["samples_of_waves"].made
+        assert len(samples_of(p)) == 5
+    del sys.modules["samples_of_waves"]
+
+
 def test_checks_are_named_and_each_says_what_it_holds():
     assert all(re.match(r"[A-Z].*\.", text) for text in CHECKS.values())
     with pytest.raises(ValueError, match=r"checks must be among .*, got 'jpv'; did you mean 'jvp'\?"):

@@ -103,6 +103,10 @@ def _none() -> None:
     [
         (_none, "its samples cannot be made: TypeError: samples of blend: _none must return Samples, got None"),
         (lambda: [3], "samples of blend: <lambda> must make Samples, got 3"),
+        ("nowhere_at_all:SAMPLES", "its samples cannot be made: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("math:tau", "samples of blend: math:tau must have Samples or functions of it, got 6.28"),
+        ("math:nothing", "samples of blend: math:nothing must have Samples or functions of it, got None"),
+        ("sys:path", "TypeError: samples of blend: "),
         (lambda: 1 / 0, f"ZeroDivisionError: division by zero\nraised at {__file__}:"),
         (Sample([X, X], skip={"jpv": "why"}), "skip of a sample must name checks, got 'jpv'; did you mean 'jvp'?"),
     ],

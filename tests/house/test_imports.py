@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from checkout import FAMILIES, ROOMS, module_name, python_files, relative
+from checkout import FAMILIES, ROOMS, ROOT, module_name, python_files, relative
 
 ALLOWED_OUTSIDE = {
     "core": {"numpy", "ml_dtypes", "pluggy"},
@@ -239,10 +239,13 @@ def _unpromised(files: dict[str, str], promised: dict[str, list[str]]) -> list[s
 
 
 def _family_files() -> dict[str, str]:
+    """The sources of families, by path; not what only the conformance kit reads."""
     return {
         relative(path): path.read_text(encoding="utf-8")
         for path in python_files()
-        if relative(path).startswith("plugins/") and relative(path) != "plugins/__init__.py"
+        if relative(path).startswith("plugins/")
+        and relative(path) != "plugins/__init__.py"
+        and not relative(path).startswith("plugins/samples/")
     }
 
 
@@ -255,6 +258,27 @@ def test_families_take_of_each_other_what_they_export() -> None:
 
 def test_every_folder_and_file_of_plugins_is_a_family() -> None:
     assert {_family(module_name(file)) for file in _family_files()} == set(FAMILIES)
+
+
+def test_samples_are_imported_by_the_conformance_kit_alone() -> None:
+    importing = {each.file for each in all_imports() if each.dotted.startswith("primax.plugins.samples")}
+    assert importing <= {relative(path) for path in (ROOT / "plugins" / "samples").iterdir()}
+    program = "import sys, primax.numpy; primax.jit(primax.numpy.sin)(1.0); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    loaded = done.stdout.split()
+    assert "primax.plugins.trigonometry" in loaded, done.stderr
+    assert [name for name in loaded if "sampl" in name] == ["primax.core.samples"]
+
+
+def test_samples_take_of_other_families_what_these_export() -> None:
+    taken = []
+    for each in all_imports():
+        if each.file.startswith("plugins/samples/") and each.module.startswith("primax.plugins."):
+            family = _family(each.module)
+            if family not in (each.file.rpartition("/")[2].removesuffix(".py"), "samples"):
+                exported = importlib.import_module(f"primax.plugins.{family}").__all__
+                taken += [str(each)] if each.module.count(".") > 2 or each.name not in exported else []
+    assert taken == []
 
 
 def test_families_touch_no_private_parts_of_arrays() -> None:

@@ -47,6 +47,7 @@ def _as_others_import(source: str, family: str) -> str:
                 f"from primax.{home} import {', '.join(names)}" for home, names in homes.items()
             ]
     text = "\n".join(lines) + "\n"
+    text = text.replace(f"primax.plugins.samples.{family}", "outside.samples")
     text = re.sub(rf"primax\.plugins\.{family}\b", "outside", text)
     return re.sub(r'Primitive\("(\w+)"\)', r'Primitive("outer_\1")', text)
 
@@ -56,12 +57,13 @@ def test_a_family_that_moves_out_passes_the_kit(family: str, names: int, tmp_pat
     folder = tmp_path / "outside"
     folder.mkdir()
     home = ROOT / "plugins" / family
-    sources = sorted(home.glob("*.py")) if home.is_dir() else [home.with_suffix(".py")]
-    for path in sources:
+    sources = {path: path.name for path in home.glob("*.py")} or {home.with_suffix(".py"): "__init__.py"}
+    samples = ROOT / "plugins" / "samples" / f"{family}.py"
+    for path, name in (*sources.items(), *([(samples, "samples.py")] if samples.exists() else [])):
         text = _as_others_import(path.read_text(encoding="utf-8"), family)
         assert "primax.plugins" not in text
         assert "primax.core" not in text
-        (folder / (path.name if home.is_dir() else "__init__.py")).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
     Site(tmp_path).install("outside", entry_points="[primax]\noutside = outside\n")
     env = {**os.environ, "PYTHONPATH": str(tmp_path), "PRIMAX_PLUGINS": "outside"}
     run = subprocess.run(

@@ -1,4 +1,4 @@
-"""Samples of this family for the conformance kit."""
+"""Samples of indexing: rows, elements and windows, of which some are partly outside."""
 
 from __future__ import annotations
 
@@ -142,14 +142,14 @@ def _updates() -> list[core.Sample]:
 
 
 SAMPLES = {
-    gather_p: [_gathers],
-    scatter_p: [_scatters(_assign)],
-    scatter_add_p: [_scatters(np.add.at)],
-    scatter_sub_p: [_scatters(np.subtract.at)],
-    scatter_mul_p: [_scatters(np.multiply.at)],
-    scatter_min_p: [_scatters(np.minimum.at)],
-    scatter_max_p: [_scatters(np.maximum.at)],
-    scatter_apply_p: [_applications],
-    dynamic_slice_p: [_slices],
-    dynamic_update_slice_p: [_updates],
+    gather_p: _gathers,
+    scatter_p: _scatters(_assign),
+    scatter_add_p: _scatters(np.add.at),
+    scatter_sub_p: _scatters(np.subtract.at),
+    scatter_mul_p: _scatters(np.multiply.at),
+    scatter_min_p: _scatters(np.minimum.at),
+    scatter_max_p: _scatters(np.maximum.at),
+    scatter_apply_p: _applications,
+    dynamic_slice_p: _slices,
+    dynamic_update_slice_p: _updates,
 }

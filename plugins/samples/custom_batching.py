@@ -14,10 +14,10 @@ from primax.plugins.custom_batching.rules import custom_vmap_call_p
 from primax.plugins.structural import broadcast_in_dim
 from primax.plugins.trigonometry import sin
 
-__all__ = ["vmap_samples"]
+__all__ = ["SAMPLES"]
 
 
-def vmap_samples() -> list[core.Sample]:
+def _vmap_samples() -> list[core.Sample]:
     """Two results, each of which is mapped along with some of the arguments only."""
     x, y, n = numbers((3,), np.float64), numbers((3,), np.float64, 4), numbers((2,), np.int32)
 
@@ -32,3 +32,6 @@ def vmap_samples() -> list[core.Sample]:
         return (mul(sin(ready[0]), ready[1]), add(n, n)), (True, counted)
 
     return [bound_by(custom_vmap_call_p, wave, x, y, n, name="two results")]
+
+
+SAMPLES = {custom_vmap_call_p: _vmap_samples}

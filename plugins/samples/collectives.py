@@ -9,6 +9,18 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.sampling import numbers
+from primax.plugins.collectives import (
+    all_gather_p,
+    all_to_all_p,
+    axis_index_p,
+    pbroadcast_p,
+    pmax_p,
+    pmin_p,
+    ppermute_p,
+    psum_p,
+    ragged_all_to_all_p,
+    reduce_scatter_p,
+)
 
 __all__ = ["SAMPLES"]
 
@@ -76,14 +88,14 @@ def _vary(args: Any, k: int) -> Any:
 
 
 SAMPLES = {
-    "psum": _reductions(np.sum),
-    "pmax": _reductions(np.max),
-    "pmin": _reductions(np.min, groups=False),
-    "all_gather": _ways((2,), {"all_gather_dimension": 1}, {"all_gather_dimension": 0}),
-    "reduce_scatter": _ways((2, 3), {"scatter_dimension": 0}, {"scatter_dimension": 0}),
-    "all_to_all": _ways((2, 3), {"split_axis": 0, "concat_axis": 1}, {"split_axis": 0, "concat_axis": 1}),
-    "ppermute": _permutations,
-    "axis_index": _positions,
-    "pbroadcast": _broadcasts,
-    "ragged_all_to_all": _ragged,
+    psum_p: _reductions(np.sum),
+    pmax_p: _reductions(np.max),
+    pmin_p: _reductions(np.min, groups=False),
+    all_gather_p: _ways((2,), {"all_gather_dimension": 1}, {"all_gather_dimension": 0}),
+    reduce_scatter_p: _ways((2, 3), {"scatter_dimension": 0}, {"scatter_dimension": 0}),
+    all_to_all_p: _ways((2, 3), {"split_axis": 0, "concat_axis": 1}, {"split_axis": 0, "concat_axis": 1}),
+    ppermute_p: _permutations,
+    axis_index_p: _positions,
+    pbroadcast_p: _broadcasts,
+    ragged_all_to_all_p: _ragged,
 }

@@ -9,10 +9,12 @@ import numpy as np
 
 from primax.extend import core, ffi
 from primax.extend.core import tree
-from primax.plugins.callbacks.debug import DebugEffect, OrderedDebugEffect
+from primax.plugins.callbacks.debug import DebugEffect, OrderedDebugEffect, debug_callback_p
 from primax.plugins.callbacks.flat import FlatCallback
+from primax.plugins.callbacks.io import io_callback_p
+from primax.plugins.callbacks.pure import pure_callback_p
 
-__all__ = ["debug_samples", "ffi_samples", "io_samples", "pure_samples"]
+__all__ = ["SAMPLES"]
 
 _FIXED = "the types of the results are parameters, which do not follow those of the arguments"
 _SKIP = {
@@ -39,22 +41,22 @@ def _arguments() -> list[Any]:
     return [np.float32([1, 2, 3]), np.float32([0.5, 0.25, 0])]
 
 
-def pure_samples() -> Iterator[core.Sample]:
+def _pure_samples() -> Iterator[core.Sample]:
     for method in ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all"):
         yield _sample(_arguments(), {"callback": _callback("pure_callback"), "vmap_method": method}, method)
 
 
-def io_samples() -> Iterator[core.Sample]:
+def _io_samples() -> Iterator[core.Sample]:
     yield _sample(_arguments(), {"callback": _callback("io_callback"), "ordered": False}, "unordered")
 
 
-def debug_samples() -> Iterator[core.Sample]:
+def _debug_samples() -> Iterator[core.Sample]:
     callback = FlatCallback(_double, "debug.callback", tree.flatten(((0, 0), {}))[1])
     for effect in (DebugEffect(), OrderedDebugEffect()):
         yield core.Sample(_arguments(), {"callback": callback, "effect": effect}, name=str(effect), skip=_SKIP)
 
 
-def ffi_samples() -> Iterator[core.Sample]:
+def _ffi_samples() -> Iterator[core.Sample]:
     """Calls of the one foreign function that comes with jaxlib, which takes an array and returns nothing."""
     for method in ffi.vmap_methods:
         params = {
@@ -70,3 +72,11 @@ def ffi_samples() -> Iterator[core.Sample]:
             "attributes": (),
         }
         yield core.Sample(_arguments()[:1], params, name=method, skip=_SKIP)
+
+
+SAMPLES = {
+    pure_callback_p: _pure_samples,
+    io_callback_p: _io_samples,
+    debug_callback_p: _debug_samples,
+    ffi.ffi_call_p: _ffi_samples,
+}

@@ -13,15 +13,16 @@ from primax.plugins.arithmetic import add, mul, sub
 from primax.plugins.comparison import lt
 from primax.plugins.control_flow.cond import cond, switch
 from primax.plugins.control_flow.cond_rules import cond_p
+from primax.plugins.control_flow.platforms import platform_index_p
 from primax.plugins.control_flow.scan import scan
 from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.while_loop import while_loop
 from primax.plugins.control_flow.while_rules import while_p
 
-__all__ = ["cond_samples", "scan_samples", "while_samples"]
+__all__ = ["SAMPLES"]
 
 
-def cond_samples() -> list[core.Sample]:
+def _cond_samples() -> list[core.Sample]:
     """Three branches, one of which depends on nothing; two, of which one returns what it is given."""
     x, y, n = numbers((3,), np.float64), numbers((3,), np.float64, 4), numbers((2,), np.int32)
 
@@ -45,7 +46,7 @@ def cond_samples() -> list[core.Sample]:
     ]
 
 
-def scan_samples() -> list[core.Sample]:
+def _scan_samples() -> list[core.Sample]:
     """Forward and backward, with a constant, and carries and elements of several dtypes; and without elements."""
     a, x, n = numbers((2,), np.float64), numbers((3, 2), np.float64, 4), numbers((3,), np.int32)
 
@@ -71,7 +72,7 @@ def scan_samples() -> list[core.Sample]:
     ]
 
 
-def while_samples() -> list[core.Sample]:
+def _while_samples() -> list[core.Sample]:
     """A number of steps that the condition closes over, and a condition on what is computed."""
     y, x = numbers((2,), np.float64), numbers((2,), np.float64, 4)
 
@@ -93,3 +94,18 @@ def while_samples() -> list[core.Sample]:
         bound_by(while_p, count, np.int32(2), y, x, vary=other_count, skip=skip, name="counted"),
         bound_by(while_p, grow, np.float64(1.5), skip=skip, name="until it is large"),
     ]
+
+
+def _platform_samples() -> list[core.Sample]:
+    return [
+        core.Sample([], {"platforms": platforms}, reference=lambda *, platforms: np.int32(len(platforms) - 1))
+        for platforms in ((("nowhere",), None), (None,))
+    ]
+
+
+SAMPLES = {
+    cond_p: _cond_samples,
+    while_p: _while_samples,
+    scan_p: _scan_samples,
+    platform_index_p: _platform_samples,
+}

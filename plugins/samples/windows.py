@@ -11,9 +11,20 @@ from primax.extend import core
 from primax.extend.sampling import Maker, bound_by, numbers
 from primax.plugins.arithmetic import add, mul
 from primax.plugins.comparison import ge, ge_p, le, le_p
+from primax.plugins.reductions import ADD, MAX, MIN, Monoid
+from primax.plugins.windows import (
+    reduce_window,
+    reduce_window_max_p,
+    reduce_window_min_p,
+    reduce_window_p,
+    reduce_window_sum_p,
+    select_and_gather_add_p,
+    select_and_scatter_add_p,
+    select_and_scatter_p,
+)
 from primax.plugins.windows.geometry import places, shape_of_windows
 
-__all__ = ["gather_samples", "reduced", "scatter_add_samples", "scatter_samples", "window_samples"]
+__all__ = ["SAMPLES"]
 
 _PLAIN = {"window_dimensions": (2, 2), "window_strides": (1, 2), "padding": ((0, 1), (1, 0))}
 _DILATED = {**_PLAIN, "base_dilation": (2, 1), "window_dilation": (1, 2)}
@@ -32,7 +43,7 @@ def _held(shape: Any, params: Any) -> Iterator[tuple[Any, list[Any]]]:
         yield window, [tuple(i) for i, gap in spots if not gap.any() and (i >= 0).all() and (i < shape).all()]
 
 
-def reduced(ufunc: Any, start: Any) -> Any:
+def _reduced(ufunc: Any, start: Any) -> Any:
     """Windows reduced by a function of NumPy."""
 
     def reference(x: Any, **params: Any) -> Any:
@@ -65,11 +76,15 @@ def _scattered(source: Any, operand: Any, *, select_prim: Any, **params: Any) ->
     return out
 
 
-def window_samples(accepts: Any, reference: Any) -> Maker:
+def _window_samples(monoid: Monoid, ufunc: np.ufunc) -> Maker:
     """Samples of a reduction of windows, of each kind of dtype in another way."""
 
+    reference = _reduced(ufunc, monoid.start)
+
     def make() -> list[core.Sample]:
-        dtypes = [dtype for dtype in (np.float32, np.complex64, np.int32, np.bool_) if np.dtype(dtype) in accepts]
+        dtypes = [
+            dtype for dtype in (np.float32, np.complex64, np.int32, np.bool_) if np.dtype(dtype) in monoid.accepts
+        ]
         ways = [_WAYS[i % 2] for i in range(len(dtypes))]
         return [
             core.Sample([numbers((3, 4), dtype)], way, reference=reference)
@@ -79,7 +94,7 @@ def window_samples(accepts: Any, reference: Any) -> Maker:
     return make
 
 
-def gather_samples() -> list[core.Sample]:
+def _gather_samples() -> list[core.Sample]:
     x, t = numbers((3, 4)), numbers((3, 4), start=5)
     return [
         core.Sample([t, x], {"select_prim": select, **way}, constant=(1,), reference=_gathered)
@@ -87,7 +102,7 @@ def gather_samples() -> list[core.Sample]:
     ]
 
 
-def scatter_add_samples() -> list[core.Sample]:
+def _scatter_add_samples() -> list[core.Sample]:
     x = numbers((3, 4))
     whole = {**_PLAIN, "padding": ((0, 0), (0, 0))}
     return [
@@ -101,7 +116,7 @@ def scatter_add_samples() -> list[core.Sample]:
     ]
 
 
-def scatter_samples(primitive: core.Primitive) -> list[core.Sample]:
+def _scatter_samples() -> list[core.Sample]:
     """Windows that select the greatest or smallest element, with sums or a polynomial of sources."""
     x = numbers((3, 4), np.float64)
 
@@ -112,12 +127,44 @@ def scatter_samples(primitive: core.Primitive) -> list[core.Sample]:
                 "select_jaxpr": core.trace_to_jaxpr(lambda x, y: [select(x, y)], scalars, "select"),
                 "scatter_jaxpr": core.trace_to_jaxpr(lambda x, y: [scatter(x, y)], scalars, "scatter"),
             }
-            return primitive.bind(x, source, init, **programs, **way)
+            return select_and_scatter_p.bind(x, source, init, **programs, **way)
 
         source = numbers(shape_of_windows(x.shape, **way), np.float64, 5)
-        return bound_by(primitive, fun, x, source, np.float64(0.7), constant=(0,))
+        return bound_by(select_and_scatter_p, fun, x, source, np.float64(0.7), constant=(0,))
 
     return [
         bind(ge, add, {**_PLAIN, "padding": ((0, 0), (1, 0))}),
         bind(le, lambda x, y: add(mul(x, y), y), {**_PLAIN, "window_strides": (2, 2), "padding": ((2, 0), (0, 0))}),
     ]
+
+
+def _general_samples() -> list[core.Sample]:
+    """A function of one array, and one of two that does not commute."""
+    x, y = numbers((3, 4), np.float64), numbers((3, 4), np.float64, 5)
+
+    def compose(f: Any, g: Any) -> Any:
+        return f[0] * g[0], f[1] * g[0] + g[1]
+
+    def join(x: Any, y: Any) -> Any:
+        return x + y + x * y
+
+    return [
+        bound_by(reduce_window_p, lambda x: reduce_window(x, 0.0, join, (2, 2), (1, 2), "SAME"), x),
+        bound_by(
+            reduce_window_p,
+            lambda x, y: reduce_window((x, y), (1.0, 0.0), compose, (1, 3), None, ((0, 0), (1, -1)), (1, 2), (1, 2)),
+            x,
+            y,
+        ),
+    ]
+
+
+SAMPLES = {
+    reduce_window_sum_p: _window_samples(ADD, np.add),
+    reduce_window_max_p: _window_samples(MAX, np.maximum),
+    reduce_window_min_p: _window_samples(MIN, np.minimum),
+    reduce_window_p: _general_samples,
+    select_and_gather_add_p: _gather_samples,
+    select_and_scatter_add_p: _scatter_add_samples,
+    select_and_scatter_p: _scatter_samples,
+}

@@ -18,7 +18,7 @@ from primax.plugins.custom_derivatives.linear import linear_call, linear_call_p
 from primax.plugins.custom_derivatives.vjp_rules import custom_lin_p, custom_vjp_call_p
 from primax.plugins.trigonometry import cos, sin
 
-__all__ = ["jvp_samples", "lin_samples", "linear_samples", "vjp_samples"]
+__all__ = ["SAMPLES"]
 
 _NO_FORWARD = dict.fromkeys(
     ("jvp", "linearity", "active_arguments", "second_derivatives", "vmap_of_jvp", "jvp_of_vmap"),
@@ -34,7 +34,7 @@ _NO_VALUE = {
 }
 
 
-def jvp_samples() -> list[core.Sample]:
+def _jvp_samples() -> list[core.Sample]:
     x, y, n = numbers((3,), np.float64), numbers((3,), np.float64, 4), numbers((2,), np.int32)
 
     @custom_jvp
@@ -64,7 +64,7 @@ def jvp_samples() -> list[core.Sample]:
     ]
 
 
-def vjp_samples() -> list[core.Sample]:
+def _vjp_samples() -> list[core.Sample]:
     x, y = numbers((3,), np.float64), numbers((3,), np.float64, 4)
 
     @custom_vjp
@@ -82,9 +82,9 @@ def vjp_samples() -> list[core.Sample]:
     return [bound_by(custom_vjp_call_p, wave, x, y, skip=_NO_FORWARD, name="two results")]
 
 
-def lin_samples() -> list[core.Sample]:
+def _lin_samples() -> list[core.Sample]:
     """The derivative of the function above, of which only the transpose can be computed."""
-    (called,) = vjp_samples()
+    (called,) = _vjp_samples()
 
     def tangents(*args: Any) -> Any:
         return ad.jvp_flat(lambda *xs: custom_vjp_call_p.bind(*xs, **called.params), args[:2], args[2:])[1]
@@ -93,7 +93,7 @@ def lin_samples() -> list[core.Sample]:
     return [bound_by(custom_lin_p, tangents, *args, constant=range(3), skip=_NO_VALUE, name="two tangents")]
 
 
-def linear_samples() -> list[core.Sample]:
+def _linear_samples() -> list[core.Sample]:
     r, x, y = (numbers((3,), np.float64, start) for start in (0, 2, 5))
 
     def fun(r: Any, xy: Any) -> Any:
@@ -106,3 +106,11 @@ def linear_samples() -> list[core.Sample]:
         return linear_call(fun, transpose, r, (x, y))
 
     return [bound_by(linear_call_p, call, r, x, y, constant=[0], name="two linear arguments")]
+
+
+SAMPLES = {
+    custom_jvp_call_p: _jvp_samples,
+    custom_vjp_call_p: _vjp_samples,
+    custom_lin_p: _lin_samples,
+    linear_call_p: _linear_samples,
+}

@@ -10,14 +10,14 @@ import numpy as np
 from primax.extend import core
 from primax.extend.precision import Precision
 from primax.extend.sampling import numbers
-from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
+from primax.plugins.convolution import conv_dimension_numbers, conv_general_dilated_p
 
-__all__ = ["conv_general_dilated_samples"]
+__all__ = ["SAMPLES"]
 
 _PLAIN = {"feature_group_count": 1, "batch_group_count": 1, "precision": None, "preferred_element_type": None}
 
 
-def conv_general_dilated_samples() -> list[core.Sample]:
+def _conv_samples() -> list[core.Sample]:
     """One sample for each kind of option."""
     int32, float32 = np.dtype(np.int32), np.dtype(np.float32)
     highest = (Precision.HIGHEST, Precision.DEFAULT)
@@ -110,3 +110,6 @@ def _convolved(
         pairs = zip(np.split(part, groups, split), np.split(kernel[(..., *offset)], groups), strict=True)
         total = total + np.concatenate([np.einsum("nc...,oc->no...", x, y) for x, y in pairs], 1)
     return total.astype(dtype).transpose(np.argsort(out_spec))
+
+
+SAMPLES = {conv_general_dilated_p: _conv_samples}

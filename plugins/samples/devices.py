@@ -1,0 +1,35 @@
+"""Samples of transfers to one device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import backend, core
+from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec, sharding_of
+from primax.plugins.devices import device_put_p, sharding_constraint_p
+
+__all__ = ["SAMPLES"]
+
+
+def _samples() -> list[core.Sample]:
+    def same(x: Any, **params: Any) -> Any:
+        return x
+
+    return [
+        core.Sample([np.float32([[0.3, -1.2], [2.6, 1.7]])], {"device": None}, reference=same),
+        core.Sample([np.int32([7, -3, 4])], {"device": sharding_of(backend.default_device())}, reference=same),
+    ]
+
+
+def _constraint_samples() -> list[core.Sample]:
+    here = NamedSharding(Mesh([backend.default_device()], "x"), PartitionSpec())
+    x = np.float32([[0.3, -1.2], [2.6, 1.7]])
+    return [core.Sample([x], {"sharding": here}, reference=lambda x, sharding: x)]
+
+
+SAMPLES = {
+    device_put_p: _samples,
+    sharding_constraint_p: _constraint_samples,
+}

@@ -1,0 +1,23 @@
+"""Samples of powers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.elementwise import INEXACT
+from primax.extend.sampling import elementwise_samples
+from primax.plugins.exponential import pow_p
+
+__all__ = ["SAMPLES"]
+
+
+def _pow_samples() -> list[core.Sample]:
+    x, y, n = np.float32([0.3, 1.7, 2.6]), np.float32([1.5, -0.5, 2.2]), np.int32([3, -2, 1])
+    of_integers = [core.Sample(args) for args in ([-x, n], [x, n[0]], [x[0], n])]
+    return [*elementwise_samples((INEXACT, INEXACT), at=(x, y))(), *of_integers]
+
+
+SAMPLES = {
+    pow_p: _pow_samples,
+}

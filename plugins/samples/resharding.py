@@ -1,0 +1,23 @@
+"""Samples of what leaves values as they are, on a mesh of one device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.sharding import AbstractMesh, AxisType
+from primax.plugins.resharding import forget_p, reshard_p
+
+__all__ = ["SAMPLES"]
+
+
+def _samples() -> list[core.Sample]:
+    mesh = AbstractMesh((1,), ("x",), AxisType.Explicit)
+    x = np.float32([[0.3, -1.2], [2.6, 1.7]])
+    return [core.Sample([x], {"mesh": mesh, "axes": ((), ())}, reference=lambda x, **params: x)]
+
+
+SAMPLES = {
+    reshard_p: _samples,
+    forget_p: core.Sample([np.float32([0.3, 1.7])], {"mesh": None, "mapped": ()}, reference=lambda x, **params: x),
+}

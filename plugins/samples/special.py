@@ -1,0 +1,44 @@
+"""Samples of special functions of several arguments, of which some are constant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.plugins.special import (
+    igamma_grad_a_p,
+    igamma_p,
+    igammac_p,
+    polygamma_p,
+    random_gamma_grad_p,
+    regularized_incomplete_beta_p,
+    zeta_p,
+)
+
+__all__ = ["SAMPLES"]
+
+
+def _beta_samples() -> list[core.Sample]:
+    """Of rank 0, so that there is less to compile."""
+    return [core.Sample([np.float32(1.3), np.float32(2.6), np.float32(0.4)], constant=[0, 1])]
+
+
+_NO_SECOND = {"second_derivatives": "its derivatives are not known in closed form"}
+
+
+def _gamma_samples(**options: Any) -> Any:
+    """Of rank 0, so that there is less to compile."""
+    return lambda: [core.Sample([np.float32(2.7), np.float32(1.6)], **options)]
+
+
+SAMPLES = {
+    polygamma_p: lambda: [core.Sample([np.float32([1, 2]), np.float32([0.6, 1.7])], constant=[0])],
+    zeta_p: lambda: [core.Sample([np.float32([1.5, 2.2]), np.float32([0.6, 1.7])], constant=[0])],
+    regularized_incomplete_beta_p: _beta_samples,
+    igamma_p: _gamma_samples(skip=_NO_SECOND),
+    igammac_p: _gamma_samples(skip=_NO_SECOND),
+    igamma_grad_a_p: _gamma_samples(),
+    random_gamma_grad_p: _gamma_samples(),
+}
