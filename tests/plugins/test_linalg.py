@@ -171,12 +171,13 @@ def test_triangular_solve_takes_vectors():
     close(linalg.triangular_solve(a, b, lower=True), np.linalg.solve(a.swapaxes(-1, -2), b[..., None])[..., 0])
 
 
-def test_tridiagonal_solve_solves():
-    d, dl, du = (general((2, 4), seed=i) + 5 * (i == 0) for i in range(3))
-    b = general((2, 4, 3))
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_tridiagonal_solve_solves(dtype):
+    d, dl, du = ((general((2, 4), dtype, seed=i) + 5 * (i == 0)).astype(dtype) for i in range(3))
+    b = general((2, 4, 3), dtype)
     a = np.stack([np.diag(d[i]) + np.diag(dl[i, 1:], -1) + np.diag(du[i, :-1], 1) for i in range(2)])
     close(linalg.tridiagonal_solve(dl, d, du, b), np.linalg.solve(a, b))
-    zeros = np.zeros(2, np.float32)
+    zeros = np.zeros(2, dtype)
     assert np.isnan(linalg.tridiagonal_solve(zeros, zeros, zeros, b[0, :2])).all()
     assert np.isfinite(linalg.tridiagonal_solve(zeros, zeros, zeros, b[0, :2], perturb_singular=True)).all()
 

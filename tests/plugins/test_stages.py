@@ -178,3 +178,36 @@ class Nameless:
 def test_callables_need_no_name(transform):
     x = pnp.float32(1.0) if transform is not px.vmap else pnp.ones(2)
     px.tree.map(lambda y: y, transform(Nameless())(x))
+
+
+def generator(x):
+    yield x
+
+
+class Holder:
+    @staticmethod
+    def doubled(x):
+        return 2 * x
+
+
+@pytest.mark.parametrize("stage", ["trace", "lower", "__call__"])
+@pytest.mark.parametrize(
+    "argument, error, message",
+    [
+        (np.ma.masked_array([1.0, 2.0], [True, False]), ValueError, "mask"),
+        ("text", TypeError, "text"),
+        (object(), TypeError, "object"),
+        (np.datetime64("2020-01-01"), TypeError, "datetime64"),
+        (np.array(["a"]), TypeError, "<U1"),
+    ],
+    ids=["masked", "text", "object", "date", "texts"],
+)
+def test_each_stage_refuses_what_a_call_refuses(stage, argument, error, message):
+    with pytest.raises(error, match=message):
+        getattr(px.jit(lambda x: x), stage)(argument)
+
+
+def test_generators_are_refused_and_static_methods_compiled():
+    with pytest.raises(TypeError, match="generator"):
+        px.jit(generator)
+    assert px.jit(Holder.doubled).lower(2.0).compile()(2.0) == px.jit(Holder.doubled)(2.0) == 4.0

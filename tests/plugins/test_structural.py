@@ -18,6 +18,12 @@ import primax as px
 from primax.extend import core
 from primax.plugins import structural as S
 
+# Functions of two numbers, and of those the ones of integers; the others are of three.
+OF_FLOATS = (
+    "add sub mul div rem pow max min atan2 nextafter complex eq ne lt le gt ge igamma igammac zeta polygamma".split()
+)
+OF_INTEGERS = "bitwise_and bitwise_or bitwise_xor shift_left shift_right_arithmetic shift_right_logical".split()
+
 
 def array(*shape: int, dtype: Any = np.float32) -> Any:
     """Distinct numbers, none of them zero."""
@@ -636,3 +642,25 @@ def test_the_rows_of_one_array_are_stacked_as_they_lie(axis: int) -> None:
     assert px.lax.stack(np.broadcast_to(np.float32(1), (4096, 2))).shape == (4096, 2)
     with pytest.raises(ValueError, match="stack: operands must hold an array"):
         px.lax.stack(x[:0])
+
+
+@pytest.mark.parametrize("name", [*OF_FLOATS, *OF_INTEGERS, "betainc"])
+def test_axes_of_size_1_are_as_long_as_those_of_the_other_operand_at_equal_rank(name: str) -> None:
+    function = getattr(px.lax, name)
+    one, many = np.arange(1, 4).reshape(1, 3), np.arange(2, 8).reshape(2, 3)
+    if name not in OF_INTEGERS:
+        one, many = one.astype(np.float32), many.astype(np.float32)
+    half = (np.full((2, 1), 0.5, np.float32),) if name == "betainc" else ()
+    for x, y in ((one, many), (many, one), (many[:, :1], one)):
+        a, b = (np.ascontiguousarray(v) for v in np.broadcast_arrays(x, y))
+        full = tuple(np.broadcast_to(v, a.shape).copy() for v in half)
+        np.testing.assert_allclose(function(x, y, *half), function(a, b, *full), rtol=1e-5)
+        mapped = px.vmap(lambda v, y=y: function(v, y, *half))(x[None])
+        assert mapped.shape == (1, 2, 3)
+    with pytest.raises((TypeError, ValueError), match=r"differ in axes of length 1, got shapes \(1, 2\) and \(2, 3\)"):
+        function(one[:, :2], many, *half)
+
+
+def test_the_derivative_along_an_axis_of_size_1_is_a_sum() -> None:
+    one, many = array(1, 3), array(2, 3)
+    np.testing.assert_allclose(px.grad(lambda x: px.lax.mul(x, many).sum())(one), many.sum(0, keepdims=True))

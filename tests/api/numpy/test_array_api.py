@@ -308,6 +308,13 @@ def test_arrays_contain_their_elements() -> None:
     assert 3 not in pnp.arange(3)
 
 
+def test_what_is_in_an_array_is_a_number_and_the_array_of_rank_1() -> None:
+    with pytest.raises(ValueError, match=r"in: the left operand must be of rank 0, got .*\[2\]"):
+        np.ones(2) in pnp.ones(2)  # noqa: B015
+    with pytest.raises(ValueError, match=r"in: the right operand must be an array of rank 1, got .*\[2,2\]"):
+        1 in pnp.ones((2, 2))  # noqa: B015
+
+
 def test_a_tracer_has_a_namespace_and_no_device() -> None:
     def f(x: Any) -> Any:
         assert x.__array_namespace__() is pnp

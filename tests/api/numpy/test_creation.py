@@ -184,6 +184,13 @@ def test_ends_that_are_no_numbers_are_refused_with_the_function_that_was_called(
         getattr(pnp, name)(1, [2])
 
 
+@pytest.mark.parametrize("x", [True, 5, 2.5, 1 + 2j])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex64", int, float])
+def test_python_scalars_are_cast(x: Any, dtype: Any) -> None:
+    if not (isinstance(x, complex) and dtype in ("int8", "float32", int, float)):
+        compare({"astype": lambda m: m.astype(x, dtype)})
+
+
 @pytest.mark.usefixtures("narrow")
 def test_ranges_are_the_same_eagerly_and_in_programs() -> None:
     for args in ((5,), (2, 9, 3), (0.0, 1.0, 0.1), (2.5,)):

@@ -166,6 +166,17 @@ def test_extrema_of_nothing_are_refused() -> None:
     refuses(ValueError, "min: initial must be given if where is", pnp.min, pnp.ones(2), where=pnp.ones(2) > 0)
 
 
+def test_sums_of_booleans_count() -> None:
+    x = np.array([[True, False, True], [True, True, False]])
+    calls: dict[str, Callable[..., Any]] = {
+        "sum": lambda m, x: (m.sum(x), m.sum(x, 0), m.sum(x, dtype=bool), x.sum(1)),
+        "cumulative_sum": lambda m, x: (m.cumulative_sum(x, axis=1), m.cumulative_sum(x[0], include_initial=True)),
+        "einsum": lambda m, x: (m.einsum("ij->", x), m.einsum("ij,ij->i", x, x), m.einsum("ij,k->ijk", x, x[0])),
+        "trace": lambda m, x: (m.trace(x), m.linalg.trace(x)),
+    }
+    compare(calls, x)
+
+
 def test_products_of_booleans_say_whether_all_are_true() -> None:
     x = pnp.array([True, False, True])
     assert pnp.cumprod(x, dtype=bool).tolist() == [True, False, False]

@@ -40,6 +40,14 @@ def test_special_values_come_in_the_same_order_as_in_jax() -> None:
     )
 
 
+@pytest.mark.parametrize("kth", [1, 3, -1, -2])
+def test_the_derivative_of_a_partition_goes_where_its_elements_came_from(kth: int) -> None:
+    x, weights = np.array([3.0, 1.0, 5.0, 2.0, 4.0], np.float32), np.arange(1.0, 6.0, dtype=np.float32)
+    got = px.grad(lambda v: (pnp.partition(v, kth) * weights).sum())(x)
+    values = np.asarray(pnp.partition(x, kth))
+    np.testing.assert_array_equal(got, [weights[list(values).index(value)] for value in x])
+
+
 def test_partitions_have_what_is_smaller_in_front() -> None:
     x = sample("float32", (3, 7))
     for kth in (0, 3, -2):

@@ -43,6 +43,13 @@ def test_take_agrees_with_jax() -> None:
     compare(calls, X, POSITIONS)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int8"])
+@pytest.mark.parametrize("mode", [None, "fill", "clip", "wrap"])
+def test_positions_of_any_integer_dtype_may_be_out_of_range(dtype: str, mode: str | None) -> None:
+    far = np.array([1, 100 if dtype == "int8" else 200], dtype)
+    compare({"take": lambda m, x, i: m.take(x, i, mode=mode)}, np.arange(5, dtype=np.float32), far)
+
+
 def test_positions_that_are_promised_to_be_in_bounds_count_from_the_end_too() -> None:
     x, i = pnp.arange(12.0).reshape(3, 4), pnp.array([[-1, 0], [3, -4], [-2, 1]])
     agree(pnp.take_along_axis(x, i, 1, mode="promise_in_bounds"), pnp.array([[3.0, 0], [7, 4], [10, 9]]))

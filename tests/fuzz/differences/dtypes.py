@@ -37,6 +37,12 @@ DTYPES: tuple[Meant, ...] = (
     ),
     Meant(r"Array\.at", "type", "What indexes stands for has a name of its own.", message="primax: At "),
     Meant(r"Array\.unsafe_buffer_pointer", "value", "Arrays lie where there is room."),
+    Meant(
+        r"Array\.__contains__",
+        "type",
+        "Whether an element is in an array is a bool, which Python makes of it anyway.",
+        message=r"primax: bool (\w+), jax: ArrayImpl Array\(\1",
+    ),
     Meant(r"Array\.__iter__", "type", "Iterators are of no promised type."),
     Meant(
         r"Array\.__dlpack_device__",

@@ -17,6 +17,18 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         "What is no function is refused when it is given; jax refuses it when it is called.",
         message="must be callable",
     ),
+    Meant(
+        r"lax\.broadcast_to_rank",
+        "primax raises",
+        "A rank that is less than the array's is refused; jax returns the array as it is.",
+        message=r"rank must be that of x or more",
+    ),
+    Meant(
+        r"lax\.padtype_to_pads",
+        "primax raises",
+        "Sizes and strides are integers; jax looks at them for some paddings alone.",
+        message=r"must be a sequence of integers",
+    ),
     Meant(r"random\.rademacher", "primax raises", "Booleans have no sign.", message=r"signed numbers, got bool"),
     Meant(
         r"numpy\.(convolve|correlate)|scipy\.signal\.\w+",
