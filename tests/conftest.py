@@ -12,6 +12,7 @@ os.environ.setdefault("JAX_NUM_CPU_DEVICES", os.environ["PRIMAX_NUM_CPU_DEVICES"
 if "PRIMAX_ENABLE_X64" in os.environ:
     os.environ.setdefault("JAX_ENABLE_X64", os.environ["PRIMAX_ENABLE_X64"])
 
+import gc
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -49,6 +50,18 @@ def jax():
     """The oracle; a test that asks for it is skipped where it is not installed."""
     pytest.importorskip("jax.experimental")
     return pytest.importorskip("jax")
+
+
+@pytest.fixture
+def without_gc():
+    """Nothing is collected in a test that gives trees without end to dispatchers.
+
+    jaxlib calls Python with the error set that it met in such a tree. Where a collection falls into this call, what
+    watches collections, as hypothesis does, fails in a way that nobody can catch and that becomes a warning.
+    """
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.fixture

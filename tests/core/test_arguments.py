@@ -124,6 +124,7 @@ def test_a_rule_that_returns_what_no_program_can_hold_is_told_so():
         px.jvp(p.bind, (1.0,), (1.0,))
 
 
+@pytest.mark.usefixtures("without_gc")
 def test_arguments_without_an_end_are_said_to_be_so():
     endless = [1.0]
     endless.append(endless)

@@ -11,6 +11,8 @@ import primax as px
 import primax.numpy as pnp
 from primax import lax, tree
 
+pytestmark = pytest.mark.usefixtures("without_gc")
+
 
 def endless():
     x = []

@@ -44,8 +44,9 @@ def test_minima_are_found(method, name):
     with px.enable_x64(True):
         found = px.jit(lambda x: minimize(function, x, method=method, tol=1e-7))(start)
         np.testing.assert_allclose(found.x, minimum, rtol=1e-5)
-        np.testing.assert_allclose(found.jac, px.grad(function)(found.x))
-        np.testing.assert_allclose(found.fun, function(found.x))
+        # Both are near 0 at some of the minima, as differences of numbers that are rounded.
+        np.testing.assert_allclose(found.jac, px.grad(function)(found.x), rtol=1e-7, atol=1e-10)
+        np.testing.assert_allclose(found.fun, function(found.x), rtol=1e-7, atol=1e-14)
         assert (bool(found.success), int(found.status)) == (True, 0)
         if method == "BFGS":
             np.testing.assert_allclose(

@@ -23,7 +23,8 @@ ShardingTypeError = core.ShardingTypeError
 SIZES, NAMES = zip(*((size, name) for name, size in explicit.MESH), strict=True)
 
 # What primax tells, and jax does not: how stacks of matrices are divided, and that whole operands go with any division.
-ONLY_HERE = {"cholesky", "concatenate_one_whole", "dynamic_update_slice", "set_row"}
+# (jax 0.12 refuses products of a divided batch and a whole one, which jax 0.10 takes.)
+ONLY_HERE = {"cholesky", "concatenate_one_whole", "dynamic_update_slice", "matmul_batch_one", "set_row"}
 
 
 @pytest.fixture(scope="module")
