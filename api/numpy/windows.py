@@ -11,6 +11,7 @@ from primax.extend import backend
 from primax.extend.api_util import integer, naming
 from primax.extend.core import dtypes
 from primax.numpy.formulas import i0
+from primax.numpy.promotion import promote
 from primax.numpy.ranges import counted
 from primax.numpy.ufuncs import divide, multiply, sqrt
 
@@ -56,4 +57,5 @@ def kaiser(M: int, beta: Any) -> Any:
     with naming("kaiser"):
         middle, places = (count - 1) / 2, np.arange(count)
     ratio = backend.put_value(((places - middle) / middle).astype(dtype))
+    beta, ratio = promote("kaiser", beta, ratio)
     return divide(i0(multiply(beta, sqrt(1 - ratio**2))), i0(beta))

@@ -284,6 +284,12 @@ def test_bits_of_python_scalars_are_counted_in_arrays() -> None:
         compare({"bitwise_count": lambda m, x=x: m.bitwise_count(x)})
 
 
+def test_a_window_is_as_accurate_as_its_dtype_whatever_that_of_its_shape() -> None:
+    with px.enable_x64(True):
+        for shape in (np.float32([1, 0]), np.array([1, 0]), np.array([True, False])):
+            np.testing.assert_allclose(pnp.kaiser(2, shape)[0], np.kaiser(2, 1.0)[0], rtol=1e-12)
+
+
 def test_windows_take_numbers_of_points_that_are_floats() -> None:
     for name in ("bartlett", "blackman", "hamming", "hanning"):
         assert getattr(pnp, name)(4.5).tolist() == getattr(pnp, name)(4).tolist()

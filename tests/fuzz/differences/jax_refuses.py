@@ -6,6 +6,18 @@ from fuzz.differences.entry import Meant
 
 JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
+        r"no_execution",
+        "jax raises",
+        "Constants are placed without a program that is executed.",
+        message=r"no_execution config option",
+    ),
+    Meant(
+        r"numpy\.place",
+        "jax raises",
+        "Where there are no elements none is replaced, as in NumPy.",
+        message=r"empty array\nprimax: Array\(\[\]",
+    ),
+    Meant(
         r"numpy\.polyval",
         "jax raises",
         "The program has an equation for each coefficient, whatever unroll says.",

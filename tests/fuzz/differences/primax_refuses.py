@@ -24,6 +24,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"rank must be that of x or more",
     ),
     Meant(
+        r"lax\.concatenate",
+        "primax raises",
+        "The operands have the dimension along which they are joined; jax returns a single one as it is.",
+        message=r"dimension must be in",
+    ),
+    Meant(
         r"lax\.padtype_to_pads",
         "primax raises",
         "Sizes and strides are integers; jax looks at them for some paddings alone.",

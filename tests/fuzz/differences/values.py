@@ -38,6 +38,12 @@ VALUES: tuple[Meant, ...] = (
         text=r"(?=.*stable=False)(?=.*descending=True)",
     ),
     Meant(
+        r"numpy\.kaiser",
+        "value",
+        "The function of the shape is computed in the dtype of the window; in jax in that of the shape.",
+        text=r"'(bool|u?int\d+|float16|bfloat16|float32)'",
+    ),
+    Meant(
         r"numpy\.(unique\w*|intersect1d)",
         "shape",
         "The size that is asked for is that of the result, of arrays without elements too.",

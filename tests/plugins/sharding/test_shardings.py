@@ -459,6 +459,20 @@ def test_formats_are_taken_for_their_shardings(mesh: Mesh) -> None:
     assert sharding._addressable_device_assignment == tuple(mesh.devices.flat)
 
 
+def test_formats_and_layouts_hold_what_they_say() -> None:
+    layout = px.experimental.layout
+    assert layout.Layout([np.int32(1), 0], [[2, 4]]) == layout.Layout((1, 0), ((2, 4),))
+    for call, message in (
+        (lambda: layout.Format(2), "Format: layout must be a Layout or None, got 2"),
+        (lambda: layout.Format(None, 2), "Format: sharding must be a Sharding or None, got 2"),
+        (lambda: layout.Layout(2), "Layout: major_to_minor must be a sequence, got 2"),
+        (lambda: layout.Layout((0.5,)), "Layout: major_to_minor must be an integer, got 0.5"),
+        (lambda: layout.Layout((0,), (2,)), "Layout: tiling must be a sequence, got 2"),
+    ):
+        with pytest.raises(TypeError, match=f"^{message}$"):
+            call()
+
+
 def test_the_sharding_of_a_type_without_a_mesh_asks_for_nothing() -> None:
     whole = px.typeof(pnp.asarray(H)).sharding
     out = px.random.bernoulli(px.random.key(0), 0.5, (8, 4), out_sharding=whole)
