@@ -295,8 +295,8 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     """
     dtype = _frequency_dtype("fftfreq", dtype)
     count = _number("fftfreq", n)
-    half = count // 2
-    steps = concatenate((counted(count - half, 0, 1, dtype), counted(half, -half, 1, dtype)))
+    half, signed = count // 2, dtypes.to_inexact_dtype(dtype)  # unsigned integers are none below 0
+    steps = concatenate((counted(count - half, 0, 1, signed), counted(half, -half, 1, signed)))
     return _per_sample(steps, count, d, dtype, device)
 
 
@@ -304,7 +304,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     """The frequencies that belong to the points of `rfft`. Arguments and errors are those of `fftfreq`."""
     dtype = _frequency_dtype("rfftfreq", dtype)
     count = _number("rfftfreq", n)
-    return _per_sample(counted(count // 2 + 1, 0, 1, dtype), count, d, dtype, device)
+    return _per_sample(counted(count // 2 + 1, 0, 1, dtypes.to_inexact_dtype(dtype)), count, d, dtype, device)
 
 
 def _frequency_dtype(function: str, dtype: Any) -> Any:

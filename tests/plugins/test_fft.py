@@ -75,6 +75,7 @@ def test_dtypes_and_refusals_are_those_of_jax() -> None:
             "frequencies": lambda m, x, z: [m.fft.fftfreq(n, 0.5) for n in range(6)],
             "frequencies of half": lambda m, x, z: [m.fft.rfftfreq(n, 0.5) for n in range(1, 6)],
             "frequencies of a dtype": lambda m, x, z: m.fft.fftfreq(4, dtype="float16"),
+            "frequencies of integers": lambda m, x, z: [m.fft.fftfreq(5, 0.05, dtype=d) for d in ("int32", "uint32")],
             "shifted": lambda m, x, z: [m.fft.fftshift(x), m.fft.ifftshift(x), m.fft.ifftshift(x, axes=(0, 2))],
             "shifted along one": lambda m, x, z: m.fft.fftshift(x, axes=-2),
         },

@@ -30,6 +30,13 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"dimension must be in",
     ),
     Meant(
+        r"numpy\.linalg\.pinv",
+        "primax raises",
+        "What is said to be Hermitian is square; jax returns early where there are no elements.",
+        text=r"hermitian=True",
+        message=r"as many rows as columns",
+    ),
+    Meant(
         r"lax\.padtype_to_pads",
         "primax raises",
         "Sizes and strides are integers; jax looks at them for some paddings alone.",
