@@ -137,8 +137,10 @@ def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
         scales = (scale / config.global_scale).astype(config.scale_type)
         factor = scales.astype(np.float32) * config.global_scale
     else:
-        # The least power of two with which nothing overflows.
-        scales = pnp.exp2(pnp.ceil(pnp.log2(pnp.where(largest > 0, scale, 1)))).astype(config.scale_type)
+        # The least normal power of two with which nothing overflows; logarithms of powers of two are not exact.
+        mantissa, exponent = pnp.frexp(pnp.where(largest > 0, scale, 1))
+        exponent = pnp.maximum(exponent - (mantissa == 0.5), dtypes.finfo(np.float32).minexp)
+        scales = pnp.ldexp(pnp.ones_like(scale), exponent).astype(config.scale_type)
         factor = scales.astype(np.float32)
     narrow = blocks / pnp.where(factor == 0, 1, factor)[..., None]
     narrow = pnp.clip(narrow, -most, most).astype(config.data_type)

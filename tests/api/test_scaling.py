@@ -51,6 +51,16 @@ def test_narrow_products_are_those_of_jax(mode):
     np.testing.assert_allclose(got[1, 2], RECORDED[mode], rtol=1e-5, atol=1e-5)
 
 
+def test_scales_are_exact_powers_of_two():
+    config = nn.get_scaled_dot_general_config("mxfp8")
+    # From the least to the largest number of that type: with twice the scale the least one would be rounded to 0.
+    powers = np.exp2(np.arange(-100, 100)).astype(np.float32)
+    x = powers[:, None] * np.resize(np.float32([448, 2**-9, 1.25, 64]), 32)
+    identity = np.eye(32, dtype=np.float32)
+    got = nn.scaled_dot_general(x, identity, (((1,), (0,)), ((), ())), configs=[config] * 3)
+    np.testing.assert_array_equal(got, x)
+
+
 def test_other_axes_and_plain_products():
     config = nn.get_scaled_dot_general_config("mxfp8")
     x, y = RNG.normal(size=(32, 2, 3)).astype(np.float32), RNG.normal(size=(4, 32)).astype(np.float32)
