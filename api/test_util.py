@@ -62,10 +62,10 @@ def _moved(args: Any, tangents: Any, step: float) -> Any:
 
 def _differences(f: Callable[..., Any], args: Any, tangents: Any, eps: float) -> Any:
     """The derivative in a direction by central differences, in double precision."""
-    above, below = f(*_moved(args, tangents, eps / 2)), f(*_moved(args, tangents, -eps / 2))
+    above, below = f(*_moved(args, tangents, eps)), f(*_moved(args, tangents, -eps))
 
     def quotient(a: Any, b: Any) -> Any:
-        return (_wide(a) - _wide(b)) / eps if _is_inexact(a) else np.zeros(np.shape(a), primax.float0)
+        return (_wide(a) - _wide(b)) / (2 * eps) if _is_inexact(a) else np.zeros(np.shape(a), primax.float0)
 
     return tree_util.tree_map(quotient, above, below)
 

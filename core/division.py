@@ -42,6 +42,11 @@ class Division:
         """As a specification that tells every dimension."""
         return PartitionSpec(*[names or None for names in self.axes])
 
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device has all of the array."""
+        return self.mesh.size_along([name for names in self.axes for name in names]) == 1
+
     def with_axes(self, axes: Axes) -> Division | None:
         """A division along the same mesh; None if nothing is divided."""
         return Division(self.mesh, axes) if any(axes) else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.core import rules
 from primax.core.array_protocol import protocol_of
-from primax.core.avals import NO_VALUE, get_aval
+from primax.core.avals import NO_VALUE, aval_handlers, get_aval, unwrap
 from primax.core.config import check_rules
 from primax.core.diagnostics import shorten, wrong
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
@@ -107,6 +107,8 @@ class BatchTrace(Trace):
                 dims.append(x.dim)
                 batched = True
             else:
+                if type(x) not in aval_handlers and unwrap(x) is not x:  # it may stand for a tracer
+                    return self.process(primitive, [unwrap(x) for x in args], params)
                 values.append(x)
                 dims.append(None)
         if not batched and primitive not in _axis_functions:

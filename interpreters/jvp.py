@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import dtypes, rules
-from primax.core.avals import NO_VALUE, get_aval
+from primax.core.avals import NO_VALUE, aval_handlers, get_aval, unwrap
 from primax.core.config import check_rules
 from primax.core.diagnostics import shorten, wrong
 from primax.core.errors import RuleError
@@ -76,6 +76,8 @@ class JVPTrace(Trace):
                 tangents.append(x.tangent)
                 active = True
             else:
+                if type(x) not in aval_handlers and unwrap(x) is not x:  # it may stand for a tracer
+                    return self.process(primitive, [unwrap(x) for x in args], params)
                 primals.append(x)
                 tangents.append(Zero.from_primal_value(x))
         if not active:

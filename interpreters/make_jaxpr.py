@@ -9,18 +9,22 @@ from primax.core import tree
 from primax.core.arguments import name_of, wraps
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.jaxpr import ClosedJaxpr
+from primax.core.thread import thread
 from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names, shaped_abstractify
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["make_jaxpr"]
 
 
-def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (), return_shape: bool = False) -> Callable[..., Any]:
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Any = (), axis_env: Any = None, return_shape: bool = False
+) -> Callable[..., Any]:
     """A function that returns the jaxpr of `fun` for given arguments.
 
     Args:
       fun: a function of arrays in any containers.
       static_argnums: positions of arguments that are part of the program.
+      axis_env: pairs of names and sizes of axes that operations such as `psum` may name; none if None.
       return_shape: whether to return the structure of the result too, with `ShapeDtypeStruct`s for arrays.
 
     Returns:
@@ -50,7 +54,12 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (), return_shape: 
 
         name = name_of(fun)
         avals = avals_of(leaves, (dynamic, keywords), "make_jaxpr", call=True, type_of=shaped_abstractify)
-        closed: ClosedJaxpr = trace_to_jaxpr(flat, avals, name, "make_jaxpr")
+        outer = thread.axes
+        thread.axes = {**outer, **dict(axis_env or ())}
+        try:
+            closed: ClosedJaxpr = trace_to_jaxpr(flat, avals, name, "make_jaxpr")
+        finally:
+            thread.axes = outer
         if not return_shape:
             return closed
         shapes = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals]

@@ -202,7 +202,9 @@ def client(platform: str | None = None) -> Any:
             found = _clients.get(name)
             if found is None:
                 if name not in platforms:
-                    raise XlaError(f"there is no platform {name!r}; there are {sorted(platforms)}{_why_not(name)}")
+                    raise XlaError(
+                        f"Unknown backend: there is no platform {name!r}; there are {sorted(platforms)}{_why_not(name)}"
+                    )
                 fork.require_own_process()
                 found = _clients[name] = platforms[name].make_client()
                 fork.note_threads()

@@ -19,7 +19,7 @@ from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
 from primax.core.divided import divide, explicit_part
 from primax.core.layout import Format
-from primax.core.mesh import Mesh, PartitionSpec, current_scope
+from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 from primax.interpreters.platforms import devices, platform_of
 
 __all__ = [
@@ -250,7 +250,7 @@ class NamedSharding(_Placement):
     """The axes of arrays divided along the axes of a mesh. There is one object for each mesh and specification.
 
     Args:
-      mesh: the mesh.
+      mesh: the mesh; one without devices stands for that in scope, where arrays are placed.
       spec: for each axis of an array the axes of the mesh that divide it.
 
     Raises:
@@ -271,7 +271,7 @@ class NamedSharding(_Placement):
     explicit: bool  # whether types tell how arrays are divided
 
     def __new__(cls, mesh: Any, spec: Any, *, memory_kind: Any = None) -> NamedSharding:
-        if not isinstance(mesh, Mesh):
+        if not isinstance(mesh, Mesh | AbstractMesh):
             raise TypeError(f"NamedSharding: mesh must be a Mesh, got {mesh!r}")
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding: spec must be a PartitionSpec such as primax.P('x', None), got {spec!r}")
@@ -282,7 +282,7 @@ class NamedSharding(_Placement):
             with _lock:
                 found = _named.get((mesh, spec))
                 if found is None:
-                    found = super().__new__(cls)
+                    found = super().__new__(cls if isinstance(mesh, Mesh) else _WithoutDevices)
                     found._begin(mesh, spec)
                     _named[mesh, spec] = found
         return found
@@ -368,6 +368,64 @@ class NamedSharding(_Placement):
 
     def __reduce__(self) -> Any:
         return NamedSharding, (self.mesh, self.spec)
+
+
+class _WithoutDevices(NamedSharding):
+    """A sharding along axes of a mesh that has no devices: it says how arrays are divided, and not where they lie."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    mesh: Any
+    memory_kind = None
+
+    def _begin(self, mesh: Any, spec: PartitionSpec) -> None:
+        self.mesh = mesh
+        self.spec = spec
+        self.explicit = bool(mesh.explicit_axes)
+        # jaxlib's class ends the process where it is asked for devices before it has any.
+        GSPMDSharding.__init__(self, DeviceList(tuple(devices()[:1])), _jaxlib.xla_client.HloSharding.replicate())
+
+    def _refusal(self, name: str) -> ValueError:
+        return ValueError(f"NamedSharding.{name}: mesh must have devices, got {self.mesh!r}")
+
+    @property
+    def device_set(self) -> frozenset[Any]:  # type: ignore[override]
+        raise self._refusal("device_set")
+
+    @property
+    def _ordered_devices(self) -> tuple[Any, ...]:  # type: ignore[override]
+        raise self._refusal("devices")
+
+    @property
+    def num_devices(self) -> int:
+        return int(self.mesh.size)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        raise self._refusal("is_fully_addressable")
+
+    @property
+    def addressable_devices(self) -> frozenset[Any]:
+        raise self._refusal("addressable_devices")
+
+    def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+        return self is other
+
+    def with_devices(self, function: str) -> NamedSharding:
+        """The sharding along the mesh in scope.
+
+        Raises:
+          ValueError: no mesh with such axes and devices is in scope.
+        """
+        scope = current_scope()
+        mesh = None if scope is None else scope.mesh
+        if mesh is None or mesh.shape_tuple != self.mesh.shape_tuple:
+            raise ValueError(
+                f"{function}: a sharding along a mesh without devices needs one with devices and these axes in scope, "
+                f"got {self.mesh!r}; set one with primax.set_mesh"
+            )
+        return NamedSharding(mesh, self.spec)
 
 
 def placed(aval: Any, sharding: Any) -> Any:
@@ -470,6 +528,8 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
       TypeError: it is none of these.
       ValueError: it is a specification, and no mesh is in scope; or a format with a layout.
     """
+    if type(value) is _WithoutDevices:
+        return value.with_devices(function)
     if value is None or isinstance(value, _Placement):
         return value
     if isinstance(value, _jaxlib.Device):

@@ -75,6 +75,8 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
     """A value divided as told."""
+    if isinstance(sharding, NamedSharding | Division) and not sharding.mesh.explicit_axes and not sharding.spec.axes:
+        return x  # nothing is divided, along axes that types do not tell of
     where, spec = _meant(function, sharding, mesh)
     aval = get_aval(x)
     rank = len(aval.shape)

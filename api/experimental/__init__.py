@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["checkify", "io_callback", "jet", "layout", "multihost_utils", "sparse"]
+__all__ = ["checkify", "io_callback", "jet", "layout", "mesh_utils", "multihost_utils", "sparse"]
 
-_SUBMODULES = frozenset(("checkify", "jet", "layout", "multihost_utils", "sparse"))
+_SUBMODULES = frozenset(("checkify", "jet", "layout", "mesh_utils", "multihost_utils", "sparse"))
 
 
 def __getattr__(name: str) -> Any:

@@ -46,6 +46,9 @@ def candidates(name: str) -> Iterator[str]:
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         row = table().modules.get(".".join(parts[:end]))
+        if row is not None and end < len(parts) and parts[end] in row.stand_ins:
+            yield ".".join([row.stand_ins[parts[end]], *parts[end + 1 :]])
+            break
         if row is not None and row.as_jax is not None:
             yield ".".join([row.as_jax, *parts[end:]])
             break

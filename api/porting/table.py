@@ -23,6 +23,7 @@ class Module:
       as_jax: a module of primax that is looked at first where primax stands in for JAX.
       why: why primax has no such module.
       names: names whose counterpart has another path, and that path.
+      stand_ins: names that something else stands for where primax stands in for JAX, and its path.
       notes: what to know of names that have a counterpart.
       absent: names without a counterpart, and what to do.
       later: names that are not there yet.
@@ -38,6 +39,7 @@ class Module:
     absent: Mapping[str, str] = field(default_factory=dict)
     later: frozenset[str] = frozenset()
     inert: frozenset[str] = frozenset()
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
 
 
 def _module(row: dict[str, Any]) -> Module:
@@ -52,6 +54,7 @@ def _module(row: dict[str, Any]) -> Module:
         absent,
         frozenset(row.get("later", "").split()),
         frozenset(row.get("inert", "").split()),
+        row.get("stand_ins", {}),
     )
 
 

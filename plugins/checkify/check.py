@@ -162,7 +162,7 @@ def _impl(pred: Any, *payload: Any, message: Any, debug: bool) -> list[Any]:
     holds = np.asarray(pred)
     if not debug and not holds.all():
         index = tuple(np.argwhere(~holds)[0])
-        raise JaxRuntimeError(message(*(np.asarray(x)[index] for x in payload)))
+        raise JaxRuntimeError(message(*(x[index] if index else x for x in payload)))
     return []
 
 

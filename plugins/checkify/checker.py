@@ -21,6 +21,7 @@ from primax.plugins.checkify.errors import (
     Site,
     user_checks,
 )
+from primax.plugins.structural import zeros_of
 
 __all__ = ["Checker", "checkify"]
 
@@ -57,7 +58,7 @@ class Checker(Interpreter):
 
     def fresh(self) -> list[Any]:
         """The error before anything has failed."""
-        return [_NO_ERROR, *(np.zeros(aval.shape, aval.dtype) for site in self.sites for aval in site.avals)]
+        return [_NO_ERROR, *(zeros_of(aval) for site in self.sites for aval in site.avals)]
 
     def check(
         self, failed: Any, kind: type[JaxException], describe: Callable[..., str], payload: Sequence[Any] = ()

@@ -134,7 +134,7 @@ class Error:
         """What one element's error says."""
         site = self._sites[number]
         first = sum(len(other.avals) for other in self._sites[:number])
-        return site.describe(*(np.asarray(x)[index] for x in self._payload[first : first + len(site.avals)]))
+        return site.describe(*(x[index] if index else x for x in self._payload[first : first + len(site.avals)]))
 
     def _where(self) -> str:
         """The user's line of the check that failed, for elements without axes."""

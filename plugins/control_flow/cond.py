@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from primax.extend import core
+from primax.extend import backend, core
 from primax.extend.api_util import aval_of, sequence
 from primax.extend.core import ShapedArray, dtypes, get_aval, tree
 from primax.extend.held_programs import reordered
@@ -152,19 +153,35 @@ def choose(what: str, index: Any, functions: Sequence[Callable[..., Any]], names
             (first.program.out_avals, other.program.out_avals),
         )
     leaves, staged = varying_with(index, leaves, staged)
-    consts, programs = _joined(staged, axes_of(index))
-    outs = cond_p.bind(index, *consts, *leaves, branches=programs)
+    consts, (programs, passed) = _joined(staged, axes_of(index))
+    operands = (*consts, *leaves)
+    found = iter(cond_p.bind(index, *operands, branches=programs))
+    outs = [next(found) if place is None else _as_array(operands[place]) for place in passed]
     return tree.unflatten(first.out_tree, outs)
 
 
-def _joined(staged: Sequence[Staged], axes: frozenset[Any]) -> tuple[list[Any], tuple[core.ClosedJaxpr, ...]]:
-    """The constants of all branches, each once, and programs that take them all and return one type."""
+def _as_array(x: Any) -> Any:
+    """An operand as a result: a number of Python or NumPy as an array."""
+    return x if isinstance(x, core.Tracer | core.Array) else backend.put_value(x, get_aval(x).weak_type)
+
+
+Programs = tuple[core.ClosedJaxpr, ...]
+
+
+def _joined(
+    staged: Sequence[Staged], axes: frozenset[Any]
+) -> tuple[list[Any], tuple[Programs, tuple[int | None, ...]]]:
+    """The constants of all branches, each once, and programs that take them all and return one type.
+
+    With the programs comes, for each result, the place of the operand that it is in all branches, or None: these
+    results are not among those of the programs.
+    """
     consts = list({id(x): x for one in staged for x in one.consts}.values())
     places = {id(x): i for i, x in enumerate(consts)}
     owned = tuple(tuple(places[id(x)] for x in one.consts) for one in staged)
     programs = tuple(one.program for one in staged)
 
-    def make() -> tuple[core.ClosedJaxpr, ...]:
+    def make() -> tuple[Programs, tuple[int | None, ...]]:
         types = zip(*(program.out_avals for program in programs), strict=True)
         out_avals = [joined_types(avals, axes) for avals in types]
         joined = []
@@ -174,7 +191,24 @@ def _joined(staged: Sequence[Staged], axes: frozenset[Any]) -> tuple[list[Any], 
             for i, v in zip(own, invars, strict=False):
                 extra[i] = v
             joined.append(converted_outputs(reordered(program, [*extra, *invars[len(own) :]]), out_avals))
-        return tuple(joined)
+        return _without_passed(joined)
 
     types = tuple(get_aval(x) for x in consts)
     return consts, core.cached(programs[0], ("joined", programs[1:], owned, types, axes), make)
+
+
+def _without_passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[Programs, tuple[int | None, ...]]:
+    """Programs without the results that are one operand in all of them, and the places of these operands."""
+    operands = [{v: i for i, v in enumerate(program.jaxpr.invars)} for program in programs]
+    outs = zip(*(program.jaxpr.outvars for program in programs), strict=True)
+    places = [
+        [known.get(v) if isinstance(v, core.Var) else None for known, v in zip(operands, vs, strict=True)]
+        for vs in outs
+    ]
+    passed = tuple(found[0] if len(set(found)) == 1 else None for found in places)
+    if passed.count(None) == len(passed):
+        return tuple(programs), passed
+    kept = [place is None for place in passed]
+    return tuple(
+        reordered(program, program.jaxpr.invars, compress(program.jaxpr.outvars, kept)) for program in programs
+    ), passed

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.api_util import check_function, name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
-from primax.plugins.custom_derivatives.custom_vjp import custom_vjp
+from primax.plugins.custom_derivatives.custom_vjp import as_array, custom_vjp
 
 __all__ = ["closed", "closure_convert", "convert", "custom_gradient"]
 
@@ -72,14 +72,9 @@ def convert(
         rest, hoists = iter(kept), iter(given)
         values = [next(hoists) if m else next(rest) for m in moved]
         outs = core.eval_jaxpr(closed.jaxpr, values, *xs)
-        return tree.unflatten(out_trees[0], outs if core.thread.trace.tracing else map(_as_array, outs))
+        return tree.unflatten(out_trees[0], outs if core.thread.trace.tracing else map(as_array, outs))
 
     return converted, consts
-
-
-def _as_array(x: Any) -> Any:
-    """A result of a program as an array, which a literal is not yet."""
-    return x if isinstance(x, core.Array) else backend.put_value(x, core.get_aval(x).weak_type)
 
 
 def closed(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:

@@ -6,14 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from primax.extend import core
+import numpy as np
+
+from primax.extend import backend, core
 from primax.extend.api_util import name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
 from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, without_positions
 from primax.plugins.custom_derivatives.vjp_rules import custom_vjp_call_p
 
-__all__ = ["CustomVJPPrimal", "custom_vjp"]
+__all__ = ["CustomVJPPrimal", "as_array", "custom_vjp"]
+
+_NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +177,7 @@ class _Call:
         """The user's backward rule: one cotangent or `Zero` per operand of the call."""
         name = self.owner.name
         rule = f"the backward rule of {name}, {getattr(self.bwd, '__name__', 'bwd')},"
-        given = list(cts) if self.symbolic_zeros else [ad.instantiate_zeros(ct) for ct in cts]
+        given = [as_array(ct if self.symbolic_zeros else ad.instantiate_zeros(ct)) for ct in cts]
         constants, residuals = self.given.parted(residuals)
         fixed = [x for _, x in sorted(self.given.fixed_with(constants).items())]
         ct = tree.unflatten(self.out_tree, given)
@@ -192,6 +196,11 @@ class _Call:
             leaves += _leaves(rule, i, part, value)
         cts = [_checked(rule, k, aval, ct) for k, (aval, ct) in enumerate(zip(self.avals, leaves, strict=True))]
         return [*(ad.Zero.from_primal_value(x) for x in constants), *cts]
+
+
+def as_array(x: Any) -> Any:
+    """A number of Python or NumPy as an array, such as users' functions are given; other values as they are."""
+    return backend.put_value(x, core.get_aval(x).weak_type) if isinstance(x, _NUMBERS) else x
 
 
 def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:

@@ -167,7 +167,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
                     raise ValueError(
                         f"broadcast_shapes: shapes must agree in each axis, counted from the last, or be 1, "
                         f"got {result[axis]} and {size} in axis {axis - rank} of "
-                        f"{', '.join(map(str, read))}"
+                        f"{', '.join(map(str, read))}. Incompatible shapes for broadcasting"
                     )
                 result[axis] = size
     return tuple(result)

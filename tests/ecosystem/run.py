@@ -18,6 +18,7 @@ import argparse
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -50,14 +51,20 @@ class Environments:
         """Install something in one environment."""
         subprocess.run([self.python(which), "-m", "pip", "-q", *arguments], check=True)
 
-    def prepare(self, names: Sequence[str]) -> None:
-        """Make both environments, and install the packages in them."""
+    def prepare(self, names: Sequence[str], interpreter: str) -> None:
+        """Make both environments, and install the packages in them, with the same jaxlib."""
         for which in (JAX, PRIMAX):
             if not Path(self.python(which)).exists():
-                subprocess.run([sys.executable, "-m", "venv", str(self.folder / which)], check=True)
-            self.pip(which, "install", *DATA["needs"], *DATA[f"needs_{which}"])
+                subprocess.run([interpreter, "-m", "venv", str(self.folder / which)], check=True)
+        self.pip(JAX, "install", *DATA["needs"], DATA["jax"])
+        releases = [f"{name}=={self.version(name)}" for name in ("jaxlib", "numpy", "ml_dtypes")]
+        self.pip(PRIMAX, "install", *DATA["needs"], *releases, "pluggy")
+        for which in (JAX, PRIMAX):
             self.pip(which, "install", "--no-deps", *DATA["needs_alone"], *names)
         self.pip(PRIMAX, "install", "--no-deps", "--force-reinstall", str(ROOT))
+        found = subprocess.run([self.python(PRIMAX), "-c", "import jax"], capture_output=True, check=False)
+        if found.returncode == 0:
+            raise RuntimeError(f"{self.folder / PRIMAX} must not have jax: something that was installed has brought it")
 
     def version(self, name: str) -> str:
         """The installed version of a package."""
@@ -71,10 +78,11 @@ class Environments:
         wanted = f"{name}=={self.version(name)}"
         command = ["download", "-q", "--no-deps", "--no-binary", name, "-d", str(folder), wanted]
         stem = name.replace("-", "_")
-        found = sorted(folder.glob(f"{stem}-{self.version(name)}*.tar.gz")) or sorted(folder.glob(f"{name}-*.tar.gz"))
+        found = sorted(folder.glob(f"{stem}-{self.version(name)}*.tar.gz"))
         if not found:
             subprocess.run([self.python(JAX), "-m", "pip", *command], check=False)
-            found = sorted(folder.glob(f"{stem}-*.tar.gz"))
+            found = [*folder.glob(f"{stem}-{self.version(name)}*.tar.gz")]
+            found += folder.glob(f"{name}-{self.version(name)}*.tar.gz")
         if not found:
             return None
         unpacked = self.folder / "sources" / name
@@ -89,6 +97,15 @@ class Environments:
         if which == PRIMAX:
             words += ["-m", "primax", "as-jax", "--report", str(self.folder / "absent.txt")]
         return [*words, *arguments]
+
+
+def newest_python() -> str:
+    """An interpreter for the environments: the newest that the packages are known to have wheels for."""
+    for name in ("python3.13", "python3.12"):
+        path = shutil.which(name)
+        if path and subprocess.run([path, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
+            return path
+    return sys.executable
 
 
 def settings(**more: str) -> dict[str, str]:
@@ -196,7 +213,9 @@ def page(found: dict[str, dict[str, Any]]) -> str:
             good = tests["reached"] - len(tests["failed"])
             share = f"{good} of {tests['reached']} ({100 * good / tests['reached']:.1f} %)"
         rows.append(f"| {name} {entry['version']} | {entry['program']} | {share} | {PACKAGES[name].get('why', '')} |")
-    return DATA["text"].format(rows="\n".join(rows), release=DATA["needs_jax"][0].replace("==", " "), **entry_of(found))
+    return DATA["text"].format(
+        rows="\n".join(rows), release=next(iter(found.values()), {}).get("jax", "jax"), **entry_of(found)
+    )
 
 
 def entry_of(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -216,6 +235,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=120, help="for the tests of a package with jax")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--table", action="store_true", help="write the page from what has been found before")
+    parser.add_argument("--python", default=newest_python(), help="the interpreter of the environments")
     parser.add_argument("--prepared", action="store_true", help="the environments are as they should be")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -224,11 +244,12 @@ def main() -> None:
     found: dict[str, dict[str, Any]] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     if not options.table:
         if not options.prepared:
-            at.prepare(list(PACKAGES))
+            at.prepare(list(PACKAGES), options.python)
         for name in options.names or PACKAGES:
             program = compare_program(at, name)
             tests = compare_tests(at, name, options.seconds, options.seed)
-            found[name] = {"version": at.version(name), "program": program, "tests": tests}
+            jax = f"jax {at.version(JAX)}"
+            found[name] = {"version": at.version(name), "jax": jax, "program": program, "tests": tests}
             kept.write_text(json.dumps(found, indent=1), encoding="utf-8")
             PAGE.write_text(page(found), encoding="utf-8")
             failed = Counter(text[:110] for text in tests.get("failed", {}).values())

@@ -590,3 +590,10 @@ def test_an_array_made_of_memory_stays_what_it_was() -> None:
     w *= 5
     np.testing.assert_array_equal(px.jit(lambda x: x + kept[0])(0.0), [1, 2])
     np.testing.assert_array_equal(kept[0], [1, 2])
+
+
+def test_make_jaxpr_takes_the_sizes_of_named_axes():
+    closed = px.make_jaxpr(lambda x: px.lax.psum(x, "i") / px.lax.axis_size("i"), axis_env=[("i", 3)])(1.0)
+    assert closed.eqns[0].primitive.name == "psum"
+    with pytest.raises(NameError, match="i"):
+        px.make_jaxpr(lambda x: px.lax.psum(x, "i"))(1.0)

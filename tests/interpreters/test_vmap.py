@@ -198,3 +198,24 @@ def test_the_name_of_an_axis_must_be_hashable_and_later_calls_are_not_harmed(nam
     f(1.0)
     assert len(traced) == 1
     assert not core.thread.trace.tracing
+
+
+class Holder:
+    """An object that stands for an array, perhaps a tracer."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return self.value
+
+
+def test_objects_that_stand_for_tracers_are_mapped_and_differentiated():
+    def f(x):
+        return pnp.mean(Holder(x)) + pnp.dot(Holder(x), x)
+
+    x = np.float32([[1, 2, 3], [4, 5, 6]])
+    np.testing.assert_allclose(px.vmap(f)(x), x.mean(1) + (x * x).sum(1), rtol=1e-6)
+    np.testing.assert_allclose(px.grad(f)(x[0]), 1 / 3 + 2 * x[0], rtol=1e-6)
+    np.testing.assert_allclose(px.vmap(px.grad(f))(x), 1 / 3 + 2 * x, rtol=1e-6)
+    np.testing.assert_allclose(px.jit(px.grad(f))(x[0]), 1 / 3 + 2 * x[0], rtol=1e-6)

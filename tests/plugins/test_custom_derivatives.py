@@ -474,3 +474,19 @@ def test_rules_within_programs_see_the_numbers_of_the_program_as_arrays(around):
     for function in (scaled, told):
         assert float(px.grad(around(lambda x, f=function: f(x, 2)))(3.0)) == 2
     assert seen == [(), ()]
+
+
+def test_backward_rules_are_given_arrays():
+    seen = []
+
+    @px.custom_vjp
+    def f(x):
+        return 2.0 * x
+
+    def backward(_, ct):
+        seen.append((isinstance(ct, px.Array), ct.shape, ct.dtype.name))
+        return (2.0 * ct,)
+
+    f.defvjp(lambda x: (f(x), None), backward)
+    assert float(px.grad(f)(1.0)) == float(px.vjp(f, 1.0)[1](1.0)[0]) == 2.0
+    assert seen == [(True, (), "float32")] * 2

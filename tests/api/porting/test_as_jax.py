@@ -122,6 +122,73 @@ def test_a_program_for_jax_finds_primax(tmp_path: Path) -> None:
     assert run("program.py", folder=tmp_path).stdout == "all is well\n"
 
 
+OPTIONS = """
+import sys
+import primax.as_jax
+import jax
+from jax import config
+from jax._src import config as private
+import primax
+
+assert private.config is config is jax.config and not private.enable_x64.value
+# Options that say how JAX works inside are taken, and read back.
+assert config.jax_traceback_filtering == "auto" and config.jax_enable_compilation_cache is True
+config.update("jax_traceback_filtering", "off")
+assert config.jax_traceback_filtering == config.read("jax_traceback_filtering") == "off"
+# Those that would change results have one value here.
+assert config.jax_debug_key_reuse is False
+config.update("jax_debug_key_reuse", False)
+try:
+    config.update("jax_debug_key_reuse", True)
+except AttributeError as error:
+    assert "jax_debug_key_reuse must be False, JAX's default" in str(error), error
+else:
+    raise AssertionError
+try:
+    config.jax_nonsense
+except AttributeError as error:
+    assert "nonsense" in str(error)
+else:
+    raise AssertionError
+# The command line, by flags of absl.
+sys.argv += ["--jax_enable_x64", "--jax_default_matmul_precision=high", "--other"]
+config.parse_flags_with_absl()
+assert config.x64_enabled and primax.config.enable_x64 and primax.config.default_matmul_precision == "high"
+assert config.values["jax_enable_x64"] is True
+print("all is well")
+"""
+
+ABSL = """
+import sys
+
+class Flag:
+    def __init__(self, value):
+        self.value, self.present = value, 0
+
+class Flags(dict):
+    def __call__(self, argv, known_only):
+        for word in argv:
+            name, _, value = word.removeprefix("--").partition("=")
+            if name in self:
+                self[name].present, self[name].value = 1, value or True
+
+FLAGS = Flags()
+
+def define(name, value, text):
+    FLAGS[name] = Flag(value)
+
+DEFINE_bool = DEFINE_string = define
+"""
+
+
+def test_options_of_jax_are_taken_read_back_or_refused(tmp_path: Path) -> None:
+    (tmp_path / "absl").mkdir()
+    (tmp_path / "absl" / "__init__.py").touch()
+    (tmp_path / "absl" / "flags.py").write_text(ABSL, encoding="utf-8")
+    (tmp_path / "program.py").write_text(OPTIONS, encoding="utf-8")
+    assert run("program.py", folder=tmp_path).stdout == "all is well\n"
+
+
 TRAINING = """
 import jax
 import jax.numpy as jnp

@@ -240,3 +240,17 @@ def test_malformed_programs_are_refused():
     bad = eqn.replace(params={"branches": (eqn.params["branches"][0], other)})
     with pytest.raises(core.JaxprTypeError, match=r"output 0 of branch 1 is i32\[\]"):
         core.check_jaxpr(jaxpr.replace(eqns=[*jaxpr.eqns[:-1], bad]))
+
+
+def test_results_that_are_one_operand_in_all_branches_are_not_computed():
+    def f(p, x, y):
+        return lax.cond(p, lambda x, y: (x, y + 1, y), lambda x, y: (x, 2 * y, x), x, y)
+
+    (eqn,) = [eqn for eqn in px.make_jaxpr(f)(True, 1.0, 2.0).eqns if eqn.primitive.name == "cond"]
+    assert len(eqn.outvars) == 2
+    outs = px.vmap(f, (0, None, None), (None, 0, 0))(np.array([True, False]), 5.0, 2.0)
+    assert [np.asarray(out).tolist() for out in outs] == [5.0, [3.0, 4.0], [2.0, 5.0]]
+    assert all(isinstance(out, px.Array) for out in f(True, 1.0, 2.0))
+    grads = px.grad(lambda x, y: sum(f(x > 0, x, y)), (0, 1))(1.0, 2.0)
+    assert [float(g) for g in grads] == [1.0, 2.0]
+    assert lax.switch(1, [lambda x: x, lambda x: x, lambda x: x], 3.0).tolist() == 3.0

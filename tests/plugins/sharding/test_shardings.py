@@ -478,3 +478,30 @@ def test_the_sharding_of_a_type_without_a_mesh_asks_for_nothing() -> None:
     out = px.random.bernoulli(px.random.key(0), 0.5, (8, 4), out_sharding=whole)
     assert (out == px.random.bernoulli(px.random.key(0), 0.5, (8, 4))).all()
     assert px.numpy.einsum("ij,kj->ik", H, H, out_sharding=px.typeof(pnp.zeros((8, 8))).sharding).shape == (8, 8)
+
+
+def test_shardings_along_meshes_without_devices_stand_for_the_mesh_in_scope(mesh):
+    sharding = NamedSharding(mesh.abstract_mesh, P("x"))
+    assert sharding is NamedSharding(mesh.abstract_mesh, P("x"))
+    assert sharding.num_devices == 8
+    assert sharding.shard_shape((8, 4)) == (2, 4)
+    with pytest.raises(ValueError, match=r"NamedSharding\.device_set: mesh must have devices"):
+        _ = sharding.device_set
+    with pytest.raises(ValueError, match="device_put: a sharding along a mesh without devices needs one"):
+        px.device_put(H, sharding)
+    with px.set_mesh(mesh):
+        assert px.device_put(H, sharding).sharding is NamedSharding(mesh, P("x"))
+        moved = px.jit(lambda x: px.lax.with_sharding_constraint(x + 1, sharding))(H)
+        assert moved.sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)
+
+
+def test_types_tell_whether_arrays_are_whole(mesh):
+    explicit = px.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit,) * 2)
+    assert px.typeof(px.device_put(H, NamedSharding(explicit, P("x")))).sharding.is_fully_replicated is False
+    assert px.typeof(pnp.ones(3)).sharding.is_fully_replicated is True
+
+
+def test_out_sharding_that_divides_nothing_needs_no_explicit_axes(mesh):
+    key = px.random.key(0)
+    whole = px.random.bernoulli(key, 0.5, (8,), out_sharding=NamedSharding(mesh, P(None)))
+    np.testing.assert_array_equal(whole, px.random.bernoulli(key, 0.5, (8,)))

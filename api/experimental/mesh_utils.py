@@ -1,0 +1,95 @@
+"""Arrays of devices, from which meshes are made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend.api_util import integer, sequence
+from primax.extend.backend import devices as all_devices
+
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
+
+
+def _shape(function: str, argument: str, given: Any) -> tuple[int, ...]:
+    return tuple(integer(function, argument, size) for size in sequence(function, argument, given))
+
+
+def create_device_mesh(
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray[Any, Any]:
+    """Devices as an array for `px.sharding.Mesh`, in their order.
+
+    Args:
+      mesh_shape: the shape of the array.
+      devices: the devices, as many as it has elements; all there are if None.
+      contiguous_submeshes: of no effect; it is about how TPUs are wired.
+      allow_split_physical_axes: likewise.
+
+    Raises:
+      ValueError: there are more or fewer devices than elements.
+
+    >>> import primax as px
+    >>> from primax.experimental import mesh_utils
+    >>> px.sharding.Mesh(mesh_utils.create_device_mesh((1, 1), px.devices()[:1]), ("data", "model")).shape
+    OrderedDict({'data': 1, 'model': 1})
+    """
+    shape = _shape("create_device_mesh", "mesh_shape", mesh_shape)
+    found = list(all_devices() if devices is None else devices)
+    if math.prod(shape) != len(found):
+        raise ValueError(
+            f"create_device_mesh: mesh_shape must have as many elements as there are devices, {len(found)}, got {shape}"
+        )
+    mesh = np.empty(len(found), object)
+    mesh[:] = found
+    return mesh.reshape(shape)
+
+
+def create_hybrid_device_mesh(
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray[Any, Any]:
+    """Devices of several groups as an array: along each axis the groups, and within each the devices of one group.
+
+    Args:
+      mesh_shape: the shape of the part of each group.
+      dcn_mesh_shape: how many groups there are along each axis.
+      devices: the devices; all there are if None.
+      process_is_granule: whether the devices of a process are a group; otherwise those of a slice, where devices say
+        so by `slice_index`.
+      should_sort_granules_by_key: whether groups are ordered by their number, rather than as they come.
+      allow_split_physical_axes: of no effect; it is about how TPUs are wired.
+
+    Raises:
+      ValueError: the shapes differ in rank, or there are not as many groups, or devices of a group, as they say.
+    """
+    function = "create_hybrid_device_mesh"
+    inner, outer = _shape(function, "mesh_shape", mesh_shape), _shape(function, "dcn_mesh_shape", dcn_mesh_shape)
+    if len(inner) != len(outer):
+        raise ValueError(f"{function}: mesh_shape and dcn_mesh_shape must be of one length, got {inner} and {outer}")
+    found = list(all_devices() if devices is None else devices)
+    attribute = "process_index" if process_is_granule or not hasattr(found[0], "slice_index") else "slice_index"
+    groups: dict[int, list[Any]] = {}
+    for device in found:
+        groups.setdefault(getattr(device, attribute), []).append(device)
+    if len(groups) != math.prod(outer):
+        raise ValueError(
+            f"{function}: dcn_mesh_shape must have as many elements as there are groups of devices, {len(groups)}, "
+            f"got {outer}"
+        )
+    keys = sorted(groups) if should_sort_granules_by_key else list(groups)
+    parts = np.empty(len(keys), object)
+    parts[:] = [create_device_mesh(inner, groups[key]) for key in keys]
+    return np.asarray(np.block(parts.reshape(outer).tolist()))

@@ -1,0 +1,171 @@
+"""`jax.config` where primax stands in for JAX: the options of primax, and those of JAX alone that change no result."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from primax.core.config import config as _options
+from primax.core.option import options
+from primax.core.option_kinds import BOOL
+from primax.porting.absent import AbsentNameError, record
+
+__all__ = ["JaxConfig", "config"]
+
+# Options of JAX that primax does not have, and JAX's defaults. Those of the first table have no influence on results.
+_FREE: dict[str, Any] = {
+    "array_garbage_collection_guard": None,
+    "captured_constants_report_frames": 0,
+    "captured_constants_warn_bytes": 2_000_000_000,
+    "check_proxy_envs": True,
+    "compilation_cache_check_contents": False,
+    "compilation_cache_include_metadata_in_key": False,
+    "compiler_enable_remat_pass": True,
+    "cpu_enable_async_dispatch": True,
+    "debug_log_modules": "",
+    "dump_ir_to": "",
+    "enable_compilation_cache": True,
+    "enable_pgle": False,
+    "exec_time_optimization_effort": 0.0,
+    "hlo_source_file_canonicalization_regex": None,
+    "include_debug_info_in_dumps": True,
+    "include_full_tracebacks_in_locations": True,
+    "log_checkpoint_residuals": False,
+    "logging_level": "NOTSET",
+    "memory_fitting_effort": 0.0,
+    "memory_fitting_level": "O2",
+    "optimization_level": "UNKNOWN",
+    "persistent_cache_enable_xla_caches": "xla_gpu_per_fusion_autotune_cache_dir",
+    "persistent_cache_min_entry_size_bytes": 0,
+    "pmap_no_rank_reduction": True,
+    "pmap_shmap_merge": True,
+    "pprint_use_color": True,
+    "raise_persistent_cache_errors": False,
+    "share_binary_between_hosts": False,
+    "source_url_schema": None,
+    "thread_guard": False,
+    "traceback_filtering": "auto",
+    "traceback_in_locations_limit": 100,
+    "tracer_error_num_traceback_frames": 5,
+    "use_direct_linearize": True,
+    "use_shardy_partitioner": True,
+    "use_simplified_jaxpr_constants": False,
+}
+_FIXED: dict[str, Any] = {
+    "allow_f16_reductions": True,
+    "check_static_indices": False,
+    "check_vma": True,
+    "custom_jvp3": False,
+    "custom_vjp3": False,
+    "debug_key_reuse": False,
+    "disable_bwd_checks": False,
+    "disable_most_optimizations": False,
+    "disable_vmap_shmap_error": False,
+    "eager_constant_folding": False,
+    "enable_custom_prng": False,
+    "error_checking_behavior_divide": "ignore",
+    "error_checking_behavior_nan": "ignore",
+    "error_checking_behavior_oob": "ignore",
+    "high_dynamic_range_gumbel": False,
+    "legacy_prng_key": "allow",
+    "mutable_array_checks": True,
+    "random_seed_offset": 0,
+    "remove_size_one_mesh_axis_from_type": False,
+    "softmax_custom_jvp": False,
+}
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("jax_") if isinstance(name, str) else name
+
+
+class JaxConfig:
+    """All options, as attributes with or without the prefix `jax_`, and by `read` and `update`.
+
+    Options of JAX that primax does not have are read as JAX's defaults. Those that say how JAX works inside and change
+    no result may be set, to no effect; to set another one to something else is an error.
+    """
+
+    def __init__(self) -> None:
+        self._set: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "x64_enabled":
+            name = "enable_x64"
+        short = _short(name)
+        for values in (self.__dict__.get("_set", {}), _FREE, _FIXED):
+            if short in values:
+                return values[short]
+        return getattr(_options, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+        else:
+            self.update(name, value)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.values]
+
+    def __reduce__(self) -> str:
+        return "config"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The value of each option in the current thread, by JAX's names."""
+        known = {**_FIXED, **_FREE, **_options.values, **self._set}
+        return {f"jax_{name}": known[name] for name in sorted(known)}
+
+    def read(self, name: str) -> Any:
+        """The value of an option in the current thread."""
+        return getattr(self, name)
+
+    def update(self, name: str, value: Any) -> None:
+        """Set an option for the process.
+
+        Raises:
+          AttributeError: there is no such option, or primax knows only the value that it has in JAX by default.
+        """
+        short = _short(name)
+        if short in _FREE:
+            self._set[short] = value
+        elif short not in _FIXED:
+            _options.update(name, value)
+        elif getattr(value, "value", value) != _FIXED[short]:
+            record(f"jax.config.jax_{short}")
+            rule = f"{name} must be {_FIXED[short]!r}, JAX's default, which primax works by"
+            raise AbsentNameError(f"config.update: {rule}, got {value!r}", name=name, obj=self)
+
+    def config_with_absl(self) -> None:
+        """Define the flags of absl by which a command line sets options, such as `--jax_enable_x64`."""
+        flags = importlib.import_module("absl.flags")
+        for short, value in {**_FREE, **_options.values}.items():
+            name = f"jax_{short}"
+            if name in flags.FLAGS:
+                continue
+            if isinstance(value, bool) or (short in options and options[short].kind is BOOL):
+                flags.DEFINE_bool(name, value, f"The option {name}.")
+            else:
+                flags.DEFINE_string(name, None, f"The option {name}.")
+
+    def parse_flags_with_absl(self) -> None:
+        """Define the flags, and set the options that this process's command line names."""
+        self.config_with_absl()
+        flags = importlib.import_module("absl.flags")
+        flags.FLAGS(sys.argv, known_only=True)
+        for short in {**_FREE, **_options.values}:
+            flag = flags.FLAGS[f"jax_{short}"]
+            if flag.present:
+                option = options.get(short)
+                self.update(short, option.kind.parse(str(flag.value)) if option is not None else flag.value)
+
+
+config = JaxConfig()
+
+
+def __getattr__(name: str) -> Any:
+    """An option of primax, such as `enable_x64`, of which packages read `.value` and which they call."""
+    if name in options:
+        return options[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
