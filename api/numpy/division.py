@@ -10,7 +10,7 @@ from primax.extend.core import dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy.predicates import logical_and
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, convert, operands, promote
+from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, convert, operands, promote, strong
 from primax.numpy.selection import choose
 from primax.numpy.ufuncs import require_real, to_inexact, to_number
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding
@@ -163,12 +163,12 @@ def power(x: Any, y: Any, /) -> Any:
     if dtypes.is_inexact(aval.dtype) and not dtypes.is_inexact(exponent.dtype):
         # The exponent stays an integer, so that derivatives at 0 are those of a polynomial.
         dtype, weak = dtypes.result_type(aval, exponent, return_weak_type=True)
-        y = convert(y, exponent, dtypes.to_numeric_dtype(exponent.dtype))
+        y = convert(y, exponent, dtypes.to_numeric_dtype(exponent.dtype), dtypes.is_bool(exponent.dtype))
         return exponential.pow_p.bind(*broadcast("power", [convert(x, aval, dtype, weak), y]))
     x, y = operands("power", x, y, to=to_number)
     if dtypes.is_inexact(get_aval(x).dtype):
         return exponential.pow_p.bind(x, y)
-    return _integer_power(x, y)
+    return _integer_power(x if exponent.weak_type else strong(x), y)
 
 
 def _integer_power(x: Any, y: Any) -> Any:

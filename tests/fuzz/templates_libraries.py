@@ -167,6 +167,8 @@ def others(d: Draw, f: str) -> str:
         "check_error": f"[{f}(error) for error, out in [{checked}]]",
         "debug_check": f"m.experimental.checkify.checkify(lambda x: {f}(m.numpy.all(x > 0), 'no'))({x})[1]",
         "io_callback": f"{f}(lambda v: np.asarray(v) * 2, m.ShapeDtypeStruct((3,), 'float32'), {d.of((3,), 'float32')})",
+        "Layout": f"[(v.major_to_minor, v.tiling) for v in [{f}({d.one('(1, 0)', '[0]', '(0, 1), ((2, 4),)')})]]",
+        "Format": f"[(v.layout, v.sharding is None) for v in [{f}({d.one('', 'None, m.device_put(1.0).sharding')})]]",
         "annotate_function": f"{f}({function}{d.one('', ', name=' + repr('inside'))})({x})",
         "TraceAnnotation": f"{f}('a'{d.one('', ', batch=3')}).__exit__(None, None, None)",
         "StepTraceAnnotation": f"{f}('a', step_num={d.one(1, 2)}).__exit__(None, None, None)",
@@ -252,7 +254,7 @@ LIBRARIES: dict[str, Template] = {
     r"example_libraries\.optimizers\.\w+": optimizer,
     r"experimental\.(checkify\.\w+|io_callback)|live_arrays|print_environment_info": others,
     r"experimental\.jet\.jet2?|flatten_util\.\w+|test_util\.check_\w+|named_call|profiler\.\w+|lax\.composite|fwd_and_bwd|"
-    r"custom_derivatives\.custom_vjp_primal_tree_values": others,
+    r"custom_derivatives\.custom_vjp_primal_tree_values|experimental\.layout\.\w+": others,
     r"sharding\.(AbstractMesh|Mesh|SingleDeviceSharding|get_abstract_mesh|get_mesh|use_abstract_mesh|auto_axes|explicit_axes)|reshard": parts,
     r"P|NamedSharding|make_mesh|set_mesh|make_array_from_\w+|pmap|smap|shard_map|lax\.(pcast|with_sharding_constraint)": parts,
 }

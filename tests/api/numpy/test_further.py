@@ -259,6 +259,12 @@ def test_powers_with_exponents_that_are_integers_have_derivatives_at_0(dtype: st
     assert found.tolist() == [0, 0, 2, 0]
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float32"])
+@pytest.mark.parametrize("base", [True, 2, 2.0, 2j])
+def test_powers_of_scalars_have_the_types_of_jax(base: complex, dtype: str) -> None:
+    compare({"power": lambda m, x: (m.power(base, x), m.power(x, base), base**x)}, np.array([1, 0, 3]).astype(dtype))
+
+
 def test_a_sum_of_exponentials_is_nan_with_its_derivatives_where_an_operand_is() -> None:
     for function in (pnp.logaddexp, pnp.logaddexp2):
         for x, y in ((np.nan, 1.0), (1.0, np.nan), (np.nan, np.inf)):

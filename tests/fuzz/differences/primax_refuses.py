@@ -37,6 +37,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"as many rows as columns",
     ),
     Meant(
+        r"experimental\.layout\.Layout",
+        "primax raises",
+        "The axes of a layout are integers.",
+        message=r"must be (an integer|a sequence)",
+    ),
+    Meant(
         r"lax\.padtype_to_pads",
         "primax raises",
         "Sizes and strides are integers; jax looks at them for some paddings alone.",
