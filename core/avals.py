@@ -24,6 +24,7 @@ __all__ = [
     "NO_VALUE",
     "ShapeDtypeStruct",
     "ShapedArray",
+    "Token",
     "WEAKNESS",
     "WEAKNESS_AND_VARIANCE",
     "abstract_token",
@@ -261,6 +262,20 @@ class AbstractToken(AbstractValue):
 
 
 abstract_token = AbstractToken()
+
+
+class Token:
+    """A token where nothing is staged: all that it could wait for is done."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Token()"
+
+    def block_until_ready(self) -> Token:
+        """The token itself."""
+        return self
+
 
 NO_VALUE = (TypeError, ValueError, OverflowError)  # what `get_aval` raises for what no program can hold
 aval_handlers: dict[type, Callable[[Any], AbstractValue]] = {}

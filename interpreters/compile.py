@@ -17,6 +17,7 @@ import numpy as np
 from primax.core import _jaxlib, config, fork
 from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.array import Array, deleted
+from primax.core.avals import abstract_token
 from primax.core.cache import Cache
 from primax.core.dce import dce_jaxpr
 from primax.core.dtypes import float0
@@ -323,7 +324,13 @@ def lower(
 def compile_lowered(
     closed: ClosedJaxpr, lowered: Lowered, site: Site, name: str, overrides: Sequence[tuple[str, Any]] = ()
 ) -> Executable:
-    """Compile a module for the site that it was lowered for, with options of XLA if some are given."""
+    """Compile a module for the site that it was lowered for, with options of XLA if some are given.
+
+    Raises:
+      TypeError: a token is among the arguments or the results.
+    """
+    if abstract_token in closed.in_avals or abstract_token in closed.out_avals:
+        raise TypeError(f"{name}: arguments and results of a compiled program must be arrays, got a token among them")
     site = site_of(site)
     executable = Executable(closed, lowered, site, compile_module(lowered, site, name, overrides))
     if _is_shared(site) and joined.runtime is not None:

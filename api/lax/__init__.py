@@ -31,6 +31,7 @@ from primax.plugins import (
     sorting,
     special,
     structural,
+    tokens,
     trigonometry,
     windows,
 )
@@ -57,6 +58,7 @@ from primax.plugins.rounding import *
 from primax.plugins.sorting import *
 from primax.plugins.special import *
 from primax.plugins.structural import *
+from primax.plugins.tokens import *
 from primax.plugins.trigonometry import *
 from primax.plugins.windows import *
 
@@ -108,6 +110,7 @@ for _module in (
     sorting,
     special,
     structural,
+    tokens,
     trigonometry,
     windows,
 ):

@@ -13,6 +13,7 @@ from primax.core.avals import (
     AbstractValue,
     ShapedArray,
     ShapeDtypeStruct,
+    Token,
     abstract_token,
     get_aval,
     register_aval,
@@ -96,6 +97,7 @@ from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_ja
 __all__ = [
     "ALL_BUT_SHAPE_AND_DTYPE",
     "AbstractToken",
+    "Token",
     "AbstractValue",
     "Array",
     "Atom",

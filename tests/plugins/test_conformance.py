@@ -12,7 +12,9 @@ from primax.extend.testing import check_primitive
 # These stand inside of shard_map alone, where types tell along which axes values vary: tests/plugins/sharding has
 # their laws.
 OF_MESHES = {"all_gather_invariant", "pscatter", "psum_invariant", "pvary"}
-PRIMITIVES = [name for name in primitives if primitives[name].plugin in FAMILIES and name not in OF_MESHES]
+# Tokens are no arrays, and nothing determines the numbers of the last: tests/plugins/test_tokens.py is about them.
+NO_SAMPLES = {"after_all", "create_token", "rng_uniform"}
+PRIMITIVES = [name for name in primitives if primitives[name].plugin in FAMILIES and name not in OF_MESHES | NO_SAMPLES]
 
 
 @pytest.mark.skipif(px.config.enable_x64, reason="the kit checks both word sizes, whatever the option says")

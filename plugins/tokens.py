@@ -1,0 +1,211 @@
+"""Tokens, by which operations wait for one another, and what JAX has of XLA beside operations on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core, hookimpl
+from primax.extend.arguments import canonical_shape
+from primax.extend.core import ShapedArray, Token, abstract_token, dtypes, register_aval, tree
+from primax.extend.effects import Effect, register_effect
+from primax.extend.interpreters import ad, batching, mlir
+
+__all__ = [
+    "after_all",
+    "after_all_p",
+    "create_token",
+    "create_token_p",
+    "dce_sink",
+    "dce_sink_p",
+    "rng_uniform",
+    "rng_uniform_p",
+]
+
+create_token_p = core.Primitive("create_token")
+after_all_p = core.Primitive("after_all")
+dce_sink_p = core.Primitive("dce_sink", multiple_results=True)
+rng_uniform_p = core.Primitive("rng_uniform")
+
+
+class KeptEffect(Effect):
+    """The effect of what stays in a program although nothing uses its results."""
+
+    def __repr__(self) -> str:
+        return "Kept"
+
+
+_KEPT = KeptEffect()
+register_effect(KeptEffect, control_flow=True, custom_derivatives=True)
+register_aval(Token, lambda token: abstract_token)
+
+
+def create_token(_: Any = None) -> Any:
+    """A token that waits for nothing.
+
+    Args:
+      _: anything; it is not looked at, and stands here since JAX once took a value to wait for.
+
+    >>> import primax as px
+    >>> px.lax.create_token()
+    Token()
+    """
+    return create_token_p.bind()
+
+
+def after_all(*operands: Any) -> Any:
+    """A token that waits for all that others wait for.
+
+    Args:
+      operands: tokens.
+
+    Raises:
+      TypeError: an operand is no token.
+
+    >>> import primax as px
+    >>> px.lax.after_all(px.lax.create_token(), px.lax.create_token())
+    Token()
+    """
+    return after_all_p.bind(*operands)
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Keeps values in a program, although nothing uses them.
+
+    Args:
+      val: arrays in any containers.
+      prevent_mlir_dce: whether they are kept in the lowered program too, by a call that only a compiler that knows it
+        can compile.
+
+    >>> import primax as px
+    >>> print(px.make_jaxpr(px.lax.dce_sink)(1.0))
+    { lambda ; a:f32[]. let dce_sink[prevent_mlir_dce=False] a in () }
+    """
+    for x in tree.flatten(val)[0]:
+        dce_sink_p.bind(x, prevent_mlir_dce=bool(prevent_mlir_dce))
+
+
+def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
+    """Numbers between two others, drawn by the device's own generator: other ones at each call.
+
+    Use `primax.random.uniform`, unless it does not matter that nothing determines the numbers.
+
+    Args:
+      a: the least, a scalar.
+      b: what they are less than, a scalar of the same dtype.
+      shape: the shape of the result.
+
+    Returns:
+      An array of the shape and that dtype.
+
+    Raises:
+      TypeError: `a` or `b` is no real number, `shape` no sequence of integers.
+      ValueError: they have axes, or other dtypes.
+
+    >>> import primax as px
+    >>> px.lax.rng_uniform(0.0, 1.0, (3,)).shape
+    (3,)
+    """
+    return rng_uniform_p.bind(a, b, shape=canonical_shape(shape, "rng_uniform"))
+
+
+def _token_types(*avals: Any) -> Any:
+    for i, aval in enumerate(avals):
+        if not isinstance(aval, core.AbstractToken):
+            raise TypeError(f"after_all: operands must be tokens, got {aval.str_short()} for operand {i}")
+    return abstract_token
+
+
+def _after_all_impl(*tokens: Any) -> Token:
+    _token_types(*map(core.get_aval, tokens))
+    return Token()
+
+
+def _after_all_jvp(primals: Any, tangents: Any) -> Any:
+    token = after_all_p.bind(*primals)
+    return token, ad.Zero.from_primal_value(token)
+
+
+def _after_all_batch(args: Any, dims: Any) -> Any:
+    return after_all_p.bind(*args), batching.not_mapped
+
+
+def _sink_types(x: Any, *, prevent_mlir_dce: bool) -> Any:
+    return [], {_KEPT}
+
+
+def _sink_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    return dce_sink_p.bind(*primals, **params), []
+
+
+def _sink_batch(args: Any, dims: Any, **params: Any) -> Any:
+    return dce_sink_p.bind(*args, **params), []
+
+
+def _sink_lowering(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> Any:
+    if prevent_mlir_dce:
+        mlir.custom_call(call_target_name="dce_sink", result_types=[], operands=[x], has_side_effect=True)
+    return []
+
+
+def _sink_samples() -> list[core.Sample]:
+    x = np.array([0.5, -1.25], np.float32)
+    return [core.Sample([x], {"prevent_mlir_dce": False}, reference=lambda x, **_: [])]
+
+
+def _uniform_types(a: Any, b: Any, *, shape: Any) -> ShapedArray:
+    if a.dtype != b.dtype:
+        raise ValueError(f"rng_uniform: a and b must have one dtype, got {a.dtype} and {b.dtype}")
+    if a.shape or b.shape:
+        raise ValueError(f"rng_uniform: a and b must be scalars, got {a.str_short()} and {b.str_short()}")
+    if a.dtype.kind not in "iu" and not dtypes.is_floating(a.dtype):
+        raise TypeError(f"rng_uniform: a and b must be real numbers, got {a.dtype}")
+    return ShapedArray(shape, a.dtype)
+
+
+def _uniform_lowering(ctx: Any, a: Any, b: Any, *, shape: Any) -> Any:
+    hlo = mlir.hlo
+    lengths = mlir.ir_constant(np.asarray(shape, np.int64))
+    return [hlo.rng(a, b, lengths, hlo.RngDistributionAttr.get("UNIFORM"))]
+
+
+_NO_ARRAY = "tokens are no arrays"
+_NOT_PURE = "its results are others at each call"
+
+
+@hookimpl
+def primax_register(registry: Any) -> None:
+    registry.define(
+        create_token_p,
+        impl=Token,
+        abstract_eval=_token_types,
+        lowering=lambda ctx: [mlir.hlo.create_token()],
+        unsupported={"jvp": _NO_ARRAY, "batch": _NO_ARRAY, "transpose": _NO_ARRAY},
+    )
+    registry.define(
+        after_all_p,
+        impl=_after_all_impl,
+        abstract_eval=_token_types,
+        jvp=_after_all_jvp,
+        batch=_after_all_batch,
+        lowering=lambda ctx, *tokens: [mlir.hlo.after_all(tokens)],
+        unsupported={"transpose": _NO_ARRAY},
+    )
+    registry.define(
+        dce_sink_p,
+        impl=lambda x, **params: [],
+        effectful_abstract_eval=_sink_types,
+        jvp=_sink_jvp,
+        batch=_sink_batch,
+        lowering=_sink_lowering,
+        unsupported={"transpose": "it has no results"},
+        samples=[_sink_samples],
+    )
+    registry.define(
+        rng_uniform_p,
+        abstract_eval=_uniform_types,
+        lowering=_uniform_lowering,
+        unsupported={"jvp": _NOT_PURE, "batch": _NOT_PURE, "transpose": _NOT_PURE},
+    )
