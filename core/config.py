@@ -23,6 +23,7 @@ __all__ = [
     "compilation_cache_max_size",
     "config",
     "debug_infs",
+    "debug_key_reuse",
     "debug_nans",
     "default_device",
     "default_matmul_precision",
@@ -93,6 +94,11 @@ debug_nans = _switch(
 debug_infs = _switch(
     "debug_infs",
     "Raise FloatingPointError where an inf is computed; a program that returns one is run again step by step.",
+    jit_key=True,
+)
+debug_key_reuse = _switch(
+    "debug_key_reuse",
+    "Raise KeyReuseError where a random key is used twice; the message names both lines. Programs run slower.",
     jit_key=True,
 )
 strict_plugins = _switch("strict_plugins", "Raise when a plugin fails to load, rather than warn and go on without it.")

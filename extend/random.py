@@ -20,6 +20,7 @@ from primax.core.primitive import Primitive
 from primax.core.registry import Registry, nearest
 from primax.core.withheld import Table
 from primax.extend.core import primitives
+from primax.interpreters.key_reuse import register_key_use
 
 __all__ = [
     "KeyDType",
@@ -29,6 +30,7 @@ __all__ = [
     "prng_key",
     "random_seed",
     "rbg_prng_impl",
+    "register_key_use",
     "register_prng_impl",
     "seed_with_impl",
     "threefry2x32_p",

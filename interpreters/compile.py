@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from primax.interpreters.modules import Lowered, lower_to_module
 from primax.interpreters.partitioning import Spread
 from primax.interpreters.platforms import client, joined
 from primax.interpreters.shardings import devices_of, named_from_hlo, placed, sharding_of
-from primax.interpreters.sites import Site, site_of
+from primax.interpreters.sites import Site, one_device, site_of
 
 __all__ = ["Executable", "executable_for"]
 
@@ -336,6 +337,31 @@ def compile_lowered(
     if _is_shared(site) and joined.runtime is not None:
         executable.agree = joined.runtime.program(module_text(lowered), site.devices, name)
     return executable
+
+
+def load_executable(
+    stored: bytes, device: Any, in_avals: Sequence[Any], out_avals: Sequence[Any], consts: Sequence[Any], kept: Any
+) -> Executable:
+    """The executable that a client has serialized, of a program without effects on one device.
+
+    Args:
+      stored: the bytes.
+      device: where it runs.
+      in_avals: the types of its arguments.
+      out_avals: the types of its results.
+      consts: the constants of its program.
+      kept: for each argument whether it is used.
+
+    Raises:
+      XlaError: XLA cannot load them.
+    """
+    site = one_device(device)
+    xla = device.client.deserialize_executable(stored, DeviceList(site.devices), backend.compile_options(site.devices))
+    program = SimpleNamespace(in_avals=in_avals, out_avals=out_avals, consts=consts, effects=no_effects)
+    lowered = SimpleNamespace(
+        host_callbacks=(), keepalives=(), kept=kept, ordered_effects=(), calls_foreign=True, result_count=len(out_avals)
+    )
+    return Executable(program, lowered, site, xla)  # type: ignore[arg-type]
 
 
 def _is_shared(site: Site) -> bool:

@@ -28,6 +28,7 @@ from primax.core.tree import dispatch_registry, flatten, result_registry
 from primax.core.tree_flatten import TOO_DEEP, too_deep
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, executable_for, is_committed
+from primax.interpreters.key_reuse import watched_keys
 from primax.interpreters.nonfinite import refuse, refuses_nonfinite
 from primax.interpreters.promise import promised
 from primax.interpreters.rule_results import ExternalRules, require_list, type_of
@@ -262,13 +263,16 @@ def first_call(
             raise escaped(x)
     where = site_of(site) or choose_site(closed, args)
     watched = refuses_nonfinite()
+    note = watched_keys(closed, args)
     # What is watched may be run again, for which its arguments must be there.
     executable = executable_for(closed, name, where, () if watched else donated, keep_unused, overrides)
     outs = executable(args)
     if watched:
         look(outs)
+    if note is not None:
+        note(outs)
     # Whoever names one device may pass arrays of others, which jaxlib would not move.
-    left = watched or (site is not None and where.mesh is None)
+    left = watched or note is not None or (site is not None and where.mesh is None)
     return outs, None if left else fast_path(executable, out_tree(outs), args)
 
 

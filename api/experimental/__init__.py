@@ -5,9 +5,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["checkify", "io_callback", "jet", "layout", "mesh_utils", "multihost_utils", "sparse"]
+__all__ = [
+    "checkify",
+    "compilation_cache",
+    "io_callback",
+    "jet",
+    "layout",
+    "mesh_utils",
+    "multihost_utils",
+    "random",
+    "serialize_executable",
+    "sparse",
+]
 
-_SUBMODULES = frozenset(("checkify", "jet", "layout", "mesh_utils", "multihost_utils", "sparse"))
+_SUBMODULES = frozenset(name for name in __all__ if name != "io_callback")
 
 
 def __getattr__(name: str) -> Any:

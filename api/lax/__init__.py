@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 from primax.core.dtypes import dtype
 from primax.extend.accuracy import AccuracyMode, Tolerance
 from primax.extend.precision import DotAlgorithm, PrecisionLike
-from primax.lax import polynomials, ragged
+from primax.lax import polynomials, ragged, scaled
 from primax.lax.polynomials import *
 from primax.lax.ragged import *
+from primax.lax.scaled import *
 from primax.numpy.creation import stage
 from primax.plugins import (
     arithmetic,
@@ -107,6 +108,7 @@ for _module in (
     ragged,
     reductions,
     rounding,
+    scaled,
     sorting,
     special,
     structural,

@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import of_call
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import Array, ExtendedArray, ShapedArray, Tracer, get_aval
+from primax.extend.core import Array, ExtendedArray, ShapedArray, Tracer, config, get_aval
 from primax.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
 from primax.numpy.vectors import common_dtype, windows_of
 from primax.plugins.indexing import GatherScatterMode, dynamic_slice_p, gather_p
@@ -57,8 +57,10 @@ def readable(x: Any) -> bool:
 
 
 def _is_at_hand(x: Any) -> bool:
-    """`readable`, for arrays of extended dtypes too."""
-    return readable(x) or (type(x) is ExtendedArray and x.size > 0 and readable(x.base))
+    """`readable`, for arrays of extended dtypes too, unless it is watched of which key a key is a part."""
+    if type(x) is ExtendedArray:
+        return x.size > 0 and readable(x.base) and not config.debug_key_reuse.value
+    return readable(x)
 
 
 def _on_host(x: Any) -> np.ndarray:

@@ -97,7 +97,6 @@ from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_ja
 __all__ = [
     "ALL_BUT_SHAPE_AND_DTYPE",
     "AbstractToken",
-    "Token",
     "AbstractValue",
     "Array",
     "Atom",
@@ -129,6 +128,7 @@ __all__ = [
     "ShardingTypeError",
     "StagingTrace",
     "StagingTracer",
+    "Token",
     "Trace",
     "TraceTag",
     "Tracer",

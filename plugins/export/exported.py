@@ -153,11 +153,11 @@ def _hlo_shardings(mesh: Any, specs: Any, avals: Sequence[Any]) -> tuple[Any, ..
     )
 
 
-def deserialize(data: bytes) -> Exported:
+def deserialize(blob: bytes) -> Exported:
     """Read an exported function.
 
     Args:
-      data: what `Exported.serialize` returned, perhaps in another process. Nothing of it is executed here, but it is
+      blob: what `Exported.serialize` returned, perhaps in another process. Nothing of it is executed here, but it is
         a program, which can read and write memory as it likes when it is called: load only what you trust.
 
     Raises:
@@ -169,7 +169,7 @@ def deserialize(data: bytes) -> Exported:
     >>> float(px.export.deserialize(data).call(3.0))
     6.0
     """
-    header, artifact = from_bytes(data)
+    header, artifact = from_bytes(blob)
     structures = []
     for name, avals in (("in_tree", artifact.in_avals), ("out_tree", artifact.out_avals)):
         structure = structure_from_json(header.get(name))

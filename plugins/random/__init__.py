@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
-from primax.extend.random import register_prng_impl
+from primax.extend.random import register_key_use, register_prng_impl
 from primax.plugins.random import gamma as _gamma
 from primax.plugins.random import keys as _keys
 from primax.plugins.random import rbg as _rbg
@@ -84,5 +84,9 @@ RULES = _threefry.RULES | _rbg.RULES | _keys.RULES | _gamma.RULES
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
         registry.define(primitive, samples=["primax.plugins.samples.random:SAMPLES"], **rules)
+    for primitive in (random_bits_p, random_split_p, random_gamma_p):
+        register_key_use(primitive, uses_up=True)
+    for primitive in (random_clone_p, random_fold_in_p, random_unwrap_p):
+        register_key_use(primitive, uses_up=False)
     for impl in (threefry_prng_impl, rbg_prng_impl, unsafe_rbg_prng_impl):
         register_prng_impl(impl, registry)

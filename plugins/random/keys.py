@@ -193,7 +193,7 @@ def _random_unwrap_impl(keys: Any) -> Any:
 
 def _random_clone_impl(keys: Any) -> Any:
     _impl_of(get_aval(keys), "random_clone")
-    return keys
+    return ExtendedArray(keys.base, keys.dtype)
 
 
 def _random_wrap_batch(axis: batching.AxisData, args: Any, dims: Any, *, impl: PRNGImpl) -> Any:

@@ -1,0 +1,25 @@
+"""Where compiled programs are kept: the option `compilation_cache_dir`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.core.config import compilation_cache_dir
+
+__all__ = ["reset_cache", "set_cache_dir"]
+
+
+def set_cache_dir(path: Any) -> None:
+    """Keep compiled programs in a directory; `primax.config.update("compilation_cache_dir", path)`.
+
+    Args:
+      path: the directory; None to keep nothing.
+
+    Raises:
+      TypeError: it is no path.
+    """
+    compilation_cache_dir.update(path)
+
+
+def reset_cache() -> None:
+    """Nothing: the directory is looked at for each program that is compiled, and nothing of it is held."""

@@ -1,0 +1,103 @@
+"""A generator of random numbers with a state, as NumPy has them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import primax as px
+import primax.numpy as pnp
+from primax import random
+from primax.extend.api_util import read_size
+from primax.extend.core import current_trace
+
+__all__ = ["StatefulPRNG", "stateful_rng"]
+
+
+class StatefulPRNG:
+    """Random numbers, others at each call: the next key is that of the seed, folded with how many were made before.
+
+    The state is Python's, so that it is used outside of compiled functions; give these a key of `key()`.
+    """
+
+    def __init__(self, base_key: Any, counter: int = 0) -> None:
+        self._base_key = base_key
+        self._counter = counter
+
+    def __repr__(self) -> str:
+        return f"StatefulPRNG({self._base_key!r}, counter={self._counter})"
+
+    def key(self, shape: int | Sequence[int] = ()) -> Any:
+        """A key that was not returned before.
+
+        Args:
+          shape: that of an array of keys.
+
+        Raises:
+          RuntimeError: a program is being traced, in which each call would give the same key.
+        """
+        if current_trace().tracing:
+            raise RuntimeError("StatefulPRNG.key: numbers must be drawn outside of traced functions; pass them a key")
+        found = random.fold_in(self._base_key, self._counter)
+        self._counter += 1
+        return found if shape == () else random.split(found, shape)
+
+    def random(self, size: int | Sequence[int] | None = None, dtype: Any = float) -> Any:
+        """Numbers from 0 to 1."""
+        return self.uniform(0, 1, size, dtype=dtype)
+
+    def uniform(
+        self, low: Any = 0, high: Any = 1, size: int | Sequence[int] | None = None, *, dtype: Any = float
+    ) -> Any:
+        """Numbers from `low` to `high`."""
+        return random.uniform(self.key(), _shape(size, low, high), dtype, minval=low, maxval=high)
+
+    def normal(
+        self, loc: Any = 0, scale: Any = 1, size: int | Sequence[int] | None = None, *, dtype: Any = float
+    ) -> Any:
+        """Numbers of a normal distribution, of mean `loc` and standard deviation `scale`."""
+        drawn = random.normal(self.key(), _shape(size, loc, scale), dtype)
+        return pnp.asarray(loc, drawn.dtype) + pnp.asarray(scale, drawn.dtype) * drawn
+
+    def integers(self, low: Any, high: Any = None, size: int | Sequence[int] | None = None, *, dtype: Any = int) -> Any:
+        """Integers from `low` to less than `high`; from 0 to less than `low`, if `high` is None."""
+        if high is None:
+            low, high = 0, low
+        return random.randint(self.key(), _shape(size, low, high), low, high, dtype)
+
+    def split(self, num: int | Sequence[int]) -> StatefulPRNG:
+        """A generator of an array of keys."""
+        return StatefulPRNG(self.key(num))
+
+    def spawn(self, n_children: int) -> list[StatefulPRNG]:
+        """Generators that are independent of each other and of this."""
+        count = read_size("StatefulPRNG.spawn", "n_children", n_children)
+        return [StatefulPRNG(key) for key in self.key((count,))]
+
+
+def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
+    if size is None:
+        return pnp.broadcast_shapes(*map(pnp.shape, parameters))  # type: ignore[no-any-return]
+    return (size,) if isinstance(size, int) else tuple(size)
+
+
+def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
+    """A generator with a state.
+
+    Args:
+      seed: an integer, or a key; None for one of the operating system.
+      impl: which algorithm its keys are for, as for `primax.random.key`.
+
+    Raises:
+      TypeError: `seed` is neither.
+
+    >>> from primax.experimental.random import stateful_rng
+    >>> rng = stateful_rng(1701)
+    >>> bool((rng.uniform(size=3) == rng.uniform(size=3)).any())
+    False
+    """
+    if seed is None:
+        seed = secrets.randbits(32)
+    is_key = hasattr(seed, "dtype") and pnp.issubdtype(seed.dtype, px.dtypes.prng_key)
+    return StatefulPRNG(seed if is_key else random.key(seed, impl=impl))

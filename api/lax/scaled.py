@@ -1,0 +1,69 @@
+"""Products of matrices whose elements are of few bits, with a scale for each block of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend.core import dtypes, get_aval
+from primax.plugins.dot import dot_general
+from primax.plugins.structural import broadcast_in_dim, convert_element_type, reshape
+
+__all__ = ["scaled_dot"]
+
+
+def scaled_dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    lhs_scale: Any = None,
+    rhs_scale: Any = None,
+    dimension_numbers: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
+    """`dot_general` of operands times their scales.
+
+    Args:
+      lhs: an array.
+      rhs: an array.
+      lhs_scale: what `lhs` is multiplied by, of its rank; an axis that is n times shorter has a number for each n
+        elements. None for nothing.
+      rhs_scale: likewise.
+      dimension_numbers: as for `dot_general`; by default the last axis of `lhs` and the first of `rhs` that is not
+        shared are summed over, and the axes before, in operands of rank 3, are shared.
+      preferred_element_type: the dtype of the result; bfloat16 by default.
+
+    Raises:
+      TypeError: a scale is not of the operand's rank, or an axis is no multiple of that of its scale.
+
+    >>> import primax as px
+    >>> import primax.numpy as pnp
+    >>> px.lax.scaled_dot(pnp.ones((1, 4)), pnp.ones((4, 1)), lhs_scale=pnp.array([[1.0, 3.0]])).tolist()
+    [[8.0]]
+    """
+    if dimension_numbers is None:
+        rank = len(get_aval(lhs).shape)
+        shared = tuple(range(rank - 2)) if rank > 2 else ()
+        dimension_numbers = (((rank - 1,), (len(shared),)), (shared, shared))
+    dtype = dtypes.bfloat16 if preferred_element_type is None else preferred_element_type
+    a, b = _scaled("lhs", lhs, lhs_scale), _scaled("rhs", rhs, rhs_scale)
+    product = dot_general(a, b, dimension_numbers, preferred_element_type=dtypes.dtype("float32"))
+    return convert_element_type(product, dtype)
+
+
+def _scaled(name: str, x: Any, scale: Any) -> Any:
+    """An operand in single precision, times its scale."""
+    wide = convert_element_type(x, "float32")
+    if scale is None:
+        return wide
+    shape, parts = get_aval(x).shape, get_aval(scale).shape
+    if len(shape) != len(parts):
+        raise TypeError(f"scaled_dot: {name}_scale must have the rank {len(shape)} of {name}, got the shape {parts}")
+    for axis, (size, count) in enumerate(zip(shape, parts, strict=True)):
+        if not count or size % count:
+            raise TypeError(
+                f"scaled_dot: {name}_scale must have a length that divides {size} in axis {axis}, got {count}"
+            )
+    split = [n for size, count in zip(shape, parts, strict=True) for n in (count, size // count)]
+    places = tuple(range(0, 2 * len(parts), 2))
+    spread = broadcast_in_dim(convert_element_type(scale, "float32"), tuple(split), places)
+    return wide * reshape(spread, shape)
