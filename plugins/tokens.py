@@ -118,6 +118,14 @@ def _token_types(*avals: Any) -> Any:
     return abstract_token
 
 
+def _create_token_lowering(ctx: mlir.LoweringRuleContext) -> list[Any]:
+    return [mlir.hlo.create_token()]
+
+
+def _after_all_lowering(ctx: mlir.LoweringRuleContext, *tokens: Any) -> list[Any]:
+    return [mlir.hlo.after_all(tokens)]
+
+
 def _after_all_impl(*tokens: Any) -> Token:
     _token_types(*map(core.get_aval, tokens))
     return Token()
@@ -130,6 +138,10 @@ def _after_all_jvp(primals: Any, tangents: Any) -> Any:
 
 def _after_all_batch(args: Any, dims: Any) -> Any:
     return after_all_p.bind(*args), batching.not_mapped
+
+
+def _sink_impl(x: Any, **params: Any) -> list[Any]:
+    return []
 
 
 def _sink_types(x: Any, *, prevent_mlir_dce: bool) -> Any:
@@ -148,11 +160,6 @@ def _sink_lowering(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> Any:
     if prevent_mlir_dce:
         mlir.custom_call(call_target_name="dce_sink", result_types=[], operands=[x], has_side_effect=True)
     return []
-
-
-def _sink_samples() -> list[core.Sample]:
-    x = np.array([0.5, -1.25], np.float32)
-    return [core.Sample([x], {"prevent_mlir_dce": False}, reference=lambda x, **_: [])]
 
 
 def _uniform_types(a: Any, b: Any, *, shape: Any) -> ShapedArray:
@@ -175,37 +182,39 @@ _NO_ARRAY = "tokens are no arrays"
 _NOT_PURE = "its results are others at each call"
 
 
+RULES: dict[core.Primitive, dict[str, Any]] = {
+    create_token_p: {
+        "impl": Token,
+        "abstract_eval": _token_types,
+        "lowering": _create_token_lowering,
+        "unsupported": dict.fromkeys(("jvp", "batch", "transpose"), _NO_ARRAY),
+    },
+    after_all_p: {
+        "impl": _after_all_impl,
+        "abstract_eval": _token_types,
+        "jvp": _after_all_jvp,
+        "batch": _after_all_batch,
+        "lowering": _after_all_lowering,
+        "unsupported": {"transpose": _NO_ARRAY},
+    },
+    dce_sink_p: {
+        "impl": _sink_impl,
+        "effectful_abstract_eval": _sink_types,
+        "jvp": _sink_jvp,
+        "batch": _sink_batch,
+        "lowering": _sink_lowering,
+        "unsupported": {"transpose": "it has no results"},
+        "samples": ["primax.plugins.samples.tokens:SAMPLES"],
+    },
+    rng_uniform_p: {
+        "abstract_eval": _uniform_types,
+        "lowering": _uniform_lowering,
+        "unsupported": dict.fromkeys(("jvp", "batch", "transpose"), _NOT_PURE),
+    },
+}
+
+
 @hookimpl
-def primax_register(registry: Any) -> None:
-    registry.define(
-        create_token_p,
-        impl=Token,
-        abstract_eval=_token_types,
-        lowering=lambda ctx: [mlir.hlo.create_token()],
-        unsupported={"jvp": _NO_ARRAY, "batch": _NO_ARRAY, "transpose": _NO_ARRAY},
-    )
-    registry.define(
-        after_all_p,
-        impl=_after_all_impl,
-        abstract_eval=_token_types,
-        jvp=_after_all_jvp,
-        batch=_after_all_batch,
-        lowering=lambda ctx, *tokens: [mlir.hlo.after_all(tokens)],
-        unsupported={"transpose": _NO_ARRAY},
-    )
-    registry.define(
-        dce_sink_p,
-        impl=lambda x, **params: [],
-        effectful_abstract_eval=_sink_types,
-        jvp=_sink_jvp,
-        batch=_sink_batch,
-        lowering=_sink_lowering,
-        unsupported={"transpose": "it has no results"},
-        samples=[_sink_samples],
-    )
-    registry.define(
-        rng_uniform_p,
-        abstract_eval=_uniform_types,
-        lowering=_uniform_lowering,
-        unsupported={"jvp": _NOT_PURE, "batch": _NOT_PURE, "transpose": _NOT_PURE},
-    )
+def primax_register(registry: core.Registry) -> None:
+    for primitive, rules in RULES.items():
+        registry.define(primitive, **rules)

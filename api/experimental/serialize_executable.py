@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.backend import Executable, load_executable
+from primax.core.config import compilation_cache_dir
+from primax.extend.backend import Executable, compile_lowered, load_executable, lower
 from primax.extend.backend import devices as _devices
 from primax.extend.core import tree
 from primax.plugins.calls.stages import Compiled, flat_arguments
@@ -34,7 +35,7 @@ class Loaded:
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
-    """A compiled program as bytes.
+    """A compiled program as bytes; it is compiled again for that.
 
     Args:
       compiled: what `jit(f).lower(...).compile()` has returned, for one device.
@@ -59,15 +60,18 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     _require("call no Python function", not any(map(bool, executable.keepalives)), f"{compiled.name}, which calls one")
     _require("donate nothing", not any(compiled.donated), f"{compiled.name}, which donates an argument")
     _require("have no effects", not executable.has_tokens, f"{compiled.name}, which has some")
-    closed = compiled.program.closed
+    closed, site = compiled.program.closed, executable.site
+    with compilation_cache_dir(None):  # XLA cannot serialize once more what it has loaded
+        trimmed, lowered = lower(closed, compiled.name, site, (), compiled.keep_unused)
+        executable = compile_lowered(trimmed, lowered, site, compiled.name, compiled.overrides)
     parts = {
         "name": compiled.name,
         "in_avals": closed.in_avals,
         "out_avals": closed.out_avals,
         "consts": list(map(np.asarray, executable.consts)),
         "kept": executable.kept,
-        "platform": executable.site.devices[0].platform,
-        "executable": executable.site.devices[0].client.serialize_executable(executable.xla),
+        "platform": site.devices[0].platform,
+        "executable": site.devices[0].client.serialize_executable(executable.xla),
     }
     return pickle.dumps(parts), compiled.in_tree, compiled.out_tree
 
