@@ -91,7 +91,10 @@ class ShapedArray(AbstractValue):
         division: Division | None = None,
         sharding: Any = None,
     ) -> ShapedArray:
-        shape = tuple(shape)
+        try:
+            shape = tuple(shape)
+        except TypeError:
+            raise TypeError(f"ShapedArray: shape must be a sequence of integers, got {shape!r}") from None
         for size in shape:
             if type(size) is not int:
                 shape = tuple(_dimension(size, shape) for size in shape)

@@ -152,7 +152,17 @@ def blame(error: BaseException, table: Any, key: Any, source: Any = None) -> Non
         return
     at = place and f" ({place})"
     itself = f"; does that rule bind {name_of_key(key)} itself?" if isinstance(error, RecursionError) and place else ""
-    error.add_note(f"{_NOTE}{table.kind} rule of {name_of_key(key)}{at}, bound at {user_line(source)}{itself}")
+    values = f"; {_SEES_TYPES}" if _asks_a_type_for_its_value(error, table) else ""
+    error.add_note(f"{_NOTE}{table.kind} rule of {name_of_key(key)}{at}, bound at {user_line(source)}{itself}{values}")
+
+
+_SEES_TYPES = "a type rule is given types, not values: use x.shape and x.dtype"
+
+
+def _asks_a_type_for_its_value(error: BaseException, table: Any) -> bool:
+    """Whether a type rule computes with what it is given, as an impl does."""
+    known = table.kind in ("abstract_eval", "effectful_abstract_eval") and isinstance(error, TypeError | AttributeError)
+    return known and "'ShapedArray'" in str(error)
 
 
 def of_call() -> str:

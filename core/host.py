@@ -176,7 +176,7 @@ class PluginHost(WaitingPlugins):
         return self._advance(self._imported_steps)
 
     def activate_plugin(self, name: str) -> bool:
-        """Activate a plugin and those that come before it: the built-in ones for a built-in one, else all.
+        """Activate a plugin: for a built-in one all that come with primax, for others also those that do not wait.
 
         Returns:
           Whether it was activated now.
@@ -186,8 +186,11 @@ class PluginHost(WaitingPlugins):
         """
         record = self.record(name)
         before = record.state
-        if before == "discovered":
-            self._advance(self._builtins_step if record.source == "built-in" else self._all_steps)
+        if before == "discovered" and record.source == "built-in":
+            self._advance(self._builtins_step)
+        elif before == "discovered":
+            self._stop_waiting([name])
+            self._advance(self._imported_steps)
         if record.state not in ("active", "discovered"):
             raise PluginError(record.reason)
         return record.state != before

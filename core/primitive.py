@@ -75,7 +75,7 @@ class Primitive:
     def __reduce__(self) -> Any:
         for attribute, value in vars(sys.modules[self.module]).items():
             if value is self:
-                return _attribute, (self.module, attribute)
+                return _attribute, (self.module, attribute, f"{self.plugin}::{self.name}" if self.plugin else self.name)
         raise TypeError(
             f"Primitive: {self.name} must be an attribute of the module that made it to be pickled, got none of "
             f"{self.module!r}"
@@ -210,7 +210,9 @@ class Primitive:
         for one in outs:
             if not isinstance(one, AbstractValue):
                 must = "avals" if self.multiple_results else "an aval"
-                raise wrong(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}")
+                typed = hasattr(one, "shape") and hasattr(one, "dtype")
+                hint = "; make it core.ShapedArray(shape, dtype)" if typed else ""
+                raise wrong(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}{hint}")
             if isinstance(one, ShapedArray) and any(size < 0 for size in one.shape):
                 raise wrong(table, self, f"must return sizes of axes that are not negative, got shape {one.shape}")
         self.used = True
@@ -288,8 +290,18 @@ def refuse_unhashable(primitive: Primitive, params: dict[str, Any]) -> None:
 _HASHABLE: dict[type, str] = {list: "make it a tuple", dict: "make it a tuple of pairs", set: "make it a frozenset"}
 
 
-def _attribute(module: str, name: str) -> Any:
-    return getattr(import_module(module), name)
+def _attribute(module: str, name: str, primitive: str = "") -> Any:
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if not primitive or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        plugin = primitive.rpartition("::")[0]
+        whose = f"of plugin {plugin!r}, " if plugin else ""
+        raise ModuleNotFoundError(
+            f"primitive {primitive!r} cannot be unpickled: its module {module!r}, {whose}is not installed",
+            name=error.name,
+        ) from None
 
 
 def _effects(table: rules.RuleTable, primitive: Primitive, returned: Any, operands: int) -> Effects:

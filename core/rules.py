@@ -221,7 +221,7 @@ class RuleTable(MutableMapping[Any, Rule]):
 
     def _call(self, method: str, key: Any, *args: str) -> str:
         """A call that insists, as a program would write it."""
-        name = f"{_primitive(key)}_p"
+        name = f"{_primitive(key).name}_p"
         written = f"({name}, {key[1]!r})" if isinstance(key, tuple) else name
         return f"rule_tables[{self.kind!r}].{method}({', '.join((written, *args))}, override=True)"
 
@@ -358,7 +358,12 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
       TypeError: the rule cannot be derived.
     """
     if not isinstance(rule, Derivation):
-        return dimension_rule(rule) if kind == "sharding" and isinstance(rule, str) else rule
+        if kind != "sharding" or not isinstance(rule, str):
+            return rule
+        try:
+            return dimension_rule(rule)
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
     entered = {name: table.functions[primitive] for name, table in rule_tables.items() if primitive in table.functions}
     return rule.rule_for(where, primitive, kind, {**entered, **given})
 

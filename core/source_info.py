@@ -198,6 +198,8 @@ def _name_of_callee(callee: FrameType) -> str:
         name = values.get("name", values.get("what"))
     elif code.co_name in ("__call__", "miss"):
         name = getattr(values.get("self"), "__name__", None) or getattr(values.get("self"), "name", None)
+    elif code.co_qualname == "Primitive.bind":
+        name = str(values.get("self"))
     elif code.co_name in ("__new__", "__init__"):
         name = code.co_qualname.split(".")[-2]  # the class
     else:

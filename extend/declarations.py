@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from primax.core import tree
 from primax.core.author import is_surface
-from primax.core.avals import ShapedArray, get_aval
+from primax.core.avals import NO_VALUE, ShapedArray, get_aval
 from primax.core.derivation import Derivation
-from primax.core.diagnostics import shorten, wrong
+from primax.core.diagnostics import shorten, user_line, wrong
 from primax.core.dimension_rules import elementwise_rule
 from primax.core.dtypes import float0
 from primax.core.effects import Effect, Mutates, OperandEffect
 from primax.core.errors import MissingRuleError, RuleError
 from primax.core.host import host
-from primax.core.rules import transpose_rules
+from primax.core.rules import location, transpose_rules
 from primax.extend import derive
 from primax.extend.interpreters.ad import (
     UndefinedPrimal,
@@ -161,20 +161,46 @@ def _positions(where: str, name: str, value: Any, rules: Mapping[str, Any]) -> t
 
 def _count_of_arguments(rules: Mapping[str, Any]) -> int | None:
     """How many arguments the impl or the type rule takes; None if that cannot be told."""
+    names = _parameter_names(rules)
     for kind in ("impl", "abstract_eval", "effectful_abstract_eval"):
-        counts = None if isinstance(rules.get(kind), Derivation) else _positional(rules.get(kind))
+        counts = None if isinstance(rules.get(kind), Derivation) else _positional(rules.get(kind), names)
         if counts is not None:
             return counts[1]
     return None
 
 
-def _positional(rule: Any) -> tuple[int, int | None] | None:
-    """How many arguments a function needs by position, and takes at most (None: any); None if it does not tell."""
+def _signature(rule: Any) -> list[inspect.Parameter] | None:
+    """The parameters of a function; None if it does not tell, or is none."""
+    if not callable(rule) or isinstance(rule, Derivation):
+        return None
     try:
-        parameters = inspect.signature(rule).parameters.values()
+        return list(inspect.signature(rule).parameters.values())
     except (TypeError, ValueError):
         return None
+
+
+def _parameter_names(rules: Mapping[str, Any]) -> set[str]:
+    """The parameters of a primitive that its rules name, whether after a star or not."""
+    signatures = {kind: _signature(rule) or [] for kind, rule in rules.items()}
+    names = {p.name for each in signatures.values() for p in each if p.kind is p.KEYWORD_ONLY}
+    operands_and_parameters = {p.name for kind in ("impl", "abstract_eval") for p in signatures.get(kind, ())}
+    for kind, (count, _) in _TAKES.items():
+        names |= {p.name for p in signatures.get(kind, ())[count:]} & operands_and_parameters
+    return names
+
+
+def _positional(rule: Any, names: Container[str] = ()) -> tuple[int, int | None] | None:
+    """How many arguments a function needs by position, and takes at most (None: any); None if it does not tell.
+
+    Args:
+      rule: the function.
+      names: of parameters, which are passed by name.
+    """
+    parameters = _signature(rule)
+    if parameters is None:
+        return None
     plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    plain = [p for p in plain if p.kind is p.POSITIONAL_ONLY or p.name not in names]
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return sum(p.default is p.empty for p in plain), None
     return sum(p.default is p.empty for p in plain), len(plain)
@@ -193,9 +219,10 @@ def check_signatures(where: str, rules: Mapping[str, Any]) -> None:
     Raises:
       TypeError: a rule takes another number of arguments by position, above all since it is a factory.
     """
+    names = _parameter_names(rules)
     for kind, (count, signature) in _TAKES.items():
         rule = rules.get(kind)
-        counts = None if rule is None or isinstance(rule, Derivation) else _positional(rule)
+        counts = _positional(rule, names)
         if counts is None:
             continue
         least, most = counts
@@ -205,23 +232,23 @@ def check_signatures(where: str, rules: Mapping[str, Any]) -> None:
             hint = f"; a factory of rules is given by derive.by({name})" if factory else ""
             takes = f"{most} arguments" if most == least else f"{least} or more"
             raise TypeError(f"{where}: the {kind} rule must be {signature}, got {name}, which takes {takes}{hint}")
-    impl, types = (
-        None if rule is None or isinstance(rule, Derivation) else _positional(rule)
-        for rule in (rules.get("impl"), rules.get("abstract_eval"))
-    )
-    _check_counts(where, rules, impl or types)
+    impl, types = (_positional(rules.get(kind), names) for kind in ("impl", "abstract_eval"))
+    _check_counts(where, rules, impl or types, names)
+    _check_parameters(where, rules)
     if impl is not None and types is not None and not (_fits(impl, types) and _fits(types, impl)):
         raise TypeError(
             f"{where}: the abstract_eval rule must take as many arguments as the impl, {impl[0]}, got {types[0]}"
         )
 
 
-def _check_counts(where: str, rules: Mapping[str, Any], operands: tuple[int, int | None] | None) -> None:
+def _check_counts(
+    where: str, rules: Mapping[str, Any], operands: tuple[int, int | None] | None, names: Container[str]
+) -> None:
     """Transpose and lowering rules take one argument more than the impl: a cotangent, or a context."""
     for kind, first in (("transpose", "the cotangent"), ("lowering", "a context")):
         given = rules.get(kind)
         for rule in given.values() if isinstance(given, Mapping) else (given,):
-            counts = None if rule is None or isinstance(rule, Derivation) else _positional(rule)
+            counts = _positional(rule, names)
             if counts is None or operands is None:
                 continue
             least, most = operands[0] + 1, None if operands[1] is None else operands[1] + 1
@@ -230,6 +257,36 @@ def _check_counts(where: str, rules: Mapping[str, Any], operands: tuple[int, int
                     f"{where}: the {kind} rule must take {first} and as many arguments as the impl, {operands[0]}, "
                     f"so {least}, got {counts[0]}"
                 )
+
+
+_OF_PARAMETERS = ("impl", "abstract_eval", "effectful_abstract_eval", "jvp", "transpose", "batch", "axis_batch")
+
+
+def _check_parameters(where: str, rules: Mapping[str, Any]) -> None:
+    """All rules are called with the parameters of a bind: what one of them needs, the others must take."""
+    named = [(kind, rules[kind]) for kind in _OF_PARAMETERS if kind in rules]
+    lowering = rules.get("lowering")
+    named += [("lowering", each) for each in (lowering.values() if isinstance(lowering, Mapping) else (lowering,))]
+    keywords = {(kind, i): found for i, (kind, rule) in enumerate(named) if (found := _keywords(rule)) is not None}
+    for (needing, _), (needed, _) in keywords.items():
+        for (kind, _), (_, taken) in keywords.items():
+            missing = sorted(needed - taken) if taken is not None else []
+            if missing:
+                raise TypeError(
+                    f"{where}: the {kind} rule must take parameter {missing[0]}, which the {needing} rule needs: rules "
+                    "are called with all parameters by name"
+                )
+
+
+def _keywords(rule: Any) -> tuple[set[str], set[str] | None] | None:
+    """The parameters that a rule needs by name, and those that it takes (None: any); None if it does not tell."""
+    parameters = _signature(rule)
+    if parameters is None:
+        return None
+    by_name = [p for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = {p.name for p in by_name if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
+    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    return needed, None if any_name else {p.name for p in by_name}
 
 
 def _fits(one: tuple[int, int | None], other: tuple[int, int | None]) -> bool:
@@ -407,6 +464,22 @@ def _declare_vjp(where: str, rules: dict[str, Any], vjp: Any, linear: tuple[int,
     rules["jvp"] = derive.by(_reverse_only, *vjp)
 
 
+def _wrong_vjp(primitive: Any, function: Rule, text: str) -> RuleError:
+    """The error for one of two functions of a vjp, that returned what cannot be used."""
+    file, line = location(function)
+    return RuleError(
+        f"the vjp rule of {primitive}: {text}.\n  The rule is at {file}:{line}.\n  Bound at {user_line()}."
+    )
+
+
+def _type_or_none(x: Any) -> Any:
+    """The type of an array; None for what is none."""
+    try:
+        return get_aval(x)
+    except NO_VALUE:
+        return None
+
+
 def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
     """A JVP rule whose tangent can only be transposed, by `bwd`."""
 
@@ -414,10 +487,14 @@ def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
         several = primitive.multiple_results
         returned = fwd(*primals, **params)
         if not isinstance(returned, tuple | list) or len(returned) != 2:
-            raise RuleError(f"the vjp rule of {primitive}: fwd must return (out, residuals), got {shorten(returned)}")
+            raise _wrong_vjp(primitive, fwd, f"fwd must return (out, residuals), got {shorten(returned)}")
         out, residuals = returned
         outs = list(out) if several else [out]
         leaves, structure = tree.flatten(residuals)
+        for leaf in leaves:
+            if _type_or_none(leaf) is None:
+                must = "fwd must return residuals that are arrays or pytrees of arrays"
+                raise _wrong_vjp(primitive, fwd, f"{must}, got {shorten(leaf)}; bwd is given parameters by name")
         out_avals = tuple(map(get_aval, outs))
 
         def backward(values: Any, cts: Any) -> list[Any]:
@@ -425,7 +502,15 @@ def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
             pulled = bwd(tree.unflatten(structure, values), cts if several else cts[0], **params)
             if not isinstance(pulled, tuple | list) or len(pulled) != len(primals):
                 must = f"bwd must return {len(primals)} cotangents, one for each argument"
-                raise RuleError(f"the vjp rule of {primitive}: {must}, got {shorten(pulled)}")
+                raise _wrong_vjp(primitive, bwd, f"{must}, got {shorten(pulled)}")
+            for i, (ct, aval) in enumerate(zip(pulled, tangent_avals, strict=True)):
+                if ct is None or aval.dtype == float0:
+                    continue
+                found = ct.aval if type(ct) is Zero else _type_or_none(ct)
+                if found is None or (found.shape, found.dtype) != (aval.shape, aval.dtype):
+                    what = f"of type {found.str_short()}" if found is not None else shorten(ct)
+                    text = f"bwd returned a cotangent {what} for argument {i}, of type {aval.str_short()}"
+                    raise _wrong_vjp(primitive, bwd, text)
             return [Zero(a) if ct is None else ct for a, ct in zip(tangent_avals, pulled, strict=True)]
 
         tangent_avals = [get_aval(x).to_tangent_aval() for x in primals]

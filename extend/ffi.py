@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from primax.core import _jaxlib, dtypes
+from primax.core.author import author
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.primitive import Primitive
 from primax.interpreters.custom_calls import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
@@ -17,6 +18,7 @@ __all__ = [
     "ffi_call",
     "ffi_call_p",
     "ffi_lowering",
+    "ffi_targets",
     "include_dir",
     "pycapsule",
     "register_ffi_target",
@@ -26,6 +28,9 @@ __all__ = [
 
 # What `vmap` can do with a call that it cannot look into.
 vmap_methods = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+# Who has registered foreign functions, by their names: modules.
+ffi_targets: dict[str, str] = {}
 
 # Its rules are entered by the family of callbacks, with those of other code that primax cannot look into.
 ffi_call_p = Primitive("ffi_call", multiple_results=True)
@@ -50,6 +55,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     if not all(map(_is_capsule, stages)):
         raise TypeError(f"register_ffi_target: fn of {name!r} must be a capsule or a dictionary of them, got {fn!r}")
     _jaxlib.xla_client.register_custom_call_target(name, fn, platform, api_version, **kwargs)
+    ffi_targets[name] = author().module
 
 
 def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> None:

@@ -197,7 +197,8 @@ class Interpreter:
         """What is done for a primitive without rule; raises, unless overridden."""
         raise MissingRuleError(
             f"{self._missing(eqn)}\n"
-            f"  Give one: @{type(self).__name__}.rule({eqn.primitive}_p) before a function (interpreter, eqn, *values)."
+            f"  Give one: @{type(self).__name__}.rule({eqn.primitive.name}_p) before a function "
+            "(interpreter, eqn, *values)."
         )
 
     def default_higher_order(self, eqn: JaxprEqn, *values: Any) -> Any:
@@ -207,7 +208,7 @@ class Interpreter:
             f"{self._missing(eqn)}\n"
             f"  It holds programs ({held}), and only its author knows how it uses them.\n"
             f"  Define {type(self).__name__}.handle_{eqn.primitive.name}(self, eqn, *values), or for all interpreters "
-            f"registry.define({eqn.primitive}_p, interpret=rule) in its plugin."
+            f"registry.define({eqn.primitive.name}_p, interpret=rule) in its plugin."
         )
 
     def call(

@@ -7,7 +7,7 @@ from typing import Any
 from primax.core.host import PluginRecord, host
 from primax.core.withheld import Table
 
-__all__ = ["Table", "allow_overrides", "plugins", "register", "unregister"]
+__all__ = ["Table", "allow_overrides", "load_plugin", "plugin_of", "plugins", "register", "unregister"]
 
 
 def plugins(*, load: bool = False) -> list[PluginRecord]:
@@ -32,6 +32,21 @@ def plugins(*, load: bool = False) -> list[PluginRecord]:
     if load:
         host.activate()
     return records
+
+
+def plugin_of(module: str) -> str | None:
+    """The name of the installed or registered plugin that a module belongs to; None if it is in none."""
+    best = max(host.records(), key=lambda record: record.match(module), default=None)
+    return best.name if best is not None and best.match(module) else None
+
+
+def load_plugin(name: str) -> None:
+    """Import and activate an installed plugin, if that has not happened.
+
+    Raises:
+      PluginError: there is none of that name, or it is not active for the reason given.
+    """
+    host.activate_plugin(name)
 
 
 def register(plugin: Any, *, name: str | None = None) -> PluginRecord:

@@ -441,6 +441,12 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
     def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> list[Any]:
         def run(*xs: Any) -> Any:
             out = fun(*xs, **params)
+            if isinstance(out, list | tuple) != multiple_results:
+                must = "a list of arrays" if multiple_results else "one array"
+                raise RuleError(
+                    f"lower_fun: {name_of(fun)} must return {must}, since multiple_results is {multiple_results}, got "
+                    f"{shorten(out)}"
+                )
             return out if multiple_results else [out]
 
         # A program may be lowered outside of the scope of enable_x64 in which it was traced.

@@ -40,7 +40,7 @@ def check_registration(case: Case) -> None:
     if missing:
         raise Failed(
             f"there is no {' and no '.join(missing)} rule; give it, or declare why not: "
-            f"registry.define({case.primitive}_p, ..., unsupported={{{missing[0]!r}: reason}})"
+            f"registry.define({case.primitive.name}_p, ..., unsupported={{{missing[0]!r}: reason}})"
         )
 
 

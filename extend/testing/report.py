@@ -170,6 +170,8 @@ def _follows(outcome: Outcome, cause: Outcome) -> bool:
     """Whether a failure is no more than one would expect after an earlier one."""
     if cause.primitive != outcome.primitive:
         return False
+    if cause.check == "lowering":  # whatever is compiled computes something else
+        return True
     return cause.check == outcome.check or not cause.rules or cause.rules[0] in {*_BASIC, *outcome.rules}
 
 

@@ -186,9 +186,12 @@ class Check:
         """The kinds of rules to look at: those of the check, or the one of them that an exception is about."""
         text = "" if error is None else "\n".join([str(error), *getattr(error, "__notes__", ())])
         found = re.search(rf"(?:the|no) (\w+) rule (?:of|for primitive) '?{re.escape(self.primitive.name)}\b", text)
-        if not found or found[1] not in rule_tables:
+        kind = found[1] if found and found[1] in rule_tables else _raising_rule(self.primitive, error)
+        if kind is None:
             return kinds
-        return (found[1], *(kind for kind in kinds if kind != found[1])) if found[1] in kinds else (*kinds, found[1])
+        if found and kind not in kinds:
+            return (*kinds, kind)
+        return (kind, *(each for each in kinds if each != kind))
 
     def _describe(self, text: str, kinds: Iterable[str], error: BaseException | None) -> str:
         """What is wrong with which primitive, and where its author should look."""
@@ -252,13 +255,29 @@ def _checks(primitive: Primitive) -> Iterator[Check]:
         yield Check(primitive, "samples", None, f"skip of a sample must name checks, got {unknown[0]!r}{hint}")
         return
     if not samples:
-        hint = f"registry.samples({primitive}_p, Sample(args, params)) gives some"
+        hint = f"registry.samples({primitive.name}_p, Sample(args, params)) gives some"
         yield Check(
             primitive, "samples", None, f"{primitive} ({_plugin(primitive) or 'no plugin'}) has no samples; {hint}"
         )
         return
     yield Check(primitive, "samples", None)
     yield from _checks_of(primitive, samples)
+
+
+def _raising_rule(primitive: Primitive, error: BaseException | None) -> str | None:
+    """The kind of the innermost rule of a primitive that an exception went through; None if it did through none."""
+    rules: dict[tuple[str, int], str] = {}
+    for name, table in rule_tables.items():
+        provenance = table.provenance.get(primitive)
+        if provenance is not None:
+            rules.setdefault((provenance.file, provenance.line), name)
+    place = None if error is None else error.__traceback__
+    kind: str | None = None
+    while place is not None:
+        code = place.tb_frame.f_code
+        kind = rules.get((code.co_filename, code.co_firstlineno), kind)
+        place = place.tb_next
+    return kind
 
 
 def _targets(target: Any) -> list[Primitive | str]:

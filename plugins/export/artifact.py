@@ -9,6 +9,7 @@ from primax.extend import backend, core
 from primax.extend.interpreters import ad, mlir
 from primax.extend.sharding import AbstractMesh, PartitionSpec
 from primax.plugins.calls import jit_p
+from primax.plugins.export.foreign import Foreign, foreign_functions, primitives_of, require
 
 __all__ = ["Artifact", "RULES", "call_exported_p", "exported_tangents_p", "make_artifact"]
 
@@ -39,6 +40,8 @@ class Artifact:
       out_avals: types of its outputs.
       modules: the portable artifact for each platform.
       spread: over which devices; None for one.
+      primitives: the names of the primitives of plugins that it was made from.
+      foreign: for each platform the foreign functions that it calls.
       program: a program that calls it.
     """
 
@@ -51,8 +54,12 @@ class Artifact:
         make_vjp: Callable[[], Artifact] | None = None,
         vjp: Artifact | None = None,
         spread: Spread | None = None,
+        primitives: Sequence[str] = (),
+        foreign: Mapping[str, Foreign] | None = None,
     ) -> None:
         self.name = name
+        self.primitives = tuple(primitives)
+        self.foreign = dict(foreign or {})
         self.in_avals = tuple(in_avals)
         self.out_avals = tuple(out_avals)
         self.modules = dict(modules)
@@ -124,7 +131,17 @@ def make_artifact(
         told = [aval.division and aval.division.spec for aval in closed.out_avals]
         by_types = tuple(t if spec is None else spec for spec, t in zip(_specs(outs), told, strict=True))
         spread = Spread(site.mesh.abstract_mesh, _specs(ins), by_types)
-    return Artifact(name, closed.in_avals, closed.out_avals, modules, make_vjp, spread=spread)
+    foreign = {platform: found for platform, data in modules.items() if (found := foreign_functions(data))}
+    return Artifact(
+        name,
+        closed.in_avals,
+        closed.out_avals,
+        modules,
+        make_vjp,
+        spread=spread,
+        primitives=primitives_of(closed),
+        foreign=foreign,
+    )
 
 
 def _specs(shardings: Sequence[Any]) -> tuple[PartitionSpec | None, ...]:
@@ -194,6 +211,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
             f"{artifact.name} was exported for {sorted(artifact.modules)}, and the program is built for {platform!r}; "
             "export it with export(f, platforms=[...])"
         )
+    require(artifact.name, artifact.foreign.get(platform, {}))
     results = [mlir.aval_to_ir_type(aval) for aval in ctx.avals_out]
     if artifact.spread is None:
         return mlir.call_artifact(ctx.module_context, artifact, data, artifact.name, args, results)

@@ -31,6 +31,7 @@ class Exported:
       in_avals: the types of the arguments, flat.
       out_avals: the types of the results, flat.
       platforms: what it can run on.
+      primitives: the primitives of plugins that it was made from, as in `"kepler::orbit"`.
       nr_devices: how many devices it runs on.
       in_shardings_hlo: for each argument how it lies on them, as XLA says it; None where that is left to XLA.
       out_shardings_hlo: the same for the results.
@@ -44,6 +45,7 @@ class Exported:
         self.in_avals = artifact.in_avals
         self.out_avals = artifact.out_avals
         self.platforms = tuple(artifact.modules)
+        self.primitives = artifact.primitives
         self.nr_devices = artifact.count
         spread = artifact.spread
         self.in_shardings_hlo = _hlo_shardings(spread and spread.mesh, spread and spread.ins, self.in_avals)
@@ -163,6 +165,7 @@ def deserialize(blob: bytes) -> Exported:
     Raises:
       TypeError: `data` is not bytes.
       ValueError: it is damaged, of a newer version, or uses classes that are not registered here.
+      PluginError: it calls a foreign function of a plugin that is not installed or not active here.
 
     >>> import primax as px
     >>> data = px.export.export(px.jit(lambda x: 2.0 * x))(1.0).serialize()

@@ -10,6 +10,7 @@ from primax.extend import backend, core
 from primax.extend.random import KeyDType, find_prng_impl
 from primax.extend.sharding import AbstractMesh, AxisType, PartitionSpec, check_spec, explicit_part
 from primax.plugins.export.artifact import Artifact, Spread
+from primax.plugins.export.foreign import require
 
 __all__ = ["from_bytes", "to_bytes"]
 
@@ -46,6 +47,8 @@ def _describe(artifact: Artifact, vjp_order: int, blobs: list[bytes]) -> dict[st
         "modules": [[platform, len(data)] for platform, data in artifact.modules.items()],
         "vjp": None if vjp is None else _describe(vjp, vjp_order - 1, blobs),
         **({} if artifact.spread is None else {"spread": _spread_to_json(artifact)}),
+        **({"primitives": list(artifact.primitives)} if artifact.primitives else {}),
+        **({"foreign": artifact.foreign} if artifact.foreign else {}),
     }
 
 
@@ -121,6 +124,7 @@ def from_bytes(data: Any) -> tuple[dict[str, Any], Artifact]:
     Raises:
       TypeError: `data` is not bytes.
       ValueError: it was not made by `to_bytes`, is damaged, or is newer than what can be read here.
+      PluginError: it calls a foreign function of a plugin that is not there.
     """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"deserialize: data must be bytes, got {type(data).__name__}")
@@ -151,6 +155,8 @@ def from_bytes(data: Any) -> tuple[dict[str, Any], Artifact]:
     artifact = _artifact(_entry(header, "program", dict), blobs)
     if blobs.data:
         raise _malformed(f"leaves {len(blobs.data)} bytes of programs over")
+    if all(platform in artifact.foreign for platform in artifact.modules):
+        require(f"deserialize: {artifact.name}", artifact.foreign[next(iter(artifact.modules))])
     return header, artifact
 
 
@@ -205,4 +211,17 @@ def _artifact(described: dict[str, Any], blobs: _Blobs) -> Artifact:
     if spread is not None:
         pairs = zip(types, (spread.ins, spread.outs), strict=True)
         types = [[_typed(spread.mesh, *each) for each in zip(avals, specs, strict=True)] for avals, specs in pairs]
-    return Artifact(_entry(described, "name", str), *types, modules, vjp=vjp, spread=spread)
+    name = _entry(described, "name", str)
+    primitives, foreign = _needs_of_plugins(described)
+    return Artifact(name, *types, modules, vjp=vjp, spread=spread, primitives=primitives, foreign=foreign)
+
+
+def _needs_of_plugins(described: dict[str, Any]) -> tuple[list[str], dict[str, dict[str, str]]]:
+    """The names of primitives of plugins, and for each platform the foreign functions with their plugins."""
+    primitives, foreign = described.get("primitives", []), described.get("foreign", {})
+    texts = list(primitives) if isinstance(primitives, list) else [None]
+    for calls in foreign.values() if isinstance(foreign, dict) else [None]:
+        texts += calls.values() if isinstance(calls, dict) else [None]
+    if not all(isinstance(text, str) for text in texts):
+        raise _malformed("must name what is of plugins, but does not")
+    return primitives, foreign
