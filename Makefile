@@ -8,7 +8,7 @@ JOBS ?= auto
 SECONDS ?= 120
 SEED ?= 0
 
-.PHONY: help setup demo demo-sharded test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem bench clean
+.PHONY: help setup demo demo-sharded test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem golden bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make test-matrix      the tests in fresh environments: the oldest jaxlib and NumPy, the middle, the newest"
 	@echo "make canary           whether the jaxlib that is installed has what primax takes from it, in seconds"
 	@echo "make lint       ruff and mypy          make format   apply ruff's fixes and format"
+	@echo "make golden     record in tests/golden what jax computes, after a change of the calls there"
 	@echo "make surface    record the names that primax.extend promises, and what the families have, after a change"
 	@echo "make ecosystem  packages written for JAX on jax and on primax; needs a package index; writes docs/ecosystem.md"
 	@echo "make bench      the workloads of benchmarks/ on primax and on jax, in turn"
@@ -76,6 +77,9 @@ canary: $(VENV)/.dev
 
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+
+golden: $(VENV)/.dev
+	PYTHONPATH=tests XLA_FLAGS= $(BIN)/python -m golden
 
 mutants: $(VENV)/.dev
 	XLA_FLAGS=--xla_force_host_platform_device_count=8 PYTHONPATH=tests $(BIN)/python -m mutants --seed $(SEED) \

@@ -45,6 +45,17 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=repeated)
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Say in one line what was not compared, where jax is not installed."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    count = sum("'jax" in str(report.longrepr) for report in skipped)
+    if count:
+        terminalreporter.write_line(
+            f"{count} tests, or files of tests, were skipped, which compare with jax: it is not installed. "
+            "tests/golden compares with values recorded from it."
+        )
+
+
 @pytest.fixture
 def jax():
     """The oracle; a test that asks for it is skipped where it is not installed."""

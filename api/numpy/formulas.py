@@ -123,6 +123,13 @@ def _principal(x: Any, period: float) -> Any:
     return arithmetic.complex_p.bind(arithmetic.real_p.bind(x), imaginary)
 
 
+def _half(x: Any) -> Any:
+    """x / 2, part by part, so that an infinite part makes no other one NaN."""
+    if dtypes.is_complex(get_aval(x).dtype):
+        return arithmetic.complex_p.bind(_half(arithmetic.real_p.bind(x)), _half(arithmetic.imag_p.bind(x)))
+    return arithmetic.mul_p.bind(x, like(x, 0.5))
+
+
 def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: float) -> Function:
     @jit
     def log_of_sum(x: Any, y: Any) -> Any:
@@ -138,7 +145,8 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: floa
         out = arithmetic.add_p.bind(larger, log1p_of_power(smaller))
         if dtypes.is_complex(get_aval(x).dtype):
             out = _principal(out, period)
-        return choose(undefined, arithmetic.add_p.bind(x, y), out)
+        # The limit as both go to infinity as one, so that each contributes a half to the derivative.
+        return choose(undefined, _half(arithmetic.add_p.bind(x, y)), out)
 
     def function(x: Any, y: Any, /) -> Any:
         return log_of_sum(*operands(name, x, y, to=to_inexact))

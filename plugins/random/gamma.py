@@ -13,14 +13,13 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.plugins.arithmetic import div_p, mul_p
-from primax.plugins.comparison import eq_p
+from primax.plugins.arithmetic import mul_p
 from primax.plugins.control_flow import while_loop
 from primax.plugins.exponential import exp_p, log_p, pow_p, sqrt_p
 from primax.plugins.random.keys import random_split
 from primax.plugins.random.numbers import exponential_numbers, normal_numbers, unit
 from primax.plugins.reductions import reduce_or_p
-from primax.plugins.special import random_gamma_grad_p
+from primax.plugins.special import digamma_p, random_gamma_grad_p
 from primax.plugins.structural import broadcast_in_dim_p, reshape_p, select_n_p
 
 __all__ = ["RULES", "random_gamma_p"]
@@ -116,9 +115,13 @@ def _jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
     if not log_space:
         return out, mul_p.bind(t, random_gamma_grad_p.bind(alpha, out))
     number = exp_p.bind(out)
-    zero, least = number.dtype.type(0), dtypes.finfo(number.dtype).tiny
-    number = select_n_p.bind(eq_p.bind(number, zero), number, _repeated(least, number.shape))
-    return out, mul_p.bind(t, div_p.bind(random_gamma_grad_p.bind(alpha, number), number))
+    tiny = number.dtype.type(dtypes.finfo(number.dtype).tiny)
+    underflows = number < tiny
+    number = select_n_p.bind(underflows, number, _repeated(tiny, number.shape))
+    slope = random_gamma_grad_p.bind(alpha, number) / number
+    # The distribution function of so small an x is x**alpha / gamma(alpha + 1).
+    limit = (digamma_p.bind(alpha + number.dtype.type(1)) - out) / alpha
+    return out, t * select_n_p.bind(underflows, slope, limit)
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, log_space: bool) -> Any:

@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.extend import core
-from jax.interpreters import ad, batching
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+from jax.extend import core  # noqa: E402
+from jax.interpreters import ad, batching  # noqa: E402
 
 hijax = pytest.importorskip("jax.experimental.hijax")
 

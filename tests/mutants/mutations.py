@@ -75,28 +75,46 @@ def _jvp_negated(mutant: Mutant, right: Rule) -> Rule:
     return rule
 
 
-def _jvp_exchanged(mutant: Mutant, right: Rule) -> Rule:
+def _depends(primitive: Any, found: Any) -> bool:
+    """Whether a JVP rule found that a result depends on a tangent, as none of a comparison does."""
+    return any(type(t) is not ad.Zero for t in (found[1] if primitive.multiple_results else [found[1]]))
+
+
+def _jvp_of_other_tangents(mutant: Mutant, right: Rule, change: Callable[[Any, Any], Any]) -> Rule:
+    """A rule that is given what `change(primals, tangents)` is, if that is anything."""
+
     def rule(primals: Any, tangents: Any, **params: Any) -> Any:
-        nonzero = [type(t) is not ad.Zero for t in tangents[:2]]
-        if len(tangents) < 2 or not any(nonzero) or not _alike(primals[0], primals[1]):
-            return right(primals, tangents, **params)
-        mutant.applied += 1
-        return right(primals, _exchanged(tangents), **params)
+        changed = change(primals, tangents)
+        found = right(primals, tangents if changed is None else changed, **params)
+        if changed is None or (mutant.primitive.multiple_results and not found[0]):
+            return found
+        if _depends(mutant.primitive, found) or _depends(mutant.primitive, right(primals, tangents, **params)):
+            mutant.applied += 1
+        return found
 
     return rule
+
+
+def _jvp_exchanged(mutant: Mutant, right: Rule) -> Rule:
+    def change(primals: Any, tangents: Any) -> Any:
+        nonzero = [type(t) is not ad.Zero for t in tangents[:2]]
+        if len(tangents) < 2 or not any(nonzero) or not _alike(primals[0], primals[1]):
+            return None
+        return _exchanged(tangents)
+
+    return _jvp_of_other_tangents(mutant, right, change)
 
 
 def _jvp_without_a_term(mutant: Mutant, right: Rule) -> Rule:
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+    def change(primals: Any, tangents: Any) -> Any:
         given = [i for i, t in enumerate(tangents) if type(t) is not ad.Zero]
         if len(given) < 2:
-            return right(primals, tangents, **params)
-        mutant.applied += 1
+            return None
         rest = list(tangents)
         rest[given[-1]] = ad.Zero.from_primal_value(primals[given[-1]])
-        return right(primals, rest, **params)
+        return rest
 
-    return rule
+    return _jvp_of_other_tangents(mutant, right, change)
 
 
 def _transpose_negated(mutant: Mutant, right: Rule) -> Rule:
@@ -135,8 +153,9 @@ def _batch_exchanged(mutant: Mutant, right: Rule) -> Rule:
         *axis, values, dims = args
         if len(values) < 2 or dims[0] != dims[1] or not _alike(values[0], values[1]):
             return right(*args, **params)
+        found = right(*axis, _exchanged(values), dims, **params)
         mutant.applied += 1
-        return right(*axis, _exchanged(values), dims, **params)
+        return found
 
     return rule
 
@@ -159,8 +178,9 @@ def _lowering_exchanged(mutant: Mutant, right: Rule) -> Rule:
     def rule(ctx: Any, *args: Any, **params: Any) -> Any:
         if len(args) < 2 or str(args[0].type) != str(args[1].type):
             return right(ctx, *args, **params)
+        found = right(ctx, *_exchanged(args), **params)  # one that only raises is as it was
         mutant.applied += 1
-        return right(ctx, *_exchanged(args), **params)
+        return found
 
     return rule
 

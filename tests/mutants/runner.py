@@ -114,8 +114,9 @@ def run(mutants: list[Mutant], seconds: float, seed: str, tell: Callable[[Mutant
     for mutant in random.Random(seed).sample(mutants, len(mutants)):
         if time.monotonic() > end:
             break
+        mutant.applied = 0
         killed = judge(mutant)
-        if not mutant.applied:
+        if not killed and not mutant.applied:
             tally.idle.append(mutant)
             continue
         (tally.killed if killed else tally.survived).append(mutant)

@@ -33,3 +33,13 @@ def test_a_mutant_leaves_nothing_behind() -> None:
 
 def test_what_changes_nothing_is_no_mutant() -> None:
     assert not every_mutant("lowering of add: exchanged")
+
+
+def test_a_rule_of_what_has_no_derivative_or_that_only_raises_cannot_be_made_wrong() -> None:
+    for text in ("jvp of ge: exchanged", "jvp of debug_callback: exchanged", "lowering of custom_lin: exchanged"):
+        wrong = mutant(text)
+        assert not judge(wrong)
+        assert not wrong.applied, text
+    wrong = mutant("jvp of sub: exchanged")
+    assert judge(wrong)
+    assert wrong.applied

@@ -102,11 +102,29 @@ def test_awkward_derivatives_are_those_of_jax(x):
     ]
     for call in calls:
         np.testing.assert_array_equal(px.grad(call(px.lax))(x), jax.grad(call(jax.lax))(x))
-    with px.enable_x64(False):
-        z = np.complex64(x * 0)
-        got = px.grad(px.lax.abs, holomorphic=False)(z) if np.isfinite(x) else 0
-        want = jax.grad(jax.lax.abs)(z) if np.isfinite(x) else 0
-        np.testing.assert_array_equal(got, want)
+
+
+@in_32_bits
+def test_derivatives_of_complex_moduli_are_those_of_jax():
+    jax = pytest.importorskip("jax")
+    parts = [-np.inf, -3.0, -0.0, 0.0, 4.0, np.inf, np.nan]
+    z = np.array([complex(x, y) for x in parts for y in parts], np.complex64)
+    if not jax_does("the modulus of a complex number with an infinite part is infinite"):
+        z = z[~(np.isinf(z) & (np.isnan(z.real) | np.isnan(z.imag)))]
+    got, want = (library.jit(library.vmap(library.grad(library.lax.abs)))(z) for library in (px, jax))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@in_32_bits
+def test_derivatives_of_complex_moduli_are_directions_and_zero_at_zero():
+    points = np.complex64([3 + 4j, -3 + 4j, 3 - 4j, -5, 5j, 0, -0.0, 1e-30 + 0j])
+    slopes = px.vmap(px.grad(px.lax.abs))(points)
+    want = [0.6 - 0.8j, -0.6 - 0.8j, 0.6 + 0.8j, -1, -1j, 0, 0, 1]
+    np.testing.assert_allclose(slopes, want, rtol=1e-6)
+    # Only the part of a step across the direction turns it.
+    turns = px.vmap(lambda z: px.jvp(px.lax.sign, (z,), (np.complex64(1j),))[1])(points[:5])
+    want = [0.12j * (0.6 + 0.8j), -0.12j * (-0.6 + 0.8j), 0.12j * (0.6 - 0.8j), 0.2j, 0]
+    np.testing.assert_allclose(turns, want, atol=1e-7)
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1, 1)])

@@ -223,6 +223,14 @@ def test_an_io_callback_returns_values_and_is_called_each_time() -> None:
         assert [float(f(np.float32(0))) for _ in range(3)] == [first + 1, first + 2, first + 3]
 
 
+def test_a_mapped_debug_callback_is_given_each_value_at_its_place(log: list[Any]) -> None:
+    f = px.vmap(lambda x, y: px.debug.callback(lambda x, y: log.append((float(x), float(y))), x, y))
+    for g in both(f):
+        g(np.float32([1, 2]), np.float32([3, 4]))
+        px.effects_barrier()
+    assert log == [(1.0, 3.0), (2.0, 4.0)] * 2
+
+
 def test_vmap_of_an_io_callback_calls_for_each_element_unless_it_is_ordered(log: list[Any], jax: Any) -> None:
     f = px.vmap(lambda x, y: px.io_callback(lambda x, y: log.append(float(x * y)), None, x, y), in_axes=(0, None))
     for g in both(f):

@@ -179,17 +179,17 @@ def test_tridiagonal_solve_solves(dtype):
     close(linalg.tridiagonal_solve(dl, d, du, b), np.linalg.solve(a, b))
     zeros = np.zeros(2, dtype)
     assert np.isnan(linalg.tridiagonal_solve(zeros, zeros, zeros, b[0, :2])).all()
-    assert np.isfinite(linalg.tridiagonal_solve(zeros, zeros, zeros, b[0, :2], perturb_singular=True)).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 @pytest.mark.parametrize("change", ["nothing", "no pivots", "zeros"])
-def test_complex_tridiagonal_systems_are_perturbed_as_by_jax(change):
-    dl, d, du, b = (general((4, 4), np.complex64, i) for i in range(4))
+def test_tridiagonal_systems_are_perturbed_as_by_jax(change, dtype):
+    dl, d, du, b = (general((4, 4), dtype, i) for i in range(4))
     dl, d, du = dl[0], d[0] * (change == "nothing"), du[0] * (change != "zeros")
     found = linalg.tridiagonal_solve(dl * (change != "zeros"), d, du, b, perturb_singular=True)
     want = jlinalg.tridiagonal_solve(dl * (change != "zeros"), d, du, b, perturb_singular=True)
-    assert np.isfinite(found).all()
     np.testing.assert_allclose(found, want, rtol=1e-4)
+    assert np.isfinite(want).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float16, "bfloat16"], ids=str)

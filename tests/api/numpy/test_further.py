@@ -202,15 +202,35 @@ def test_batches_agree_with_a_loop() -> None:
         assert np.allclose(found[name], np.stack(looped[name]), rtol=1e-4), name
 
 
-def test_derivatives_at_special_points_are_finite() -> None:
-    derivatives = {
-        "logaddexp": px.grad(lambda x: pnp.logaddexp(x, -np.inf))(-np.inf),
-        "hypot": px.grad(lambda x: pnp.hypot(x, 0.0))(0.0),
-        "sinc": px.grad(pnp.sinc)(0.0),
-        "sinc twice": px.grad(px.grad(pnp.sinc))(0.0),
-    }
-    assert {name: bool(np.isfinite(value)) for name, value in derivatives.items()} == dict.fromkeys(derivatives, True)
-    assert np.isclose(derivatives["sinc twice"], -(np.pi**2) / 3, rtol=1e-5)
+def test_derivatives_at_special_points_are_their_limits() -> None:
+    for point, slopes in {
+        (0.0, 0.0): (0.5, 0.5),  # each is the longer one as often as the other
+        (0.0, 2.0): (0.0, 1.0),
+        (2.0, -0.0): (1.0, 0.0),
+        (-3.0, 4.0): (-0.6, 0.8),
+        (-1.0, 1.0): (-(0.5**0.5), 0.5**0.5),
+    }.items():
+        np.testing.assert_allclose(px.grad(pnp.hypot, (0, 1))(*point), slopes, rtol=1e-6)
+    assert float(px.grad(pnp.sinc)(0.0)) == 0.0
+    assert np.isclose(px.grad(px.grad(pnp.sinc))(0.0), -(np.pi**2) / 3, rtol=1e-5)
+
+
+@pytest.mark.parametrize("function", [pnp.logaddexp, pnp.logaddexp2])
+def test_derivatives_of_a_sum_of_exponentials_at_infinity_are_limits(function: Any) -> None:
+    for x, y, slopes in (
+        (-np.inf, -np.inf, (0.5, 0.5)),
+        (np.inf, np.inf, (0.5, 0.5)),
+        (np.inf, -np.inf, (1.0, 0.0)),
+        (-np.inf, 3.0, (0.0, 1.0)),
+        (3.0, -np.inf, (1.0, 0.0)),
+        (np.inf, 3.0, (1.0, 0.0)),
+    ):
+        assert tuple(map(float, px.grad(function, (0, 1))(x, y))) == slopes, (x, y)
+        assert float(px.jvp(function, (x, y), (1.0, 1.0))[1]) == 1.0
+        of_complex = px.grad(lambda x, y: function(x, y).real, (0, 1))(np.complex64(x), np.complex64(y))
+        assert tuple(map(complex, of_complex)) == slopes, (x, y)
+    same = np.complex64(complex(-np.inf, 1))
+    assert complex(function(same, same)) == complex(same)
 
 
 def test_derivatives_of_logaddexp_are_right_where_its_arguments_are_equal() -> None:

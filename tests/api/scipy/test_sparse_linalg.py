@@ -103,7 +103,7 @@ def test_steps_are_limited_and_few_suffice():
         atol=1e-4,
     )
     assert linalg.cg(SYMMETRIC.astype(np.float32), 0 * b)[0].tolist() == [0.0] * 12
-    assert np.isfinite(linalg.gmres(np.zeros((3, 3), np.float32), np.ones(3, np.float32))[0]).all()
+    assert linalg.gmres(np.zeros((3, 3), np.float32), np.ones(3, np.float32))[0].tolist() == [0.0] * 3
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ LENGTH = 4
 def law(test):
     """Both sides of a law, compiled in one program, are equal in double precision, for a few random programs."""
 
-    @hypothesis.settings(max_examples=2, phases=[hypothesis.Phase.generate])
+    @hypothesis.settings(max_examples=5, phases=[hypothesis.Phase.generate])
     @hypothesis.given(st.integers(0, 2**32 - 1))
     def wrapped(seed):
         with px.enable_x64(True):
