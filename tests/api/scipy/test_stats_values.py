@@ -132,7 +132,26 @@ def test_logarithms_of_probabilities_near_1_are_accurate_in_single_precision():
             np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-35, err_msg=f"{name}.{method}")
 
 
-def test_derivatives_are_finite_in_the_support_and_zero_outside():
+# Where supports begin the derivatives are those inside, or those outside if the former are infinite.
+AT_EDGES = {
+    "pdf": {
+        "uniform": (0, -1),
+        "expon": (-1, -1),
+        "pareto": (-3.75, 2.25),
+        "laplace": (-0.5, -0.5),
+        **dict.fromkeys(("gamma", "chi2", "beta"), (0, 0)),
+    },
+    "cdf": {
+        "uniform": (1, 0),
+        "expon": (1, 0),
+        "pareto": (1.5, -1.5),
+        **dict.fromkeys(("gamma", "chi2", "beta"), (0, 0)),
+    },
+}
+AT_EDGES["sf"] = {name: (-x, -scale) for name, (x, scale) in AT_EDGES["cdf"].items()}
+
+
+def test_derivatives_are_those_of_scipy_in_the_support_and_zero_outside():
     shapes = {name: tuple(axis[0] for axis in axes) for name, axes in CONTINUOUS.items()} | {"chi2": (3.0,)}
     edges = {"uniform": 0.0, "expon": 0.0, "gamma": 0.0, "chi2": 0.0, "beta": 0.0, "pareto": 1.0}
 
@@ -143,19 +162,32 @@ def test_derivatives_are_finite_in_the_support_and_zero_outside():
             if has_formula(getattr(stats, name), method.replace("pdf", "logpdf"))
         }
 
+    def differences(name: str, point: float, method: str) -> list[Any]:
+        def of(x: float, scale: float) -> Any:
+            return getattr(getattr(scipy_stats, name), method)(x, *shapes[name], 0.0, scale)
+
+        h = 1e-6
+        return [(of(point + h, 1) - of(point - h, 1)) / (2 * h), (of(point, 1 + h) - of(point, 1 - h)) / (2 * h)]
+
+    methods = ("pdf", "cdf", "sf")
     with px.enable_x64(True):
-        inside, outside, at_edges, far = px.jit(
+        inside, outside, far = px.jit(
             lambda: (
-                [slopes(x, method) for x in (0.0, 0.5, 2.0) for method in ("pdf", "cdf", "sf")],
+                {(x, method): slopes(x, method) for x in (0.0, 0.5, 1.0, 2.0) for method in methods},
                 [slopes(-1.0, method) for method in ("logpdf", "pdf", "logcdf", "logsf", "cdf")],
-                slopes(0.0, "cdf"),
                 slopes(1e5, "pdf"),
             )
         )()
-    for each in (*inside, at_edges, far):
-        np.testing.assert_array_equal(
-            {name: np.isfinite(slope).all() for name, slope in each.items()}, dict.fromkeys(each, True)
-        )
+    for (x, method), each in inside.items():
+        for name, found in each.items():
+            if x == edges.get(name, 0.0) and name in AT_EDGES[method]:
+                want = AT_EDGES[method][name]
+            elif x == 1.0 and name in ("uniform", "beta"):
+                continue  # where these supports end
+            else:
+                want = differences(name, x, method)
+            np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-8, err_msg=f"{name}.{method} at {x}")
+    np.testing.assert_allclose(list(far.values()), 0, atol=1e-9)
     slopes_outside = [slope for each in outside for name in edges.keys() & each.keys() for slope in each[name]]
     assert slopes_outside
     assert not any(np.asarray(slope).any() for slope in slopes_outside)
