@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from primax import __version__
 from primax.extend import commands
@@ -17,7 +18,8 @@ COMMANDS = {
 
 def main() -> int:
     """Run the command line of this process and return the exit code."""
-    for stream in (sys.stdout, sys.stderr):
+    streams: tuple[Any, ...] = sys.stdout, sys.stderr
+    for stream in streams:
         stream.reconfigure(errors="backslashreplace")  # plugins may have reasons that the terminal cannot spell
     return commands.main(version=__version__, further=COMMANDS)
 

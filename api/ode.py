@@ -121,7 +121,7 @@ def _flat(func: Callable[..., Any], structure: Any) -> Callable[..., list[Any]]:
     """The right-hand side on lists of leaves."""
 
     def flat(ys: Sequence[Any], t: Any, args: Any) -> list[Any]:
-        return tree.flatten(func(tree.unflatten(structure, ys), t, *args))[0]  # type: ignore[no-any-return]
+        return tree.flatten(func(tree.unflatten(structure, ys), t, *args))[0]
 
     return flat
 

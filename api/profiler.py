@@ -93,7 +93,7 @@ def annotate_function(func: Callable[..., Any], name: str | None = None, **metad
     3
     """
     check_function("annotate_function", "func", func)
-    shown = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
+    shown: Any = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:

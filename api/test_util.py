@@ -49,8 +49,8 @@ def _random_like(rng: np.random.Generator, x: Any) -> Any:
 
 
 def _wide(x: Any) -> np.ndarray[Any, Any]:
-    x = np.asarray(x)
-    return x.astype(np.complex128 if dtypes.is_complex(x.dtype) else np.float64)
+    array = np.asarray(x)
+    return array.astype(np.complex128 if dtypes.is_complex(array.dtype) else np.float64)
 
 
 def _moved(args: Any, tangents: Any, step: float) -> Any:

@@ -20,6 +20,6 @@ class SupportsDType(Protocol):
 
 
 # What a function of arrays takes for one: an array, an array or a scalar of NumPy's, a number of Python's.
-ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex  # type: ignore[type-arg]
+ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 # What is taken for a dtype: its name, a scalar type such as `float` or `px.numpy.float32`, a dtype, what has one.
-DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType  # type: ignore[type-arg]
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType

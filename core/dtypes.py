@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, overload
 
 import ml_dtypes
@@ -114,8 +114,8 @@ __all__ = [
 ]
 
 
-finfo = ml_dtypes.finfo
-iinfo = ml_dtypes.iinfo
+finfo: Callable[[Any], Any] = ml_dtypes.finfo
+iinfo: Callable[[Any], Any] = ml_dtypes.iinfo
 
 # What a dtype of 64 bits, or two times 64, becomes unless `enable_x64` is set.
 NARROWED = {
@@ -274,9 +274,9 @@ def _itemsize_bits(dtype: Any) -> int:
     if d == BOOL:
         return 8
     if is_integer(d):
-        return int(iinfo(d).bits)  # type: ignore[no-untyped-call]
+        return int(iinfo(d).bits)
     if is_floating(d):
-        return int(finfo(d).bits)  # type: ignore[no-untyped-call]
+        return int(finfo(d).bits)
     if is_complex(d):
         return int(8 * d.itemsize)
     raise ValueError(f"itemsize_bits: dtype must be bool or a number, got {dtype}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from primax.extend import core
 from primax.extend.api_util import of_call
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Row
 
 __all__ = [
     "ANY",
@@ -139,7 +140,7 @@ def row(
     at: Sequence[Sequence[float]] | None = None,
     samples: Callable[[], list[core.Sample]] | str | None = None,
     **rules: Any,
-) -> tuple[core.Primitive, dict[str, Any]]:
+) -> tuple[core.Primitive, Row]:
     """One elementwise primitive with its rules.
 
     Args:
@@ -165,7 +166,7 @@ def row(
     else:
         terms = [jvp] if callable(jvp) else list(jvp)
         derivative = (ad.standard_jvp2 if uses_result else ad.standard_jvp)(primitive, *terms)
-    found = {
+    found: dict[str, Any] = {
         "abstract_eval": elementwise_abstract_eval(primitive.name, kinds, out, same_dtype, same_shape),
         "jvp": derivative,
         "batch": batching.vectorized(primitive) if len(kinds) == 1 else batching.broadcasting(primitive),
@@ -173,12 +174,13 @@ def row(
     }
     for kind in rules.get("unsupported", ()):
         del found[kind]
-    return primitive, {**found, "samples": [samples or _usual_samples(kinds, at, same_shape)], **rules}
+    made = {**found, "samples": [samples or _usual_samples(kinds, at, same_shape)], **rules}
+    return primitive, cast(Row, made)
 
 
 def _usual_samples(*described: Any) -> Callable[[], list[core.Sample]]:
     """What `elementwise_samples` makes, imported when it is called: programs that check nothing need none of it."""
-    return lambda: import_module("primax.extend.sampling").elementwise_samples(*described)()  # type: ignore[no-any-return]
+    return lambda: import_module("primax.extend.sampling").elementwise_samples(*described)()
 
 
 def like(x: Any, value: Any) -> Any:
@@ -231,4 +233,4 @@ def division_lowering(op_name: str) -> Any:
 
 def _all_bits(dtype: Any) -> int:
     """The integer of a dtype of which all bits are set."""
-    return int(dtypes.iinfo(dtype).max) if dtypes.is_unsigned_integer(dtype) else -1  # type: ignore[no-untyped-call]
+    return int(dtypes.iinfo(dtype).max) if dtypes.is_unsigned_integer(dtype) else -1

@@ -5,12 +5,26 @@ Rules may have any parameters by keyword. A function that is annotated is checke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypedDict
 
 from primax.core.avals import AbstractValue
+from primax.core.derivation import Derivation
+from primax.core.primitive import Primitive
+from primax.core.samples import SampleSource
 
-__all__ = ["BatchRule", "ImplRule", "JVPRule", "LoweringRule", "TransposeRule", "TypeRule"]
+__all__ = [
+    "AxisBatchRule",
+    "BatchRule",
+    "ImplRule",
+    "JVPRule",
+    "LoweringRule",
+    "Row",
+    "Rules",
+    "Table",
+    "TransposeRule",
+    "TypeRule",
+]
 
 
 class ImplRule(Protocol):
@@ -43,7 +57,46 @@ class BatchRule(Protocol):
     def __call__(self, args: Any, dims: Any, /, *rest: Any, **params: Any) -> tuple[Any, Any]: ...
 
 
+class AxisBatchRule(Protocol):
+    """`(axis, args, dims, **params) -> (out, dim)`."""
+
+    def __call__(self, axis: Any, args: Any, dims: Any, /, *rest: Any, **params: Any) -> tuple[Any, Any]: ...
+
+
 class LoweringRule(Protocol):
     """`(ctx, *ir_values, **params) -> ir values`."""
 
     def __call__(self, ctx: Any, /, *args: Any, **params: Any) -> Any: ...
+
+
+class Rules(TypedDict, total=False):
+    """What `registry.define` takes of a primitive: rules by kind, and reasons why there is none."""
+
+    impl: ImplRule | Derivation
+    abstract_eval: TypeRule | Derivation
+    effectful_abstract_eval: Callable[..., tuple[Any, Any]]
+    jvp: JVPRule | Derivation
+    transpose: TransposeRule | Derivation
+    batch: BatchRule | Derivation
+    axis_batch: AxisBatchRule
+    lowering: LoweringRule | Derivation | Mapping[str | None, LoweringRule] | Mapping[str, LoweringRule]
+    partial_eval: Callable[..., Any]
+    partial_eval_jaxpr: Callable[..., Any]
+    dce: Callable[..., Any]
+    staging: Callable[..., Any]
+    check: Callable[..., Any]
+    print: Callable[[Any], Any]
+    named_axes: Callable[..., Any]
+    variance: Callable[..., Any]
+    sharding: str | Callable[..., Any] | None
+    interpret: Callable[..., Any] | Derivation
+    unsupported: Mapping[str, str]
+
+
+class Row(Rules, total=False):
+    """The same with samples: what `extend.elementwise.row` makes."""
+
+    samples: Sequence[SampleSource]
+
+
+Table: TypeAlias = dict[Primitive, Rules]

@@ -51,7 +51,7 @@ def _at_hand(xs: Sequence[Any]) -> bool:
 
 def _index(x: Any, i: int, dim: int) -> Any:
     if _at_hand([x]):
-        element = np.array(np.asarray(x)[(*[slice(None)] * dim, i)])  # a copy, since `x` may be donated
+        element = np.take(np.asarray(x), i, dim)  # a copy, since `x` may be donated
         return backend.put_value(element, get_aval(x).weak_type)
     shape = get_aval(x).shape
     starts, limits = [0] * len(shape), list(shape)
@@ -68,7 +68,8 @@ def _stack(xs: Sequence[Any], dim: int) -> Any:
 
 
 def _loop(fun: Callable[..., list[Any]], xs: Sequence[Any]) -> list[Any]:
-    return scan(lambda _, elements: (None, fun(*elements)), None, tuple(xs))[1]
+    outs: list[Any] = scan(lambda _, elements: (None, fun(*elements)), None, tuple(xs))[1]
+    return outs
 
 
 @hookimpl

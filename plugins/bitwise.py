@@ -6,6 +6,7 @@ from typing import Any
 
 from primax.extend import core, hookimpl
 from primax.extend.elementwise import BOOL_OR_INT, INTEGER, row
+from primax.extend.rule_types import Table
 
 __all__ = [
     "and_p",
@@ -92,7 +93,7 @@ def shift_right_logical(x: Any, y: Any) -> Any:
     return shift_right_logical_p.bind(x, y)
 
 
-RULES = dict(
+RULES: Table = dict(
     (
         row(not_p, BOOL_OR_INT, "stablehlo.not"),
         row(and_p, (BOOL_OR_INT, BOOL_OR_INT), "stablehlo.and"),

@@ -12,6 +12,7 @@ from primax.extend import core, hookimpl
 from primax.extend.core import dtypes, get_aval
 from primax.extend.elementwise import ORDERED, Accepts, row
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Table
 from primax.plugins.bitwise import and_p, or_p
 from primax.plugins.structural import reshape_p, slice_p
 
@@ -155,7 +156,7 @@ def _boolean(dtype: Any) -> Any:
 _COMPARABLE = Accepts("of any dtype with values", lambda dtype: dtype != dtypes.float0, extended=True)
 _TIE = ((0.3, -1.2, 2.6), (0.3, 0.8, -0.6))
 
-RULES = dict(
+RULES: Table = dict(
     (
         row(eq_p, (_COMPARABLE, _COMPARABLE), _compare_whole("EQ", eq_p, and_p), out=_boolean, at=_TIE),
         row(ne_p, (_COMPARABLE, _COMPARABLE), _compare_whole("NE", ne_p, or_p), out=_boolean, at=_TIE),

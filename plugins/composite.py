@@ -11,6 +11,7 @@ from primax.extend import core, derive, hookimpl
 from primax.extend.api_util import avals_of, check_function, integer, name_of
 from primax.extend.core import tree
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Rules, Table
 
 __all__ = ["call_p", "closed_call_p", "composite", "composite_p"]
 
@@ -151,13 +152,17 @@ def _call_abstract_eval(*avals: Any, call_jaxpr: Any, **params: Any) -> Any:
     return call_jaxpr.out_avals, call_jaxpr.effects
 
 
-_CALL = {
+_CALL: Rules = {
     "impl": _call,
     "effectful_abstract_eval": _call_abstract_eval,
-    **dict.fromkeys(("jvp", "transpose", "batch", "lowering", "interpret"), derive.from_impl),
+    "jvp": derive.from_impl,
+    "transpose": derive.from_impl,
+    "batch": derive.from_impl,
+    "lowering": derive.from_impl,
+    "interpret": derive.from_impl,
 }
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     composite_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import backend, core, hookimpl
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.extend.sharding import (
     Mesh,
     NamedSharding,
@@ -226,7 +227,7 @@ def _division_of(x: Any, sharding: NamedSharding) -> Any:
     return explicit_part(mesh, sharding.spec, len(x.shape))
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     device_put_p: {
         "impl": _device_put_impl,
         "abstract_eval": lambda x, *, device: x,

@@ -21,6 +21,7 @@ from primax.extend.precision import (
     canonicalize_precision,
     precision_attribute,
 )
+from primax.extend.rule_types import Table
 from primax.extend.sharding import with_out_sharding
 from primax.plugins.structural import convert_element_type_p, transpose_p
 
@@ -144,7 +145,7 @@ def _shape(x: Any) -> tuple[int, ...]:
 
 
 _MATRIX_PRODUCTS = {1: (((0,), (0,)), ((), ())), 2: (((1,), (0,)), ((), ()))}
-_canonical = {numbers: numbers for numbers in _MATRIX_PRODUCTS.values()}
+_canonical: dict[Any, Any] = {numbers: numbers for numbers in _MATRIX_PRODUCTS.values()}
 
 
 def _canonicalize(numbers: Any) -> Any:
@@ -434,7 +435,7 @@ def _dot_general_division(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbe
     return f"{' '.join(left)}, {' '.join(right)} -> {' '.join(kept)}"
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     dot_general_p: {
         "abstract_eval": _dot_general_abstract_eval,
         "jvp": _dot_general_jvp,

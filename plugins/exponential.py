@@ -21,6 +21,7 @@ from primax.extend.elementwise import (
     row,
 )
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add_p, div_p, max_p, mul_p, sub_p
 from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.structural import convert_element_type
@@ -224,7 +225,7 @@ def _pow_jvp_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
 
 _POSITIVE = ((0.3, 1.7, 2.6),)
 
-RULES = dict(
+RULES: Table = dict(
     (
         row(
             exp_p,

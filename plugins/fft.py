@@ -13,6 +13,7 @@ from primax.extend import core, hookimpl
 from primax.extend.arguments import canonical_shape
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.extend.sharding import axes_of_dims
 from primax.plugins.arithmetic import conj_p, mul_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, pad_p
@@ -149,7 +150,7 @@ def _division(x: Any, *, fft_type: Any, fft_lengths: Any) -> list[Any]:
     return [axes_of_dims(x)]
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     fft_p: {
         "abstract_eval": _abstract_eval,
         "jvp": ad.linear_jvp(fft_p),

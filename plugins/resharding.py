@@ -12,6 +12,7 @@ from primax.extend import core, hookimpl
 from primax.extend.api_util import check_function, wraps
 from primax.extend.core import ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.extend.sharding import (
     AbstractMesh,
     AxisType,
@@ -387,7 +388,7 @@ hooks.forgotten = forgotten
 hooks.lay_out = _laid_out
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     reshard_p: {
         "abstract_eval": _reshard_abstract_eval,
         "jvp": ad.linear_jvp(reshard_p),

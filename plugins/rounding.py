@@ -11,6 +11,7 @@ from primax.extend import core, hookimpl
 from primax.extend.api_util import integer, naming
 from primax.extend.elementwise import FLOATING, row
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 
 __all__ = [
     "RoundingMethod",
@@ -130,7 +131,7 @@ def _boolean(dtype: Any) -> Any:
     return np.dtype(np.bool_)
 
 
-RULES = dict(
+RULES: Table = dict(
     (
         row(floor_p, FLOATING, "stablehlo.floor"),
         row(ceil_p, FLOATING, "stablehlo.ceil"),

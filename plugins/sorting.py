@@ -16,6 +16,7 @@ from primax.extend.dividing import along_axis, whole_along
 from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.narrow import in_whole_bytes
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import neg_p
 from primax.plugins.bitwise import and_p, or_p, shift_left_p, shift_right_arithmetic_p, xor_p
 from primax.plugins.comparison import eq_p, ne_p
@@ -407,7 +408,7 @@ def _top_k_division(x: ShapedArray, *, k: int, axis: int) -> str:
     return f"{letters} -> {letters}, {letters}"
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     sort_p: {
         "abstract_eval": _sort_abstract_eval,
         "jvp": _sort_jvp,

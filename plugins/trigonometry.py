@@ -9,6 +9,7 @@ from primax.extend.accuracy import AccuracyMode, Tolerance, accurate, require_ac
 from primax.extend.core import dtypes
 from primax.extend.elementwise import INEXACT, like, row
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import (
     add_p,
     complex_p,
@@ -225,7 +226,7 @@ def _by_parts(operation: str, parts: Any) -> Any:
 
 _UNIT = ((0.3, -0.6, 0.8),)
 
-RULES = dict(
+RULES: Table = dict(
     (
         row(
             sin_p,

@@ -243,7 +243,8 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
       TypeError: it is neither.
     """
     if callable(scalar_or_schedule):
-        return scalar_or_schedule
+        schedule: Schedule = scalar_or_schedule
+        return schedule
     if pnp.ndim(scalar_or_schedule) == 0:
         return constant(scalar_or_schedule)
     raise TypeError(f"make_schedule: the step size must be a function or a number, got {scalar_or_schedule!r}")

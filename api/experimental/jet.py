@@ -140,7 +140,7 @@ def _by_derivative(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> 
         [(k + 1) * x for k, x in enumerate(each[1:], 1)] for each, moves in zip(terms, moving, strict=True) if moves
     ]
     firsts, rest = _evaluate(closed, [*ins, *speeds], [*shorter, *rising], order - 1)
-    out_terms = []
+    out_terms: list[list[Any] | None] = []
     for out, first, later in zip(outs, firsts, rest, strict=True):
         if not _is_floating(out):
             out_terms.append(None)

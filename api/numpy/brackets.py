@@ -55,12 +55,13 @@ def _entry(entry: Any) -> Any:
     if isinstance(entry, list):
         entry = np.asarray(entry) if entry else np.empty(0, np.int32)
     if isinstance(entry, Array | Tracer | np.ndarray | np.generic):
+        found: Any = entry
         dtype = entry.dtype
         if not dtypes.is_integer(dtype) and not dtypes.is_bool(dtype):
             raise TypeError(f"an index must be of an integer or boolean dtype, got {get_aval(entry).str_short()}")
         if entry.shape or isinstance(entry, Tracer):
             return entry
-        return bool(entry) if dtypes.is_bool(dtype) else as_index(entry)
+        return bool(found) if dtypes.is_bool(dtype) else as_index(found)
     try:
         return as_index(entry)
     except TypeError:
@@ -177,9 +178,10 @@ def _without_masks(shape: tuple[int, ...], entries: list[Any]) -> list[Any]:
     for entry in entries:
         if isinstance(entry, np.ndarray | Array) and dtypes.is_bool(entry.dtype):
             covered = shape[axis : axis + len(entry.shape)]
-            if isinstance(entry, Tracer):
+            mask: Any = entry
+            if isinstance(mask, Tracer):
                 raise NonConcreteBooleanIndexError(
-                    f"a mask must have a known value, got {entry.describe()}: how many elements it selects decides "
+                    f"a mask must have a known value, got {mask.describe()}: how many elements it selects decides "
                     "on a shape. To choose between values use where(mask, x, y), or nonzero(mask, size=...)"
                 )
             if entry.shape != covered:

@@ -143,6 +143,10 @@ def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
     return _quotient(x, y), _remainder(x, y)
 
 
+def _is_integer(y: Any) -> bool:
+    return isinstance(y, int) or (isinstance(y, np.generic) and y.dtype.kind in "iu")  # a time is np.integer too
+
+
 def power(x: Any, y: Any, /) -> Any:
     """x to the power y.
 
@@ -154,7 +158,7 @@ def power(x: Any, y: Any, /) -> Any:
       TypeError: x is of integers and y a negative int; the shapes do not broadcast.
     """
     aval = aval_of("power", x, 0)
-    if isinstance(y, int | np.integer) and not isinstance(y, np.timedelta64):
+    if _is_integer(y):
         y = int(y)
         if dtypes.is_bool(aval.dtype):
             x = convert(x, aval, dtypes.to_numeric_dtype(aval.dtype))

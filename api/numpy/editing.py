@@ -37,7 +37,7 @@ def _positions(function: str, obj: Any, size: int) -> list[int]:
     if isinstance(obj, slice):
         return list(range(*obj.indices(size)))
     if isinstance(obj, Array | np.ndarray) and obj.dtype == bool:
-        return np.flatnonzero(np.asarray(obj)).tolist()  # type: ignore[no-any-return]
+        return np.flatnonzero(np.asarray(obj)).tolist()
     found = []
     for position in known_integers(function, "obj", obj):
         if not -size <= position <= size:

@@ -76,7 +76,8 @@ def _transform(
     pairs = list(zip(axes, sizes, strict=True))
     # Only for which axis comes last does the order matter.
     real = kind in (RFFT, IRFFT)
-    axes, sizes = zip(*sorted(pairs[:-1] if real else pairs), *pairs[-1:] if real else (), strict=True)
+    pairs = [*sorted(pairs[:-1]), pairs[-1]] if real else sorted(pairs)
+    axes, sizes = [axis for axis, _ in pairs], [size for _, size in pairs]
     empty = lengths is None and not all(aval.shape[axis] for axis in axes) and not (kind is RFFT and not sizes[-1])
     for axis, size in zip(axes, sizes, strict=True):
         if size < 1 and not empty:

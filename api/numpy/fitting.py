@@ -103,7 +103,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
 def _roots_behind_zeros(p: Any, kind: Any) -> Any:
     size = p.shape[0]
     something = p != 0
-    leading = (something.argmax() if size else 0).astype(np.int32)
+    leading = something.argmax().astype(np.int32) if size else np.int32(0)
     leading = where(something.any(), leading, np.int32(size))
     turned = take_rows(p, (np.arange(size, dtype=np.int32) + leading) % np.int32(size))
     found = _companion_roots(where(leading == size, np.asarray(1, p.dtype)[()], turned), kind)

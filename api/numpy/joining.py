@@ -221,8 +221,8 @@ def _split(function: str, ary: Any, indices_or_sections: Any, axis: int, uneven:
     if len(full) == len(sizes):
         return parts
     # There may be very many parts without elements, which are all the same.
-    empty, rest = asarray(take_slice(ary, 0, 0, axis)), iter(parts)
-    return [next(rest) if size else empty for size in sizes]
+    empty, full_parts = asarray(take_slice(ary, 0, 0, axis)), iter(parts)
+    return [next(full_parts) if size else empty for size in sizes]
 
 
 def _overlapping(ary: Any, bounds: list[int], axis: int) -> list[Any]:

@@ -41,7 +41,7 @@ class finfo:
     def __new__(cls, dtype: Any) -> finfo:
         made = super().__new__(cls)
         with naming("finfo"):
-            made._limits = dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+            made._limits = dtypes.finfo(dtype)
         return made
 
     def __getattr__(self, name: str) -> Any:

@@ -98,7 +98,7 @@ def _leave(function: Operator, y: Any) -> Any:
     """
     if function in _MEANT_OTHERWISE and isinstance(y, list | tuple | set | dict):
         raise TypeError(
-            f"{function.__name__}: operands must be arrays or numbers, got a {type(y).__name__}; "  # type: ignore[attr-defined]
+            f"{function.__name__}: operands must be arrays or numbers, got a {type(y).__name__}; "
             "make it an array by asarray"
         )
     return NotImplemented

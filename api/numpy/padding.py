@@ -78,7 +78,7 @@ def _pairs(name: str, value: Any, rank: int) -> list[tuple[int, int]]:
     """One pair of integers per axis."""
     if isinstance(value, Mapping):
         given = {canonical_axis(axis, rank, "pad", name): pair for axis, pair in value.items()}
-        return [tuple(np.broadcast_to(given.get(axis, 0), (2,)).tolist()) for axis in range(rank)]  # type: ignore[misc]
+        return [tuple(np.broadcast_to(given.get(axis, 0), (2,)).tolist()) for axis in range(rank)]
     found = np.asarray(value)
     if found.dtype.kind not in "iu":
         raise TypeError(f"pad: {name} must consist of integers, got {value!r}")
@@ -217,7 +217,7 @@ def _statistic(reduce: Callable[..., Any]) -> Callable[..., Any]:
         if stat_length is None:
             lengths = (size, size)
         else:
-            lengths = tuple(min(n, size) for n in _pairs("stat_length", stat_length, x.ndim)[axis])  # type: ignore[assignment]
+            lengths = tuple(min(n, size) for n in _pairs("stat_length", stat_length, x.ndim)[axis])
             if min(lengths) < 1:
                 raise ValueError(f"pad: stat_length must be positive, got {stat_length}")
         sides = [take_slice(x, 0, lengths[0], axis), take_slice(x, size - lengths[1], size, axis)]

@@ -138,7 +138,7 @@ def _ending(out: Any, stop: Any, axis: int) -> Any:
     """Points of which the last is `stop` itself, which compilers miss by a rounding."""
     shape = list(get_aval(out).shape)
     others, shape[axis] = slice_in_dim(out, 0, -1, axis=axis), 1
-    return concatenate([others, broadcast_to_shape(stop, shape)], axis)
+    return concatenate([others, broadcast_to_shape(stop, tuple(shape))], axis)
 
 
 def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -181,7 +181,7 @@ def sum(
     )
 
 
-def refuse_out(function: str) -> None:
+def refuse_out(function: str) -> NoReturn:
     raise NotImplementedError(f"{function}: out must be None: arrays are immutable")
 
 

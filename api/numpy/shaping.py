@@ -329,8 +329,11 @@ def atleast_3d(*arys: Any) -> Any:
 
     A vector of length n becomes (1, n, 1), a matrix of shape (m, n) becomes (m, n, 1).
     """
-    made = {0: lambda shape: (1, 1, 1), 1: lambda shape: (1, *shape, 1), 2: lambda shape: (*shape, 1)}
-    return _at_least("atleast_3d", arys, lambda shape: made.get(len(shape), lambda same: same)(shape))
+
+    def with_three(shape: tuple[int, ...]) -> tuple[int, ...]:
+        return shape if len(shape) > 2 else (*(1,) * (2 - len(shape)), *shape, 1)
+
+    return _at_least("atleast_3d", arys, with_three)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:

@@ -203,7 +203,7 @@ def _kth(function: str, a: Any, kth: Any, axis: int) -> int:
     found = integer(function, "kth", kth)
     if not -size <= found < size:
         raise ValueError(f"{function}: kth must be in [{-size}, {size}), got {kth}")
-    return found % size
+    return int(found % size)
 
 
 def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:

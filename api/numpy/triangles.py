@@ -235,7 +235,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
     """
     with naming("tril_indices"):
         found = np.tril_indices(n, k, m)
-    return _indices("tril_indices", found)  # type: ignore[return-value]
+    return _indices("tril_indices", found)
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
@@ -245,7 +245,7 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
     """
     with naming("triu_indices"):
         found = np.triu_indices(n, k, m)
-    return _indices("triu_indices", found)  # type: ignore[return-value]
+    return _indices("triu_indices", found)
 
 
 def _sides(function: str, arr: Any) -> tuple[int, int]:

@@ -63,6 +63,7 @@ class ufunc(partial):  # type: ignore[type-arg]
       identity: what changes nothing as an argument; None if there is no such thing.
     """
 
+    __name__: str
     nin: int
     nout: int
     nargs: int
@@ -113,7 +114,13 @@ class ufunc(partial):  # type: ignore[type-arg]
         check_function("ufunc", "func", func)
         for what, count in (("nin", nin), ("nout", nout), ("nargs", nin if nargs is None else nargs)):
             read_size("ufunc", what, count)
-        methods = {"call": call, "reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
+        methods: dict[str, Any] = {
+            "call": call,
+            "reduce": reduce,
+            "accumulate": accumulate,
+            "at": at,
+            "reduceat": reduceat,
+        }
         for what, given in methods.items():
             if given is not None and not (what == "at" and isinstance(given, str)):
                 check_function("ufunc", what, given)
@@ -364,7 +371,7 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
     >>> px.numpy.frompyfunc(lambda x, y: x + 2 * y, 2, 1).reduce(px.numpy.arange(4))
     Array(12, dtype=int32)
     """
-    made = ufunc(vectorize(func), nin, nout, name=name_of(func, "ufunc"), identity=identity)
+    made: ufunc = ufunc(vectorize(func), nin, nout, name=name_of(func, "ufunc"), identity=identity)
     made._maker = partial(frompyfunc, func, nin, nout, identity=identity)  # which knows how to pickle `func`
     return made
 

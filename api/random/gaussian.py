@@ -60,8 +60,8 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 @sampler
 def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     lower, upper = cast(lower, dtype), cast(upper, dtype)
-    ends = [erf_p.bind(x / dtype.type(sqrt(2))) for x in (lower, upper)]
-    numbers = probit(between(key, *ends, shape, dtype))
+    low, high = (erf_p.bind(x / dtype.type(sqrt(2))) for x in (lower, upper))
+    numbers = probit(between(key, low, high, shape, dtype))
     # Both ends are left out, and rounding does not reach them.
     above = nextafter_p.bind(stop_gradient(lower), dtype.type(np.inf))
     below = nextafter_p.bind(stop_gradient(upper), dtype.type(-np.inf))

@@ -134,7 +134,7 @@ def is_precise(function: str, mode: Any) -> bool:
     """
     if not among(mode, (None, "high", "low")):
         raise ValueError(f"{function}: mode must be 'high', 'low' or None, got {mode!r}")
-    return mode == "high"
+    return bool(mode == "high")
 
 
 @sampler

@@ -174,7 +174,7 @@ def _minimize(
     value, grad = function(x0)
     status = pnp.where(size(grad) < gtol, 0, pnp.where(pnp.isfinite(value), -1, 4)).astype(np.int32)
     one, zero = pnp.asarray(1, np.int32), pnp.asarray(0, np.int32)
-    state = lax.while_loop(goes_on, step, _State(x0, value, grad, memory, one, zero, status))
+    state: _State = lax.while_loop(goes_on, step, _State(x0, value, grad, memory, one, zero, status))
     return state._replace(status=pnp.where(state.status == -1, 1, state.status))
 
 
@@ -269,7 +269,7 @@ def minimize(
         raise TypeError(f"minimize: args must be a tuple, got {args!r}")
     if not isinstance(method, str) or method.lower() not in _OPTIONS:
         raise ValueError(f'minimize: method must be "BFGS" or "{_L_BFGS}", got {method!r}')
-    chosen = dict(_OPTIONS[method.lower()])
+    chosen: dict[str, Any] = dict(_OPTIONS[method.lower()])
     if tol is not None:
         chosen["gtol"] = tol
     for name, value in (options or {}).items():
@@ -297,7 +297,7 @@ def minimize(
         size = integer("minimize", "maxcor", chosen["maxcor"])
         zeros = pnp.zeros((size, n), x0.dtype)
         memory: Any = zeros, zeros, pnp.zeros(size, x0.dtype), pnp.ones((), x0.dtype)
-        rules = _limited_direction, _limited_update
+        rules: tuple[Any, Any] = _limited_direction, _limited_update
     else:
         memory, rules = pnp.eye(n, dtype=x0.dtype), (_bfgs_direction, _bfgs_update)
     gradient = value_and_grad(objective)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from primax.core.errors import PluginError
 from primax.core.host import host
@@ -86,6 +86,11 @@ class _View(ModuleType):
 
 def _found(name: str) -> bool:
     return find_primitive(host.primitives, name) is not None
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Primitive: ...
 
 
 Mapping.register(_View)

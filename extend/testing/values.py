@@ -41,12 +41,12 @@ def is_inexact(x: Any) -> bool:
 
 def epsilon(x: Any) -> float:
     """The spacing of numbers near 1 in the inexact type of a value."""
-    return float(dtypes.finfo(np.asarray(x).dtype).eps)  # type: ignore[no-untyped-call]
+    return float(dtypes.finfo(np.asarray(x).dtype).eps)
 
 
 def largest(x: Any) -> float:
     """The largest number in the inexact type of a value."""
-    return float(dtypes.finfo(np.asarray(x).dtype).max)  # type: ignore[no-untyped-call]
+    return float(dtypes.finfo(np.asarray(x).dtype).max)
 
 
 def default_rtol(dtype: Any) -> float:

@@ -24,6 +24,7 @@ from primax.extend.elementwise import (
     row,
 )
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic.halves import mulhi_lowering
 from primax.plugins.bitwise import and_p, or_p
 from primax.plugins.comparison import eq_p, ge_p, gt_p, lt_p
@@ -563,7 +564,7 @@ def _linear(primitive: core.Primitive, accepts: Any, lowering: Any, transpose: A
 
 
 NN = (NUMERIC, NUMERIC)
-RULES = dict(
+RULES: Table = dict(
     (
         row(add_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_p), transpose=_add_transpose),
         row(add_any_p, NN, "stablehlo.add", same_shape=True, jvp_rule=_sum_jvp(add_any_p), transpose=_add_transpose),

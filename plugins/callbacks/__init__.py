@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.callbacks import debug, foreign, io, pure
 from primax.plugins.callbacks.debug import DebugEffect, debug_callback, debug_callback_p, debug_print
 from primax.plugins.callbacks.io import io_callback, io_callback_p
@@ -20,7 +21,7 @@ __all__ = [
 ]
 
 
-RULES = pure.RULES | io.RULES | debug.RULES | foreign.RULES
+RULES: Table = pure.RULES | io.RULES | debug.RULES | foreign.RULES
 
 
 @hookimpl

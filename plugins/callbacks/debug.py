@@ -13,6 +13,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.core import tree
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, flat_call, one_by_one, require_callable
 
 __all__ = ["DebugEffect", "OrderedDebugEffect", "RULES", "debug_callback", "debug_callback_p", "debug_print"]
@@ -212,7 +213,7 @@ def _debug_callback_lowering(ctx: mlir.LoweringRuleContext, *args: Any, callback
     return []
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     debug_callback_p: {
         "impl": _debug_callback_impl,
         "effectful_abstract_eval": _debug_callback_abstract_eval,

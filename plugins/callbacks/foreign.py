@@ -7,6 +7,7 @@ from typing import Any
 
 from primax.extend import core, ffi
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import mapped_in_front
 from primax.plugins.callbacks.mapping import vmap_at_once
 from primax.plugins.control_flow import scan
@@ -92,7 +93,7 @@ _REASON = (
 )
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     ffi.ffi_call_p: {
         "effectful_abstract_eval": _ffi_call_abstract_eval,
         "batch": _ffi_call_batch,

@@ -10,6 +10,7 @@ from primax.extend import backend, core
 from primax.extend.api_util import avals_of
 from primax.extend.core import tree
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding
 
@@ -128,7 +129,7 @@ _REASON = (
 )
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     io_callback_p: {
         "impl": _io_callback_impl,
         "effectful_abstract_eval": _io_callback_abstract_eval,

@@ -9,6 +9,7 @@ from primax.extend import core
 from primax.extend.api_util import avals_of
 from primax.extend.core import tree
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding, check_vmap_method, vmap_at_once
 
@@ -98,7 +99,7 @@ _REASON = (
 )
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     pure_callback_p: {
         "impl": _pure_callback_impl,
         "abstract_eval": _pure_callback_abstract_eval,

@@ -137,7 +137,7 @@ class Jitted:
         def run(*flat: Any) -> Any:
             nonlocal outs
             if ins is not None:
-                flat = constrain_all(flat, ins)
+                flat = tuple(constrain_all(flat, ins))
             dynamic, keywords = tree.unflatten(in_tree, flat)
             args, keywords = StaticArguments.merge(dynamic, keywords, record)
             leaves, out_tree = tree.flatten(fun(*args, **keywords))
@@ -360,6 +360,7 @@ def jit(
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
     how = (keep_unused, _is_inlined(inline), device, overrides, spread and spread.key)
     key = (static.positions, static_names, donate.positions, donate_names, *how)
+    function: Any
     wide = not jitted.special and _takes_many(fun)
     if wide:
         fast = runtime.fast_function(jitted.name, None, jitted.miss_of_buffers, key=key)
@@ -369,15 +370,17 @@ def jit(
     if static.positions or static.names:
         dispatched = function
 
-        def function(*args: Any, **kwargs: Any) -> Any:
+        def by_value(*args: Any, **kwargs: Any) -> Any:
             if static.equal_are_same(args, kwargs):
                 return dispatched(*args, **kwargs)
             return jitted.miss(*args, **kwargs)[0]  # jaxlib takes equal values of one type for the same
 
+        function = by_value
+
     if donate.positions or donate.names:
         called = function
 
-        def function(*args: Any, **kwargs: Any) -> Any:
+        def giving_away(*args: Any, **kwargs: Any) -> Any:
             given = jitted.given_away(args, kwargs)
             runtime.refuse_repeats(jitted.name, given, tree.tree_leaves((args, kwargs)))
             try:
@@ -392,6 +395,7 @@ def jit(
                 runtime.release(x, jitted.name)
             return out
 
+        function = giving_away
     wraps(fun)(function)
 
     def trace(*args: Any, **kwargs: Any) -> Traced:

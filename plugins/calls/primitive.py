@@ -22,6 +22,7 @@ from primax.extend.held_programs import (
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.extend.rule_types import Table
 
 __all__ = ["call_params", "check_results", "evaluate", "forward", "jit_p", "run_program"]
 
@@ -173,7 +174,7 @@ def _jit_interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return interpreter.call(params["jaxpr"], values, bind)
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     jit_p: {
         "impl": _jit_impl,
         "effectful_abstract_eval": _jit_abstract_eval,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.checkify import check as checks
 from primax.plugins.checkify.check import CheckEffect, check_p
 
 __all__ = ["check_p"]
 
 
-RULES = checks.RULES
+RULES: Table = checks.RULES
 
 
 @hookimpl

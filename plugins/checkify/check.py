@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.api_util import avals_of
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import batching
+from primax.extend.rule_types import Table
 from primax.plugins.checkify.errors import Error, FailedCheckError, JaxRuntimeError
 
 __all__ = ["CheckEffect", "RULES", "check", "check_error", "check_p", "debug_check", "first_of"]
@@ -192,7 +193,7 @@ def _lowering(ctx: Any, pred: Any, *payload: Any, message: Any, debug: bool) -> 
     )
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     check_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,

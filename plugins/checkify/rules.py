@@ -22,7 +22,7 @@ from primax.plugins.remat import checkpoint_p
 
 __all__ = ["Checker", "checkify"]
 
-p = core.primitives
+p: Any = core.primitives
 
 
 @Checker.rule(p.div_p)

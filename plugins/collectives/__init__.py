@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.collectives import exchange as _exchange
 from primax.plugins.collectives import position as _position
 from primax.plugins.collectives import ragged as _ragged
@@ -70,7 +71,7 @@ __all__ = [
     "reduce_scatter_p",
 ]
 
-RULES = _reductions.RULES | _exchange.RULES | _ragged.RULES | _position.RULES | _variance.RULES
+RULES: Table = _reductions.RULES | _exchange.RULES | _ragged.RULES | _position.RULES | _variance.RULES
 
 
 @hookimpl

@@ -9,6 +9,7 @@ from primax.extend import core
 from primax.extend.arguments import canonical_axis, integers
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import ad, batching
+from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import (
     lower_all_gather,
     lower_all_to_all,
@@ -361,7 +362,7 @@ def _linear(
     }
 
 
-RULES = {
+RULES: Table = {
     all_gather_p: _linear(
         all_gather_p, _gather_abstract_eval, _gather_transpose, _gather_across, lower_all_gather, "all_gather_dimension"
     ),

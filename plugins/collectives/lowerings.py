@@ -32,13 +32,22 @@ def mesh_of(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> Any:
     Raises:
       ValueError: what is being built is not one device's program along them.
     """
+    return _manual(ctx, axes)[0]
+
+
+def _manual(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> Any:
+    """The same mesh, and its axes along which the program is one device's.
+
+    Raises:
+      ValueError: what is being built is not one device's program along them.
+    """
     found = ctx.module_context.manual
     if found is None or not set(axes) <= found[1]:
         raise ValueError(
             f"{ctx.primitive}: {', '.join(map(repr, axes))} must be an axis that is mapped where the program runs, and "
             "there is no such axis; primax.vmap and primax.shard_map bring one into scope"
         )
-    return found[0]
+    return found
 
 
 def _groups(ctx: mlir.LoweringRuleContext, axes: Sequence[Any], groups: Groups = None) -> list[list[int]]:
@@ -229,8 +238,7 @@ def _by_operations(ctx: mlir.LoweringRuleContext, fun: Callable[..., Any], x: An
 
 
 def lower_axis_index(ctx: mlir.LoweringRuleContext, *, axis_name: Any) -> Any:
-    mesh = mesh_of(ctx, (axis_name,))
-    _, manual = ctx.module_context.manual
+    mesh, manual = _manual(ctx, (axis_name,))
     rest = [name for name in mesh.axis_names if name not in manual and mesh.shape[name] > 1]
     if not rest:
         return [_own_index(mesh, axis_name)]

@@ -158,7 +158,7 @@ def rows(stack: Any, indices: Sequence[int | None]) -> Any:
     if not runs or runs == [(0, shape[0])]:
         return stack
     if len(runs) > _MOST_SLICES and shape[0]:
-        places = np.int32([[shape[0] if index is None else index] for index in indices])
+        places = np.array([[shape[0] if index is None else index] for index in indices], np.int32)
         numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
         return gather(stack, places, numbers, (1, *shape[1:]), mode="fill", fill_value=0)
     parts = [

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import ad
+from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import lower_axis_index
 from primax.plugins.collectives.mapped import axis_index_batch, axis_index_p, index_along
 from primax.plugins.collectives.names import axis_sizes, names_in_scope
@@ -59,7 +60,7 @@ def _named(*, axis_name: Any) -> Any:
     return (axis_name,)
 
 
-RULES = {
+RULES: Table = {
     axis_index_p: {
         "abstract_eval": _abstract_eval,
         "jvp": ad.zero_jvp(axis_index_p),

@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.api_util import integer
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.extend.sharding import manual_scope
 from primax.plugins.arithmetic import add, sub
 from primax.plugins.bitwise import and_p
@@ -297,7 +298,7 @@ def _named(*, axis_name: Any, **params: Any) -> Any:
     return axis_name
 
 
-RULES = {
+RULES: Table = {
     pbroadcast_p: {
         "abstract_eval": _broadcast_abstract_eval,
         "jvp": ad.linear_jvp(pbroadcast_p),

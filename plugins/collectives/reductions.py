@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.arguments import canonical_axes
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching
+from primax.extend.rule_types import Table
 from primax.extend.sharding import hooks
 from primax.plugins.arithmetic import div, mul
 from primax.plugins.collectives.lowerings import lower_reduction
@@ -202,7 +203,7 @@ def _named(*, axes: Any, **params: Any) -> Any:
 
 hooks.reductions = {"sum": psum, "max": pmax, "min": pmin}
 
-RULES = {
+RULES: Table = {
     psum_p: {
         "abstract_eval": _sum_abstract_eval,
         "jvp": ad.linear_jvp(psum_p),

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.extend.sharding import axes_of, hooks, manual_axes, manual_scope
 from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduction
 from primax.plugins.collectives.mapped import index_along
@@ -190,7 +191,7 @@ def _axes_by_name(*, axis_name: Any, **params: Any) -> Any:
     return axis_name
 
 
-RULES = {
+RULES: Table = {
     pvary_p: {
         "abstract_eval": _more,
         "jvp": ad.linear_jvp(pvary_p),

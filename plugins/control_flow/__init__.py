@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.control_flow import cond_rules, platforms, scan_rules, while_rules
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.cond import cond, switch
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     cond_p: {**cond_rules.RULES[cond_p], "interpret": interpret_cond},
     while_p: {**while_rules.RULES[while_p], "interpret": interpret_while},
     scan_p: {**scan_rules.RULES[scan_p], "interpret": interpret_scan},

@@ -62,7 +62,7 @@ def cond(
     >>> px.lax.cond(3 > 2, lambda x: x + 1.0, lambda x: x - 1.0, 10.0)
     Array(11., dtype=float32, weak_type=True)
     """
-    if len(operands) == 2 and callable(operands[1]) and not callable(true_fun) and operand is _no_operand:
+    if operand is _no_operand and _names_an_operand_each(true_fun, operands):
         return _with_an_operand_each(pred, true_fun, false_fun, *operands)
     operands = _operands("cond", operands, operand)
     require_function("cond", "true_fun", true_fun)
@@ -85,6 +85,11 @@ def _operands(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
     if operands:
         raise TypeError(f"{what}: operand must not be given besides positional operands, got both")
     return (operand,)
+
+
+def _names_an_operand_each(first: Any, rest: tuple[Any, ...]) -> bool:
+    """Whether the call is `cond(pred, true_operand, true_fun, false_operand, false_fun)`."""
+    return len(rest) == 2 and callable(rest[1]) and not callable(first)
 
 
 def _with_an_operand_each(pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any) -> Any:

@@ -23,6 +23,7 @@ from primax.extend.held_programs import (
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.extend.rule_types import Table
 from primax.plugins.calls import run_program
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
 
@@ -250,7 +251,7 @@ def _known(index: Any) -> int | None:
     return int(np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"])))
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     cond_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,

@@ -78,8 +78,8 @@ def fori_loop(
 def _bound(name: str, x: Any) -> ShapedArray:
     """The type of a bound."""
     aval = aval_of("fori_loop", name, x, wanted="a number of rank 0")
-    real = isinstance(aval, ShapedArray) and isinstance(aval.dtype, np.dtype) and not dtypes.is_complex(aval.dtype)
-    if not real or aval.shape:
+    dtype: Any = getattr(aval, "dtype", None)
+    if not isinstance(aval, ShapedArray) or aval.shape or not isinstance(dtype, np.dtype) or dtypes.is_complex(dtype):
         raise TypeError(f"fori_loop: {name} must be a real number of rank 0, got {aval.str_short()}")
     return aval
 
@@ -203,6 +203,6 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         out, out_tree = tree.flatten(fn(tree.unflatten(in_tree, a), tree.unflatten(in_tree, b)))
         what = "associative_scan: fn must return the structure of elems"
         tree.require_same_structure(what, in_tree, out_tree, "elems", "the result of fn")
-        return out  # type: ignore[no-any-return]
+        return out
 
     return tree.unflatten(in_tree, scan_along(combine, leaves, places, reverse))

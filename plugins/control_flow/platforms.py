@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Table
 from primax.plugins.control_flow.cond import choose
 from primax.plugins.control_flow.staging import require_function
 
@@ -72,7 +73,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *, platforms: Platforms) -> Any:
     )
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     platform_index_p: {
         "abstract_eval": _abstract_eval,
         "lowering": _lowering,

@@ -110,7 +110,9 @@ def _unroll(unroll: Any, length: int) -> int:
     return max(turns, 1)
 
 
-def _in_python(f: Callable[..., Any], carry: Any, xs_tree: Any, leaves: list[Any], length: int, reverse: bool) -> Any:
+def _in_python(
+    f: Callable[..., Any], carry: Any, xs_tree: Any, leaves: list[Any], length: int, reverse: bool
+) -> tuple[Any, Any]:
     """The same by a loop of Python, for debugging with `disable_jit`."""
     if length == 0:
         raise ValueError("scan: with disable_jit, at least one step must be taken, got length 0")

@@ -24,6 +24,7 @@ from primax.extend.held_programs import (
     trimmed,
 )
 from primax.extend.interpreters import ad, batching
+from primax.extend.rule_types import Table
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.scan_lowering import lower_scan
 from primax.plugins.control_flow.scan_split import partial_eval_jaxpr
@@ -198,7 +199,7 @@ def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     return keep, cut(eqn, keep, [*carry, *ys], {**params, "jaxpr": step, **counted}, step.effects)
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     scan_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,

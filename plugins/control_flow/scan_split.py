@@ -155,7 +155,7 @@ def _residuals(
     kinds = [[i for i in kind if i in found] for kind in simple]
     positions = [[i - kind[0] for i in taken] for kind, taken in zip(simple, kinds, strict=True)]
     return (
-        Residuals(*positions, list(range(len(invariants))), list(range(len(computed)))),
+        Residuals(*[*positions, list(range(len(invariants))), list(range(len(computed)))]),
         [[found[i] for i in kind] for kind in (*kinds, invariants, computed)],
     )
 

@@ -22,6 +22,7 @@ from primax.extend.held_programs import (
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.extend.rule_types import Table
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.reductions import reduce_or
 from primax.plugins.structural import broadcast_in_dim, select_n
@@ -306,7 +307,7 @@ def _lowering(
     return results[len(ordered) + cond_nconsts + body_nconsts :]
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     while_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from primax.extend import core, hookimpl
 from primax.extend.interpreters import ad
 from primax.extend.narrow import in_whole_bytes
 from primax.extend.padding import padtype_to_pads
+from primax.extend.rule_types import Table
 from primax.plugins.convolution.dimension_numbers import (
     ConvDimensionNumbers,
     conv_dimension_numbers,
@@ -56,7 +55,7 @@ __all__ = [
 ]
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     conv_general_dilated_p: {
         "abstract_eval": conv_general_dilated_abstract_eval,
         "jvp": ad.bilinear_jvp(conv_general_dilated_p),

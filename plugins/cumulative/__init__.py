@@ -13,6 +13,7 @@ from primax.extend.core import ShapedArray, get_aval
 from primax.extend.dividing import along_axis
 from primax.extend.elementwise import INEXACT, NUMERIC, Accepts
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p, sub_p
 from primax.plugins.comparison import eq_p, ne_p
 from primax.plugins.cumulative.recurrence import RULES as _RECURRENCE_RULES
@@ -193,6 +194,14 @@ def _extremum_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
     return linear_recurrence_p.bind(keep, terms, axis=axis, reverse=reverse)
 
 
+def _same(x: Any) -> Any:
+    return x
+
+
+def _as_complex(x: Any) -> Any:
+    return complex_p.bind(x, zeros_like(x))
+
+
 def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Any:
     """The greatest element so far, and the logarithm of a sum that is kept relative to it.
 
@@ -204,9 +213,9 @@ def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Any:
     dtype = np.dtype(np.float32) if aval.dtype.itemsize < 4 else aval.dtype
     x = convert_element_type(x, dtype)
     if dtype.kind != "c":
-        size, of_top = x, lambda top: top
+        size, of_top = x, _same
     else:  # the real part tells the size; angles stay in the sum, so that its logarithm is the principal one
-        size, of_top = real_p.bind(x), lambda top: complex_p.bind(top, zeros_like(top))
+        size, of_top = real_p.bind(x), _as_complex
     top = stop_gradient(cummax_p.bind(size, axis=axis, reverse=reverse))
     decay = exp_p.bind(of_top(_difference(shifted(top, -np.inf, axis, reverse), top)))
     relative = _difference(size, top)
@@ -229,7 +238,7 @@ def _logsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> 
     return out, tangent
 
 
-def _rules(primitive: core.Primitive, monoid: Monoid) -> dict[str, Any]:
+def _rules(primitive: core.Primitive, monoid: Monoid) -> Rules:
     return {
         "abstract_eval": _abstract_eval(primitive.name, NUMERIC),
         "batch": _batch(primitive),
@@ -242,7 +251,7 @@ def _cumsum_transpose(ct: Any, operand: Any, *, axis: int, reverse: bool) -> Any
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     linear_recurrence_p: {**_RECURRENCE_RULES[linear_recurrence_p], "sharding": along_axis("axis", results=1)},
     cumsum_p: {
         **_rules(cumsum_p, ADD),

@@ -12,6 +12,7 @@ from primax.extend.arguments import canonical_axis
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.elementwise import INEXACT
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add_p, mul_p
 from primax.plugins.cumulative.sequential import accumulator_dtype, lower_to_loop
 from primax.plugins.reductions import scan_along
@@ -123,7 +124,7 @@ def _compose(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
     return [mul_p.bind(c, a), add_p.bind(mul_p.bind(c, b), d)]
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     linear_recurrence_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

@@ -26,6 +26,7 @@ from primax.extend.held_programs import (
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.extend.rule_types import Table
 from primax.plugins.calls import evaluate
 
 __all__ = ["RULES", "custom_vmap_call_p"]
@@ -194,7 +195,7 @@ def _printed(params: dict[str, Any]) -> dict[str, Any]:
     return {name: params[name] for name in ("name", "call")}
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     custom_vmap_call_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.custom_derivatives import jvp_rules, linear, vjp_rules
 from primax.plugins.custom_derivatives.arguments import Forwarding, resolve
 from primax.plugins.custom_derivatives.closures import closure_convert, custom_gradient
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 
-RULES = jvp_rules.RULES | vjp_rules.RULES | linear.RULES
+RULES: Table = jvp_rules.RULES | vjp_rules.RULES | linear.RULES
 
 
 @hookimpl

@@ -69,14 +69,14 @@ class Arguments(NamedTuple):
       constants: these tracers.
       leaves: those of the other arguments.
       in_tree: the structure of the tuple of the others.
-      count: how many arguments there are.
+      total: how many arguments there are.
     """
 
     fixed: dict[int, Any]
     constants: list[Any]
     leaves: list[Any]
     in_tree: Any
-    count: int
+    total: int
 
     @property
     def operands(self) -> list[Any]:
@@ -102,7 +102,7 @@ class Arguments(NamedTuple):
         """All arguments, with other constants and leaves."""
         fixed = self.fixed_with(constants)
         others = iter(tree.unflatten(self.in_tree, leaves))
-        return [fixed[i] if i in fixed else next(others) for i in range(self.count)]
+        return [fixed[i] if i in fixed else next(others) for i in range(self.total)]
 
     def avals(self) -> list[Any]:
         """The types of the leaves."""

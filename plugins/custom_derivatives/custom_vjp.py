@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -142,7 +144,7 @@ class _Call:
 
     def function(self, *operands: Any) -> list[Any]:
         outs, self.out_tree = tree.flatten(self.owner.fun(*self.given.merged(*self.given.parted(operands))))
-        return outs  # type: ignore[no-any-return]
+        return outs
 
     def forward(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any]]:
         """The user's forward rule: results, then the constants of the call and the residuals."""
@@ -214,13 +216,12 @@ def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
         elif tree.treedef_is_leaf(part) and tree.treedef_is_leaf(tree.tree_structure(given)):
             leaves.append(given)
         else:
-            found = tree.tree_structure(given, is_leaf=lambda x, given=given: x is not given)
+            children, found = tree.tree_flatten(given, is_leaf=partial(operator.is_not, given))
             if part.node_data() != found.node_data() or len(part.children()) != len(found.children()):
                 raise TypeError(
                     f"custom_vjp: {rule} must return, for argument {i}, a cotangent of its structure {structure}, "
                     f"got {tree.tree_structure(value)}"
                 )
-            children = tree.tree_leaves(given, is_leaf=lambda x, given=given: x is not given)
             waiting += reversed(list(zip(part.children(), children, strict=True)))
     return leaves
 

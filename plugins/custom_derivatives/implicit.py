@@ -76,6 +76,7 @@ def custom_linear_solve(
     forward, forward_consts = solver_of(solve, apply, 1)
     backward_consts: list[Any] = []
     transposed: Function | None = None
+    solution: Function
     if symmetric:
         transposed = lambda params, ct: solution(params, ct)  # noqa: E731
     elif transpose_solve is not None:

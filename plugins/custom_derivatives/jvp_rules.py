@@ -9,6 +9,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.held_programs import given, nonzero_flags, sections, tangents_of
 from primax.extend.interpreters import ad, batching
+from primax.extend.rule_types import Table
 from primax.plugins.custom_derivatives.calls import (
     Batch,
     as_operands,
@@ -85,7 +86,7 @@ def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[
     return {**params, "jvp": rule}
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     custom_jvp_call_p: {
         "impl": call_impl,
         "effectful_abstract_eval": call_abstract_eval,

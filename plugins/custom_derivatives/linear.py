@@ -10,6 +10,7 @@ from primax.extend.api_util import check_function, name_of, wraps
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
+from primax.extend.rule_types import Table
 from primax.plugins.control_flow import flatten_operands
 from primax.plugins.custom_derivatives.calls import Batch, evaluate
 from primax.plugins.custom_derivatives.vjp_rules import batched_bwd
@@ -94,12 +95,12 @@ def linear_call_by(
         given = tree.unflatten(out_tree, [ad.instantiate_zeros(ct) for ct in cts])
         found, found_tree = tree.flatten(pull_back(tree.unflatten(residual_tree, residuals[len(consts) :]), given))  # type: ignore[misc]
         _require_linear_args("pull_back", (linear_tree, found_tree), (linear_avals, list(map(core.get_aval, found))))
-        return found  # type: ignore[no-any-return]
+        return found
 
     def flat_whole(*args: Any) -> list[Any]:
         own = args[len(consts) :]
         given = tree.unflatten(residual_tree, own[: len(residuals)]), tree.unflatten(linear_tree, own[len(residuals) :])
-        return tree.tree_leaves(whole(*given))  # type: ignore[no-any-return]
+        return tree.tree_leaves(whole(*given))
 
     outs = linear_call_p.bind(
         *consts,
@@ -264,7 +265,7 @@ def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return interpreter.interpret(eqn.params["callee"], *values)
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     linear_call_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,

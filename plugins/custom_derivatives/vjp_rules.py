@@ -13,6 +13,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.extend.sharding import axes_of_dims
 from primax.plugins.custom_derivatives.calls import (
     Batch,
@@ -217,7 +218,7 @@ def _lin_lowering(ctx: mlir.LoweringRuleContext, *args: Any, name: str, **params
     raise _refuse(name)
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     custom_vjp_call_p: {
         "impl": call_impl,
         "effectful_abstract_eval": call_abstract_eval,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from primax.extend import backend, core
 from primax.extend.interpreters import ad, mlir
-from primax.extend.sharding import AbstractMesh, PartitionSpec
+from primax.extend.rule_types import Table
+from primax.extend.sharding import AbstractMesh, Mesh, PartitionSpec
 from primax.plugins.calls import jit_p
 from primax.plugins.export.foreign import Foreign, foreign_functions, primitives_of, require
 
@@ -114,23 +115,23 @@ def make_artifact(
     if closed.effects:
         raise ValueError(f"export: {name} has effects, {sorted(map(repr, closed.effects))}, which an artifact cannot")
     modules = {}
-    several = site is not None and site.mesh is not None and site.mesh.size > 1
+    several = site if site is not None and site.mesh is not None and site.mesh.size > 1 else None
     for platform in platforms:
-        where = {"site": site, "platform": platform} if several else {"site": platform}
+        where = {"site": several, "platform": platform} if several else {"site": platform}
         _, lowered = backend.lower(closed, name, keep_unused=True, embed=True, **where)
         modules[platform] = backend.to_artifact(lowered)
 
     def make_vjp() -> Artifact:
         derivative = _vjp_program(closed)
-        return make_artifact(derivative, f"{name}_vjp", platforms, _vjp_site(site, closed) if several else None)
+        return make_artifact(derivative, f"{name}_vjp", platforms, _vjp_site(several, closed) if several else None)
 
     spread = None
     if several:
-        ins = site.ins or (site.replicated,) * len(closed.in_avals)
-        outs = site.outs or (None,) * len(closed.out_avals)
+        ins = several.ins or (several.replicated,) * len(closed.in_avals)
+        outs = several.outs or (None,) * len(closed.out_avals)
         told = [aval.division and aval.division.spec for aval in closed.out_avals]
         by_types = tuple(t if spec is None else spec for spec, t in zip(_specs(outs), told, strict=True))
-        spread = Spread(site.mesh.abstract_mesh, _specs(ins), by_types)
+        spread = Spread(cast(Mesh, several.mesh).abstract_mesh, _specs(ins), by_types)
     foreign = {platform: found for platform, data in modules.items() if (found := foreign_functions(data))}
     return Artifact(
         name,
@@ -249,8 +250,7 @@ def _transpose_tangents(cts: Any, *args: Any, artifact: Artifact) -> list[Any]:
     assert vjp is not None
     count = len(artifact.in_avals)
     dense = [ad.instantiate_zeros(ct) for ct in cts]
-    outs = call_exported_p.bind(*args[:count], *dense, artifact=vjp)
-    return [None] * count + outs
+    return [None] * count + list(call_exported_p.bind(*args[:count], *dense, artifact=vjp))
 
 
 def _sharding(*avals: Any, artifact: Artifact) -> list[PartitionSpec]:
@@ -275,7 +275,7 @@ _MAP_FIRST = (
 )
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     call_exported_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

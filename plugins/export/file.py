@@ -213,7 +213,8 @@ def _artifact(described: dict[str, Any], blobs: _Blobs) -> Artifact:
         types = [[_typed(spread.mesh, *each) for each in zip(avals, specs, strict=True)] for avals, specs in pairs]
     name = _entry(described, "name", str)
     primitives, foreign = _needs_of_plugins(described)
-    return Artifact(name, *types, modules, vjp=vjp, spread=spread, primitives=primitives, foreign=foreign)
+    in_avals, out_avals = types
+    return Artifact(name, in_avals, out_avals, modules, vjp=vjp, spread=spread, primitives=primitives, foreign=foreign)
 
 
 def _needs_of_plugins(described: dict[str, Any]) -> tuple[list[str], dict[str, dict[str, str]]]:

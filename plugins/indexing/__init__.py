@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.indexing import apply as _apply
 from primax.plugins.indexing import dynamic as _dynamic
 from primax.plugins.indexing import gather as _gather
@@ -67,7 +68,7 @@ __all__ = [
     "take_along",
 ]
 
-RULES = _gather.RULES | _scatter_rules.RULES | _apply.RULES | _dynamic.RULES
+RULES: Table = _gather.RULES | _scatter_rules.RULES | _apply.RULES | _dynamic.RULES
 
 
 @hookimpl

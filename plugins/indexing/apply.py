@@ -13,6 +13,7 @@ from primax.extend.arguments import canonical_shape, inserted
 from primax.extend.computations import elementwise, interpreted, require_pure
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins.indexing.dimensions import (
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -199,7 +200,7 @@ def _clipped(operand: Any, indices: Any, **params: Any) -> Any:
 
 _clip = mlir.lower_fun(_clipped, multiple_results=False)
 
-RULES = {
+RULES: Table = {
     scatter_apply_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

@@ -12,6 +12,7 @@ from primax.extend.api_util import integer, sequence
 from primax.extend.arguments import canonical_axis, canonical_shape, inserted
 from primax.extend.core import ShapedArray, Tracer, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from primax.plugins.indexing.positions import from_the_end, in_words, index_dtype
 from primax.plugins.indexing.primitives import dynamic_slice_p, dynamic_update_slice_p, gather_p, scatter_p
@@ -406,7 +407,7 @@ def _update_lowering(ctx: mlir.LoweringRuleContext, operand: Any, update: Any, *
     return [mlir.hlo.dynamic_update_slice(operand, update, _words(ctx.avals_in[2:], starts))]
 
 
-RULES = {
+RULES: Table = {
     dynamic_slice_p: {
         "abstract_eval": _slice_abstract_eval,
         "jvp": _slice_jvp,

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend.arguments import canonical_shape, inserted
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins.bitwise import and_p
 from primax.plugins.comparison import ge_p, le_p
 from primax.plugins.indexing.dimensions import (
@@ -209,7 +210,7 @@ def _default_fill(dtype: Any) -> Any:
     return limits.max if dtypes.is_unsigned_integer(dtype) else limits.min
 
 
-RULES = {
+RULES: Table = {
     gather_p: {
         "abstract_eval": _gather_abstract_eval,
         "jvp": _gather_jvp,

@@ -12,6 +12,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import ANY, NUMERIC, Accepts
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, max_p, min_p, mul_p, neg_p, sub_p
 from primax.plugins.comparison import eq_p
 from primax.plugins.indexing.dimensions import (
@@ -67,7 +68,7 @@ def is_unique(indices: Any, dimension_numbers: Any, unique_indices: bool) -> boo
     if unique_indices:
         return True
     shape = get_aval(indices).shape
-    return prod([size for d, size in enumerate(shape[:-1]) if d not in dimension_numbers[4]]) <= 1
+    return bool(prod([size for d, size in enumerate(shape[:-1]) if d not in dimension_numbers[4]]) <= 1)
 
 
 def _abstract_eval(primitive: core.Primitive, accepts: Accepts) -> Callable[..., ShapedArray]:
@@ -367,17 +368,17 @@ def _lowering(primitive: core.Primitive, combine: core.Primitive | None) -> Call
 
 def _rules(
     primitive: core.Primitive, accepts: Accepts, combine: core.Primitive | None, jvp: Any, transpose: Any = None
-) -> dict[str, Any]:
-    rules = {
+) -> Rules:
+    rules: Rules = {
         "abstract_eval": _abstract_eval(primitive, accepts),
         "jvp": jvp,
         "batch": _batch(primitive),
         "lowering": _lowering(primitive, combine),
     }
-    return rules if transpose is None else rules | {"transpose": transpose}
+    return rules if transpose is None else {**rules, "transpose": transpose}
 
 
-RULES = {
+RULES: Table = {
     scatter_p: _rules(scatter_p, ANY, None, _set_jvp, _set_transpose),
     scatter_add_p: _rules(scatter_add_p, NUMERIC, add_p, _linear_jvp(scatter_add_p), _linear_transpose(False)),
     scatter_sub_p: _rules(scatter_sub_p, NUMERIC, sub_p, _linear_jvp(scatter_sub_p), _linear_transpose(True)),

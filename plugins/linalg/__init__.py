@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.linalg import determinants as _determinants
 from primax.plugins.linalg import gauss as _gauss
 from primax.plugins.linalg import general as _general
@@ -79,7 +80,7 @@ __all__ = [
     "tridiagonal_solve_p",
 ]
 
-RULES = (
+RULES: Table = (
     _positive.RULES
     | _triangular.RULES
     | _gauss.RULES

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.bitwise import and_p
 from primax.plugins.exponential import log_p
@@ -151,7 +152,7 @@ def _slogdet_jvp(primals: Any, tangents: Any, *, method: str) -> Any:
     return [sign, logabsdet], [turn, growth]
 
 
-RULES = {
+RULES: Table = {
     det_p: {
         "abstract_eval": _det_abstract_eval,
         "jvp": _det_jvp,

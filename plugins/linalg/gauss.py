@@ -11,6 +11,7 @@ from primax.extend.api_util import integer
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.control_flow import fori_loop
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu, unless_failed
@@ -194,7 +195,7 @@ def _permutation_gpu_lowering(ctx: mlir.LoweringRuleContext, pivots: Any, *, per
     return lapack_call(ctx, "lu_pivots_to_permutation", aval.shape[:-1], [(pivots, of_pivots)], [aval])
 
 
-RULES = {
+RULES: Table = {
     lu_p: {
         "abstract_eval": _lu_abstract_eval,
         "jvp": _lu_jvp,

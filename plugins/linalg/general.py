@@ -12,6 +12,7 @@ from primax.extend import core
 from primax.extend.api_util import among, check_hashable
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, bitwise, comparison, structural
 from primax.plugins.cumulative import cumsum_p
 from primax.plugins.indexing import take_along
@@ -370,7 +371,7 @@ def _hessenberg_cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> Any:
     return unless_failed(info, batch, list(zip(outs, ctx.avals_out, strict=True)))
 
 
-RULES = {
+RULES: Table = {
     eig_p: {
         "abstract_eval": _eig_abstract_eval,
         "jvp": _eig_jvp,

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Table
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu
 from primax.plugins.linalg.matrices import front_batch, require_matrix
 
@@ -189,7 +190,7 @@ def _ormqr_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: Any, c: Any, *,
     return lapack_call(ctx, "ormqr", aval.shape[:-2], operands, [aval], attributes, {2: 0})
 
 
-RULES = {
+RULES: Table = {
     primitive: {
         "abstract_eval": abstract_eval,
         "axis_batch": front_batch(primitive),

@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product_p
 from primax.plugins.linalg.matrices import (
@@ -169,7 +170,7 @@ def _decompose(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -
     return [householder_product_p.bind(vectors, taus), triu(_cut(reflections, k, n)), *rest]
 
 
-RULES = {
+RULES: Table = {
     qr_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

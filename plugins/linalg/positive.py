@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
 from primax.plugins.linalg.lapack import ir_empty, ir_tril, lapack_call, letter, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
@@ -108,7 +109,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
     return [ir_tril(out, aval)]
 
 
-RULES = {
+RULES: Table = {
     cholesky_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.linalg.matrices import (
     adjoint,
@@ -112,7 +113,7 @@ def _complement(projection: Any) -> Any:
     return structural.select_n_p.bind(whole, rest, full_like(rest, 0))
 
 
-RULES = {
+RULES: Table = {
     pinv_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

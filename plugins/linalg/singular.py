@@ -12,6 +12,7 @@ from primax.extend.api_util import among, check_hashable
 from primax.extend.arguments import integers
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.linalg.lapack import (
     ir_by_operations,
@@ -298,7 +299,7 @@ def _lowering(
     ]
 
 
-RULES = {
+RULES: Table = {
     svd_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
 from primax.plugins.linalg.gauss import lu_p
 from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_square, rows_at, rows_to
@@ -120,7 +121,7 @@ def _by_lower(l: Any, b: Any, transpose_a: bool) -> Any:
     return _solve_triangle(l, _solve_triangle(l, b, True, False), True, True, is_complex)
 
 
-RULES = {
+RULES: Table = {
     solve_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

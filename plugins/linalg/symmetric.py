@@ -12,6 +12,7 @@ from primax.extend.api_util import among, check_hashable
 from primax.extend.arguments import integers
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
 from primax.plugins.linalg.lapack import flag, ir_empty, ir_picked, lapack_call, letter, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
@@ -201,7 +202,7 @@ def _tridiagonal_lowering(ctx: mlir.LoweringRuleContext, a: Any, *, lower: bool)
     return unless_failed(info, batch, list(zip(outs, ctx.avals_out, strict=True)))
 
 
-RULES = {
+RULES: Table = {
     eigh_p: {
         "abstract_eval": _eigh_abstract_eval,
         "jvp": _eigh_jvp,

@@ -8,6 +8,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
 from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call
 from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_matrix, require_square, tril, triu
@@ -153,7 +154,7 @@ def _cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, **params: Any) 
     return lapack_call(ctx, "trsm", b_aval.shape[:-2], [(a, a_aval), (b, b_aval)], [b_aval], attributes, {1: 0})
 
 
-RULES = {
+RULES: Table = {
     triangular_solve_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.lapack import ir_by_operations, ir_empty, lapack_call, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import along_columns, columns_merged, front_batch, require_matrix
@@ -63,10 +65,10 @@ def _shifted(x: Any, by: int, axis: int) -> Any:
     return structural.pad_p.bind(x, aval.dtype.type(0), padding_config=tuple(config))
 
 
-def _times(dl: Any, d: Any, du: Any, x: Any) -> Any:
+def _times(diagonals: Sequence[Any], x: Any) -> Any:
     """The product of a tridiagonal matrix, some of whose diagonals may be zero, with X."""
     total: Any = None
-    for diagonal, by in ((dl, 1), (d, 0), (du, -1)):
+    for diagonal, by in zip(diagonals, (1, 0, -1), strict=True):
         if type(diagonal) is not ad.Zero:
             moved = _shifted(x, by, -2) if by else x
             term = arithmetic.mul_p.bind(along_columns(diagonal, get_aval(x).shape), moved)
@@ -79,7 +81,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     *diagonals, b = primals
     *changes, tb = tangents
     x = tridiagonal_solve_p.bind(*diagonals, b, **params)
-    moved = _times(*changes, x)
+    moved = _times(changes, x)
     right = tb if moved is None else ad.add_tangents(arithmetic.neg_p.bind(moved), tb)
     if type(right) is ad.Zero:
         return x, ad.Zero.from_primal_value(x)
@@ -144,7 +146,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, dl: Any, d: Any, du: Any, b: Any, *
     return unless_failed(info, batch, [(x, aval)])
 
 
-RULES = {
+RULES: Table = {
     tridiagonal_solve_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

@@ -11,6 +11,7 @@ from primax.extend.api_util import real_number
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.elementwise import FLOAT32_OR_64, FLOATING
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, exponential, structural
 from primax.plugins.control_flow import scan
 from primax.plugins.linalg.matrices import (
@@ -174,7 +175,7 @@ def _product_jvp(primals: Any, tangents: Any, *, alpha: float, beta: float) -> A
     return out, change
 
 
-RULES = {
+RULES: Table = {
     cholesky_update_p: {
         "abstract_eval": _update_abstract_eval,
         "jvp": _jvp,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from primax.extend import core, hookimpl
 from primax.extend.random import register_key_use, register_prng_impl
+from primax.extend.rule_types import Table
 from primax.plugins.random import gamma as _gamma
 from primax.plugins.random import keys as _keys
 from primax.plugins.random import rbg as _rbg
@@ -77,7 +78,7 @@ __all__ = [
     "wrap_key_data",
 ]
 
-RULES = _threefry.RULES | _rbg.RULES | _keys.RULES | _gamma.RULES
+RULES: Table = _threefry.RULES | _rbg.RULES | _keys.RULES | _gamma.RULES
 
 
 @hookimpl

@@ -13,6 +13,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import mul_p
 from primax.plugins.control_flow import while_loop
 from primax.plugins.exponential import exp_p, log_p, pow_p, sqrt_p
@@ -131,7 +132,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, log_space: bool) ->
     return random_gamma_p.bind(keys, alpha, log_space=log_space), 0
 
 
-RULES = {
+RULES: Table = {
     random_gamma_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

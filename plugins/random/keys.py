@@ -17,6 +17,7 @@ from primax.extend import backend, core
 from primax.extend.core import ExtendedArray, ShapedArray, config, dtypes, get_aval, physical_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import KeyDType, PRNGImpl
+from primax.extend.rule_types import Table
 
 __all__ = [
     "RULES",
@@ -63,9 +64,10 @@ def random_split(key: Any, shape: tuple[int, ...]) -> Any:
 
 def _impl_of(aval: ShapedArray, name: str) -> PRNGImpl:
     """The generator of an array of keys."""
-    if not isinstance(aval.dtype, KeyDType):
+    dtype: Any = aval.dtype
+    if not isinstance(dtype, KeyDType):
         raise TypeError(f"{name}: its argument must be an array of keys, got {aval.str_short()}")
-    return aval.dtype.impl
+    return dtype.impl
 
 
 @lru_cache(maxsize=512)
@@ -204,7 +206,7 @@ def _random_wrap_batch(axis: batching.AxisData, args: Any, dims: Any, *, impl: P
 
 
 # What is made of a key has the axes of the array of keys in front, so a mapped axis stays where it is.
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     random_seed_p: {
         "abstract_eval": _random_seed_abstract_eval,
         "batch": batching.vectorized(random_seed_p),

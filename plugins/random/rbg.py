@@ -18,6 +18,7 @@ from primax.extend.arguments import canonical_shape
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
+from primax.extend.rule_types import Table
 from primax.plugins.bitwise import xor_p
 from primax.plugins.random.threefry import threefry_fold_in, threefry_seed, threefry_split
 from primax.plugins.resharding import resharded
@@ -206,7 +207,7 @@ unsafe_rbg_prng_impl = define_prng_impl(
     tag="urbg",
 )
 
-RULES = {
+RULES: Table = {
     rng_bit_generator_p: {
         "abstract_eval": _rng_bit_generator_abstract_eval,
         "jvp": _rng_bit_generator_jvp,

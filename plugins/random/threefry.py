@@ -6,6 +6,7 @@ split and counted is jax's, with `jax_threefry_partitionable`, bit for bit. A ke
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -17,6 +18,7 @@ from primax.extend.core import ShapedArray, config, get_aval
 from primax.extend.elementwise import Accepts, elementwise_abstract_eval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add_p
 from primax.plugins.bitwise import or_p, shift_left_p, shift_right_logical_p, xor_p
 from primax.plugins.control_flow import scan
@@ -66,13 +68,13 @@ def threefry_split(key: Any, shape: tuple[int, ...]) -> Any:
     """Keys of that shape, uint32[*shape, 2]: the bits at the counts 0, 1, ..."""
     if not config.threefry_partitionable.value:
         return reshape_p.bind(_in_halves(key, 2 * prod(shape)), new_sizes=(*shape, 2), dimensions=None)
-    high, low = _mixed_by_loop(*_words(key), *iota_2x32(shape), shape)
+    high, low = _mixed_by_loop(_words(key), iota_2x32(shape), shape)
     return concatenate_p.bind(_with_last_axis(high), _with_last_axis(low), dimension=len(shape))
 
 
 def threefry_fold_in(key: Any, data: Any) -> Any:
     """The key at the count `data`, a uint32 of rank 0."""
-    return _pair(*_mixed_by_loop(*_words(key), np.uint32(0), data, ()))
+    return _pair(*_mixed_by_loop(_words(key), (np.uint32(0), data), ()))
 
 
 def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
@@ -211,7 +213,7 @@ def _mix(x: Any, y: Any, left: Any, right: Any) -> tuple[Any, Any]:
 _STEPS = np.array([[*_ROTATIONS[i % 2], *(32 - np.array(_ROTATIONS[i % 2])), i + 1] for i in range(5)], np.uint32)
 
 
-def _mixed_by_loop(key0: Any, key1: Any, x: Any, y: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+def _mixed_by_loop(key: Sequence[Any], count: Sequence[Any], shape: tuple[int, ...]) -> tuple[Any, Any]:
     """The same, for the words of new keys, of a shape.
 
     XLA would put the rounds into each kernel that uses a key, once for every number that is drawn. What a loop has
@@ -227,8 +229,9 @@ def _mixed_by_loop(key0: Any, key1: Any, x: Any, y: Any, shape: tuple[int, ...])
             x, y = _mix(x, y, left, right)
         return (add_p.bind(x, second), add_p.bind(y, add_p.bind(third, number)), second, third, first), None
 
+    key0, key1 = key
     third = xor_p.bind(xor_p.bind(key0, key1), _PARITY)
-    x, y = (_of_shape(add_p.bind(word, key), shape) for word, key in ((x, key0), (y, key1)))
+    x, y = (_of_shape(add_p.bind(*each), shape) for each in zip(count, key, strict=True))
     (x, y, *_), _ = scan(step, (x, y, key0, key1, third), _STEPS)
     return x, y
 
@@ -257,7 +260,7 @@ threefry_prng_impl = define_prng_impl(
     tag="fry",
 )
 
-RULES = {
+RULES: Table = {
     threefry2x32_p: {
         "abstract_eval": _threefry2x32_abstract_eval,
         "jvp": _threefry2x32_jvp,

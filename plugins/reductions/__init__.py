@@ -14,6 +14,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.dividing import all_alike, dropped_axes, refuse_divided
 from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Rules, Table
 from primax.extend.sharding import with_out_sharding
 from primax.plugins.arithmetic import add, div_p, max, min, mul, mul_p
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
@@ -430,7 +431,7 @@ _JVPS = {
 }
 
 
-def _rules(primitive: core.Primitive, monoid: Monoid) -> dict[str, Any]:
+def _rules(primitive: core.Primitive, monoid: Monoid) -> Rules:
     return {
         "abstract_eval": _abstract_eval(primitive, monoid),
         "jvp": _JVPS.get(primitive) or ad.zero_jvp(primitive),
@@ -440,7 +441,7 @@ def _rules(primitive: core.Primitive, monoid: Monoid) -> dict[str, Any]:
     }
 
 
-def _arg_rules(primitive: core.Primitive, extremum: core.Primitive) -> dict[str, Any]:
+def _arg_rules(primitive: core.Primitive, extremum: core.Primitive) -> Rules:
     return {
         "abstract_eval": _arg_abstract_eval(primitive.name),
         "jvp": ad.zero_jvp(primitive),
@@ -450,7 +451,7 @@ def _arg_rules(primitive: core.Primitive, extremum: core.Primitive) -> dict[str,
     }
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     **{primitive: _rules(primitive, monoid) for primitive, monoid in _MONOIDS.items() if primitive is not reduce_sum_p},
     argmax_p: _arg_rules(argmax_p, reduce_max_p),
     argmin_p: _arg_rules(argmin_p, reduce_min_p),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.remat import names as _names
 from primax.plugins.remat import primitive as _primitive
 from primax.plugins.remat.checkpoint import checkpoint
@@ -23,7 +24,7 @@ __all__ = [
 remat = checkpoint
 
 
-RULES = _primitive.RULES | _names.RULES
+RULES: Table = _primitive.RULES | _names.RULES
 
 
 @hookimpl

@@ -7,6 +7,7 @@ from typing import Any
 from primax.extend import backend, core
 from primax.extend.core import tree
 from primax.extend.interpreters import ad, batching
+from primax.extend.rule_types import Table
 
 __all__ = ["RULES", "checkpoint_name", "name_p"]
 
@@ -54,7 +55,7 @@ def _lowering(ctx: Any, x: Any, *, name: str) -> Any:
     return [x]
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     name_p: {
         "impl": _impl,
         "abstract_eval": _abstract_eval,

@@ -18,6 +18,7 @@ from primax.extend.held_programs import (
     trimmed,
 )
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins.calls import evaluate
 from primax.plugins.remat.splitting import Split, checkpoint_p, split
 
@@ -104,7 +105,7 @@ def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return interpreter.call(eqn.params["jaxpr"], values, bind)
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     checkpoint_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,

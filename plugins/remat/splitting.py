@@ -76,7 +76,7 @@ def _split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy 
     rest, used = core.dce_jaxpr(whole.jaxpr, True)
     saved = list(compress(chosen.saved, used[len(known_at) :]))
     numbers = {v: n_inputs + i for i, v in enumerate(saved)}
-    places = [*known_at, *map(numbers.get, chosen.saved), *unknown_at]
+    places = [*known_at, *(numbers.get(v, -1) for v in chosen.saved), *unknown_at]
     now, _ = core.dce_jaxpr(known.jaxpr.replace(outvars=[*results, *saved], eqns=chosen.now), True, True)
     return Split(
         core.ClosedJaxpr(now, known.consts),

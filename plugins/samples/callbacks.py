@@ -38,7 +38,7 @@ def _sample(args: list[Any], params: dict[str, Any], name: str) -> core.Sample:
 
 
 def _arguments() -> list[Any]:
-    return [np.float32([1, 2, 3]), np.float32([0.5, 0.25, 0])]
+    return [np.array([1, 2, 3], np.float32), np.array([0.5, 0.25, 0], np.float32)]
 
 
 def _pure_samples() -> Iterator[core.Sample]:

@@ -49,7 +49,7 @@ def _reductions(numpy_function: Any, groups: bool = True) -> Any:
 
 def _ways(shape: Any, untiled: dict[str, Any], tiled: dict[str, Any]) -> Any:
     def samples() -> Iterator[core.Sample]:
-        own = {"axis_name": ("i",), "axis_index_groups": None, "axis_size": 2}
+        own: dict[str, Any] = {"axis_name": ("i",), "axis_index_groups": None, "axis_size": 2}
         yield _sample(shape, _ONE, "stacked", **untiled, **own, tiled=False)
         yield _sample(shape, _ONE, "tiled", **tiled, **own, tiled=True)
         own = {"axis_name": ("j", "i"), "axis_index_groups": _GROUPS, "axis_size": 2}
@@ -74,7 +74,7 @@ def _broadcasts() -> Iterator[core.Sample]:
 
 def _ragged() -> Iterator[core.Sample]:
     """Chunks of which some are empty, beside rows that nobody sends."""
-    counts = [np.int32(x) for x in ([[0, 1], [0, 1]], [[1, 2], [0, 1]], [[0, 1], [2, 0]], [[1, 0], [2, 1]])]
+    counts = [np.array(x, np.int32) for x in ([[0, 1], [0, 1]], [[1, 2], [0, 1]], [[0, 1], [2, 0]], [[1, 0], [2, 1]])]
     params = {"axis_name": ("i",), "axis_index_groups": None, "axis_size": 2}
     skip = {"inputs_unchanged": "it calls rules with the values of all, stacked, whose counts are no vectors"}
     for name, rest in (("numbers", ()), ("rows", (2,))):

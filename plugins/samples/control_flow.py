@@ -30,7 +30,7 @@ def _cond_samples() -> list[core.Sample]:
         branches = (
             lambda x, n: (mul(x, mul(x, y)), n),
             lambda x, n: (mul(x, y), add(n, n)),
-            lambda x, n: (np.float64([1, 2, 3]), n),
+            lambda x, n: (np.array([1, 2, 3], np.float64), n),
         )
         return switch(i, branches, x, n)
 

@@ -10,7 +10,8 @@ import numpy as np
 from primax.extend import core
 from primax.extend.elementwise import INEXACT, NUMERIC
 from primax.extend.sampling import array_samples, numbers
-from primax.plugins.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p, linear_recurrence_p
+from primax.plugins.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
+from primax.plugins.cumulative.recurrence import linear_recurrence_p
 
 __all__ = ["SAMPLES"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.sampling import numbers
 from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec, sharding_of
 from primax.plugins.devices import device_put_p, sharding_constraint_p
 
@@ -18,14 +19,14 @@ def _samples() -> list[core.Sample]:
         return x
 
     return [
-        core.Sample([np.float32([[0.3, -1.2], [2.6, 1.7]])], {"device": None}, reference=same),
-        core.Sample([np.int32([7, -3, 4])], {"device": sharding_of(backend.default_device())}, reference=same),
+        core.Sample([numbers((2, 2))], {"device": None}, reference=same),
+        core.Sample([numbers((3,), np.int32)], {"device": sharding_of(backend.default_device())}, reference=same),
     ]
 
 
 def _constraint_samples() -> list[core.Sample]:
     here = NamedSharding(Mesh([backend.default_device()], "x"), PartitionSpec())
-    x = np.float32([[0.3, -1.2], [2.6, 1.7]])
+    x = numbers((2, 2))
     return [core.Sample([x], {"sharding": here}, reference=lambda x, sharding: x)]
 
 

@@ -13,9 +13,9 @@ __all__ = ["SAMPLES"]
 
 
 def _pow_samples() -> list[core.Sample]:
-    x, y, n = np.float32([0.3, 1.7, 2.6]), np.float32([1.5, -0.5, 2.2]), np.int32([3, -2, 1])
+    x, y, n = np.array([0.3, 1.7, 2.6], np.float32), (1.5, -0.5, 2.2), np.array([3, -2, 1], np.int32)
     of_integers = [core.Sample(args) for args in ([-x, n], [x, n[0]], [x[0], n])]
-    return [*elementwise_samples((INEXACT, INEXACT), at=(x, y))(), *of_integers]
+    return [*elementwise_samples((INEXACT, INEXACT), at=(x.tolist(), y))(), *of_integers]
 
 
 SAMPLES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def _samples() -> list[core.Sample]:
     ]
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[FftType, Callable[..., Any]] = {
     FftType.FFT: np.fft.fftn,
     FftType.IFFT: np.fft.ifftn,
     FftType.RFFT: np.fft.rfftn,

@@ -33,9 +33,9 @@ _CLIP, _FILL, _PROMISE = (
     GatherScatterMode.PROMISE_IN_BOUNDS,
 )
 # Rows 2 and 0 of an array; windows of two rows, one of them partly outside; for each row one element.
-_ROWS = (((1,), (0,), (0,)), np.int32([[2], [0]]))
-_WINDOWS = (((0, 1), (), (0, 1)), np.int32([[1, 1], [2, 1]]))
-_ELEMENTS = (((), (1,), (1,), (0,), (0,)), np.int32([[2], [0], [1]]))
+_ROWS = (((1,), (0,), (0,)), np.array([[2], [0]], np.int32))
+_WINDOWS = (((0, 1), (), (0, 1)), np.array([[1, 1], [2, 1]], np.int32))
+_ELEMENTS = (((), (1,), (1,), (0,), (0,)), np.array([[2], [0], [1]], np.int32))
 
 
 def _flags(mode: GatherScatterMode, unique: bool = False) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _applications() -> list[core.Sample]:
             x,
             indices,
         )
-        for indices, mode in ((_ROWS[1], "clip"), (np.int32([[1], [1]]), "drop"))
+        for indices, mode in ((_ROWS[1], "clip"), (np.array([[1], [1]], np.int32), "drop"))
     ]
 
 

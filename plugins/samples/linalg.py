@@ -105,7 +105,7 @@ def _lu_samples() -> list[core.Sample]:
 
 
 def _permutation_samples() -> list[core.Sample]:
-    pivots = np.int32([[2, 2, 3], [1, 3, 2]])
+    pivots = np.array([[2, 2, 3], [1, 3, 2]], np.int32)
     return [core.Sample([pivots], {"permutation_size": size}, reference=_by_numpy) for size in (4, 5)]
 
 
@@ -278,7 +278,7 @@ def _geqp3_samples() -> list[core.Sample]:
     shapes = (((3, 3), np.float32, [0, 0, 0]), ((3, 2), np.complex64, [0, 1]))
     return [
         core.Sample(
-            [dominant(shape, dtype), np.int32(first)],
+            [dominant(shape, dtype), np.array(first, np.int32)],
             vary=lambda args, k: [args[0] * (1 + k / 16), args[1]],
             invariants=of_pivoted_reflections,
         )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from primax.extend import core
+from primax.extend.sampling import numbers
 from primax.extend.sharding import AbstractMesh, AxisType
 from primax.plugins.resharding import forget_p, reshard_p
 
@@ -13,11 +12,11 @@ __all__ = ["SAMPLES"]
 
 def _samples() -> list[core.Sample]:
     mesh = AbstractMesh((1,), ("x",), AxisType.Explicit)
-    x = np.float32([[0.3, -1.2], [2.6, 1.7]])
+    x = numbers((2, 2))
     return [core.Sample([x], {"mesh": mesh, "axes": ((), ())}, reference=lambda x, **params: x)]
 
 
 SAMPLES = {
     reshard_p: _samples,
-    forget_p: core.Sample([np.float32([0.3, 1.7])], {"mesh": None, "mapped": ()}, reference=lambda x, **params: x),
+    forget_p: core.Sample([numbers((2,))], {"mesh": None, "mapped": ()}, reference=lambda x, **params: x),
 }

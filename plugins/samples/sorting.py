@@ -16,7 +16,7 @@ __all__ = ["SAMPLES"]
 
 def _sort_samples() -> list[core.Sample]:
     x = numbers((2, 3))
-    twice, other = np.int32([[2, 1, 2], [1, 2, 1]]), np.int32([[5, 4, 3], [0, 1, 2]])
+    twice, other = np.array([[2, 1, 2], [1, 2, 1]], np.int32), np.array([[5, 4, 3], [0, 1, 2]], np.int32)
     made: list[tuple[list[Any], int, bool, int]] = [
         ([x], 0, True, 1),
         ([x], 1, False, 1),

@@ -34,8 +34,8 @@ def _gamma_samples(**options: Any) -> Any:
 
 
 SAMPLES = {
-    polygamma_p: lambda: [core.Sample([np.float32([1, 2]), np.float32([0.6, 1.7])], constant=[0])],
-    zeta_p: lambda: [core.Sample([np.float32([1.5, 2.2]), np.float32([0.6, 1.7])], constant=[0])],
+    polygamma_p: lambda: [core.Sample([np.array([1, 2], np.float32), np.array([0.6, 1.7], np.float32)], constant=[0])],
+    zeta_p: lambda: [core.Sample([np.array([1.5, 2.2], np.float32), np.array([0.6, 1.7], np.float32)], constant=[0])],
     regularized_incomplete_beta_p: _beta_samples,
     igamma_p: _gamma_samples(skip=_NO_SECOND),
     igammac_p: _gamma_samples(skip=_NO_SECOND),

@@ -63,7 +63,7 @@ def _select_samples() -> list[core.Sample]:
     x, y, z = (numbers((2, 2), start=3 * i) for i in range(3))
     return [
         core.Sample([np.array([[True, False], [False, True]]), x, y]),
-        core.Sample([np.int32([[2, 0], [1, 2]]), x, y, z]),
+        core.Sample([np.array([[2, 0], [1, 2]], np.int32), x, y, z]),
         core.Sample([np.int32(1), x, y, z], vary=lambda args, k: [np.int32((1 + k) % 3), *args[1:]]),
     ]
 

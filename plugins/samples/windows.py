@@ -26,7 +26,7 @@ from primax.plugins.windows.geometry import places, shape_of_windows
 
 __all__ = ["SAMPLES"]
 
-_PLAIN = {"window_dimensions": (2, 2), "window_strides": (1, 2), "padding": ((0, 1), (1, 0))}
+_PLAIN: dict[str, Any] = {"window_dimensions": (2, 2), "window_strides": (1, 2), "padding": ((0, 1), (1, 0))}
 _DILATED = {**_PLAIN, "base_dilation": (2, 1), "window_dilation": (1, 2)}
 _UNDILATED = {**_PLAIN, "base_dilation": (1, 1), "window_dilation": (1, 1)}
 _WAYS = (_UNDILATED, {**_DILATED, "padding": ((1, 0), (-1, 2))})
@@ -104,7 +104,7 @@ def _gather_samples() -> list[core.Sample]:
 
 def _scatter_add_samples() -> list[core.Sample]:
     x = numbers((3, 4))
-    whole = {**_PLAIN, "padding": ((0, 0), (0, 0))}
+    whole: dict[str, Any] = {**_PLAIN, "padding": ((0, 0), (0, 0))}
     return [
         core.Sample(
             [numbers(shape_of_windows(x.shape, **way), start=5), x],

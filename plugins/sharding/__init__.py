@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.sharding import drawing as _drawing
 from primax.plugins.sharding import rules as _rules
 from primax.plugins.sharding.arrays import (
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-RULES = _rules.RULES | _drawing.RULES
+RULES: Table = _rules.RULES | _drawing.RULES
 
 
 @hookimpl

@@ -10,6 +10,7 @@ from primax.extend import backend, core
 from primax.extend.api_util import check_function, integer
 from primax.extend.api_util import sequence as read_sequence
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Table
 from primax.extend.sharding import canonical_sharding, named_from_hlo, sharding_of
 from primax.plugins.callbacks import DebugEffect
 
@@ -113,7 +114,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, callback: Callable[[Any]
     return []
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     inspect_sharding_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,

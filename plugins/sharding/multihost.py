@@ -58,7 +58,7 @@ def _gathered(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.asarray(device_put(_stacked(x), NamedSharding(_mesh(), PartitionSpec())))
 
 
-def _added(stacked: core.Array) -> core.Array:
+def _added(stacked: Any) -> Any:
     return stacked.sum(0, dtype=stacked.dtype)
 
 

@@ -23,6 +23,7 @@ from primax.extend.held_programs import (
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.extend.rule_types import Table
 from primax.extend.sharding import Mesh, PartitionSpec, manual_scope
 from primax.plugins.collectives import psum
 from primax.plugins.control_flow import run_compiled
@@ -312,7 +313,7 @@ def _printed(params: dict[str, Any]) -> Any:
     return {name: params[name] for name in order}
 
 
-RULES: dict[core.Primitive, dict[str, Any]] = {
+RULES: Table = {
     shard_map_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,

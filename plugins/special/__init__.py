@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.special import bessel as _bessel
 from primax.plugins.special import error as _error
 from primax.plugins.special import gamma as _gamma
@@ -63,7 +64,7 @@ __all__ = [
     "zeta_p",
 ]
 
-RULES = _error.RULES | _gamma.RULES | _incomplete_gamma.RULES | _incomplete_beta.RULES | _bessel.RULES
+RULES: Table = _error.RULES | _gamma.RULES | _incomplete_gamma.RULES | _incomplete_beta.RULES | _bessel.RULES
 
 
 @hookimpl

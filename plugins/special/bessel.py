@@ -7,6 +7,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.elementwise import FLOATING, like, row
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import abs_p, add_p, div_p, mul_p, sign_p, sub_p
 from primax.plugins.comparison import lt_p
 from primax.plugins.special.formula import Num, formula, select
@@ -126,7 +127,7 @@ def _bessel_i1e_jvp(t: Any, out: Any, x: Any) -> Any:
 
 _SMALL_AND_LARGE = ((-10.0, 0.4, 9.0),)
 
-RULES = dict(
+RULES: Table = dict(
     (
         row(
             bessel_i0e_p,

@@ -7,6 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.elementwise import FLOATING, like, row
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import mul_p, neg_p, square_p
 from primax.plugins.exponential import exp_p
 
@@ -39,7 +40,7 @@ def _bell(x: Any, scale: float) -> Any:
 
 _SLOPE = 2 / math.sqrt(math.pi)
 
-RULES = dict(
+RULES: Table = dict(
     (
         row(erf_p, FLOATING, "chlo.erf", lambda t, x: mul_p.bind(t, _bell(x, _SLOPE))),
         row(erfc_p, FLOATING, "chlo.erfc", lambda t, x: mul_p.bind(t, _bell(x, -_SLOPE))),

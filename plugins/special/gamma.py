@@ -6,6 +6,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.elementwise import FLOATING, like, row
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add_p, mul_p, neg_p
 
 __all__ = ["digamma", "digamma_p", "lgamma", "lgamma_p", "polygamma", "polygamma_p", "zeta", "zeta_p"]
@@ -51,7 +52,7 @@ def _no_derivative(function: str, argument: str) -> Any:
 _TWO = (FLOATING, FLOATING)
 _POSITIVE = ((0.6, 1.7, 2.6),)
 
-RULES = dict(
+RULES: Table = dict(
     (
         row(lgamma_p, FLOATING, "chlo.lgamma", lambda t, x: mul_p.bind(t, digamma_p.bind(x)), at=_POSITIVE),
         row(

@@ -13,6 +13,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.elementwise import FLOATING, like, row
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add_p, mul_p, neg_p, sub_p
 from primax.plugins.exponential import exp_p, log1p_p, log_p
 from primax.plugins.special.formula import Num, formula, iterate, select
@@ -120,7 +121,7 @@ def _density(a: Any, b: Any, x: Any) -> Any:
     return exp_p.bind(sub_p.bind(add_p.bind(power_a, power_b), log_beta))
 
 
-RULES = dict(
+RULES: Table = dict(
     (
         row(
             regularized_incomplete_beta_p,

@@ -14,6 +14,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.elementwise import FLOATING, like, row
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import mul_p, neg_p, sub_p
 from primax.plugins.comparison import eq_p
 from primax.plugins.exponential import exp_p, log_p
@@ -282,7 +283,7 @@ _NO_SECOND = {"jvp": "its derivatives are not known in closed form"}
 _TWO = (FLOATING, FLOATING)
 
 
-RULES = dict(
+RULES: Table = dict(
     (
         row(
             igamma_p,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.structural import conversion as _conversion
 from primax.plugins.structural import creation as _creation
 from primax.plugins.structural import identity as _identity
@@ -144,7 +145,7 @@ __all__ = [
     "zeros_of",
 ]
 
-RULES = (
+RULES: Table = (
     _shapes.RULES
     | _conversion.RULES
     | _creation.RULES

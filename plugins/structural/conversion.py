@@ -11,6 +11,7 @@ from primax.extend import backend, core
 from primax.extend.arguments import is_value
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 
 __all__ = [
     "bitcast_convert_type",
@@ -231,7 +232,7 @@ def _bitcast_lowering(ctx: Any, x: Any, *, new_dtype: Any) -> Any:
     return mlir.ir.Operation.create("stablehlo.bitcast_convert", [result], [x]).results
 
 
-RULES = {
+RULES: Table = {
     convert_element_type_p: {
         "abstract_eval": _convert_abstract_eval,
         "jvp": _convert_jvp,

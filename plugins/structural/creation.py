@@ -12,6 +12,7 @@ from primax.extend.api_util import numpy_dtype
 from primax.extend.arguments import canonical_axis, canonical_shape, shape_or_size
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
+from primax.extend.rule_types import Table
 from primax.extend.sharding import vary_like
 from primax.plugins.resharding import lying, resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
@@ -201,7 +202,7 @@ def _iota_lowering(ctx: Any, *, dtype: Any, shape: Any, dimension: int) -> Any:
     return mlir.hlo.IotaOp(mlir.aval_to_ir_type(ctx.avals_out[0]), axis).results
 
 
-RULES = {
+RULES: Table = {
     iota_p: {
         "abstract_eval": _iota_abstract_eval,
         "lowering": _iota_lowering,

@@ -7,6 +7,7 @@ from typing import Any
 from primax.extend import backend, core
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 
 __all__ = [
     "copy",
@@ -104,7 +105,7 @@ def _barrier_lowering(ctx: Any, *xs: Any) -> Any:
     return mlir.hlo.OptimizationBarrierOp(xs).results if xs else []
 
 
-RULES = {
+RULES: Table = {
     copy_p: {
         "abstract_eval": _same,
         "jvp": ad.linear_jvp(copy_p),

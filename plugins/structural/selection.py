@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins.structural.creation import zeros_of
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 
@@ -155,7 +156,7 @@ def _lowering(ctx: Any, which: Any, *cases: Any) -> Any:
     return [among(0, cases)]
 
 
-RULES = {
+RULES: Table = {
     select_n_p: {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,

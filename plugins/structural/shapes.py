@@ -22,6 +22,7 @@ from primax.extend.arguments import (
 )
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Rules, Table
 from primax.extend.sharding import with_out_sharding
 
 __all__ = [
@@ -566,11 +567,11 @@ def _tile_lowering(ctx: Any, x: Any, *, reps: Any) -> Any:
     return [mlir.hlo.reshape(mlir.aval_to_ir_type(ctx.avals_out[0]), repeated)]
 
 
-def _linear(primitive: core.Primitive, transpose_rule: Any) -> dict[str, Any]:
+def _linear(primitive: core.Primitive, transpose_rule: Any) -> Rules:
     return {"jvp": ad.linear_jvp(primitive), "transpose": ad.linear_transpose2(primitive, transpose_rule)}
 
 
-RULES = {
+RULES: Table = {
     broadcast_in_dim_p: {
         "abstract_eval": _broadcast_in_dim_abstract_eval,
         **_linear(broadcast_in_dim_p, _broadcast_in_dim_transpose),

@@ -21,6 +21,7 @@ from primax.extend.arguments import (
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.narrow import in_whole_bytes
+from primax.extend.rule_types import Table
 from primax.plugins.structural.conversion import host_scalar
 from primax.plugins.structural.creation import zero_of, zeros_of
 from primax.plugins.structural.selection import select_n_p
@@ -496,7 +497,7 @@ def _rev_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Any:
     return [mlir.hlo.reverse(x, mlir.ir.DenseI64ArrayAttr.get(dimensions))]
 
 
-RULES = {
+RULES: Table = {
     slice_p: {
         "abstract_eval": _slice_abstract_eval,
         "jvp": ad.linear_jvp(slice_p),

@@ -13,6 +13,7 @@ from primax.extend.arguments import canonical_axis, inserted, is_value
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.narrow import in_whole_bytes
+from primax.extend.rule_types import Table
 from primax.plugins.structural.shapes import transpose
 
 __all__ = ["RULES", "stack", "stack_p", "unstack", "unstack_p"]
@@ -37,7 +38,8 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    if (type(operands) is np.ndarray or is_value(operands)) and get_aval(operands).shape[:1] not in ((), (0,)):
+    together: Any = operands
+    if (type(together) is np.ndarray or is_value(together)) and get_aval(together).shape[:1] not in ((), (0,)):
         # Its rows are stacked already; as many operands as there are rows would keep the compiler busy for long.
         count = len(get_aval(operands).shape)
         return transpose(operands, inserted(tuple(range(1, count)), canonical_axis(axis, count, "stack"), 0))
@@ -136,7 +138,7 @@ def _unstack_lowering(ctx: Any, x: Any, *, axis: int) -> Any:
     return outs
 
 
-RULES = {
+RULES: Table = {
     stack_p: {
         "abstract_eval": _stack_abstract_eval,
         "jvp": ad.linear_jvp(stack_p),

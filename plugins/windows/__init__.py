@@ -6,6 +6,7 @@ from typing import Any
 
 from primax.extend import core, hookimpl
 from primax.extend.dividing import all_alike, whole_along
+from primax.extend.rule_types import Table
 from primax.plugins.windows import reductions, selection
 from primax.plugins.windows.geometry import reduce_window_shape_tuple
 from primax.plugins.windows.reductions import (
@@ -43,7 +44,7 @@ def _division(*avals: Any, **params: Any) -> list[Any]:
     return [all_alike(arrays)] * count
 
 
-RULES = reductions.RULES | selection.RULES
+RULES: Table = reductions.RULES | selection.RULES
 
 
 @hookimpl

@@ -64,7 +64,7 @@ def read_window(
       ValueError: there is no such kind of padding.
     """
     ones = (1,) * len(shape)
-    params = {
+    params: Params = {
         "window_dimensions": integers(window_dimensions, function, "window_dimensions"),
         "window_strides": ones if window_strides is None else integers(window_strides, function, "window_strides"),
         "padding": (),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, max, min
 from primax.plugins.bitwise import and_p, or_p
 from primax.plugins.comparison import ge_p, le_p
@@ -95,7 +96,7 @@ def reduce_window(
     params = read_window(
         "reduce_window", aval.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )
-    known = _BY_FUNCTION.get(computation) if len(leaves) == 1 and computation.__hash__ else None
+    known = _BY_FUNCTION.get(computation) if len(leaves) == 1 and isinstance(computation, Hashable) else None
     if known is None:
         jaxpr = stage("reduce_window", computation, leaves, inits, tree)
         known = _only_primitive(jaxpr.jaxpr)
@@ -282,24 +283,26 @@ def _general_lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.Clo
     return window_region(ctx, ctx.avals_out, operands, inits, jaxpr, params)
 
 
-def _rules(primitive: core.Primitive, **rules: Any) -> dict[str, Any]:
+def _rules(primitive: core.Primitive, derivatives: Rules) -> Rules:
     monoid = _MONOIDS[primitive]
     return {
         "abstract_eval": _abstract_eval(primitive, monoid),
         "batch": _batch(primitive),
         "lowering": {None: _lowering(primitive, monoid, False), "cpu": _lowering(primitive, monoid, True)},
-        **rules,
+        **derivatives,
     }
 
 
-RULES = {
+RULES: Table = {
     reduce_window_sum_p: _rules(
         reduce_window_sum_p,
-        jvp=ad.linear_jvp(reduce_window_sum_p),
-        transpose=ad.linear_transpose2(reduce_window_sum_p, _sum_transpose),
+        {
+            "jvp": ad.linear_jvp(reduce_window_sum_p),
+            "transpose": ad.linear_transpose2(reduce_window_sum_p, _sum_transpose),
+        },
     ),
-    reduce_window_max_p: _rules(reduce_window_max_p, jvp=_extremum_jvp(reduce_window_max_p, ge_p)),
-    reduce_window_min_p: _rules(reduce_window_min_p, jvp=_extremum_jvp(reduce_window_min_p, le_p)),
+    reduce_window_max_p: _rules(reduce_window_max_p, {"jvp": _extremum_jvp(reduce_window_max_p, ge_p)}),
+    reduce_window_min_p: _rules(reduce_window_min_p, {"jvp": _extremum_jvp(reduce_window_min_p, le_p)}),
     reduce_window_p: {
         "abstract_eval": _general_abstract_eval,
         "jvp": _general_jvp,

@@ -13,6 +13,7 @@ from primax.extend.api_util import among
 from primax.extend.computations import elementwise, interpreted, require_pure
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add_any_p, max_p, min_p
 from primax.plugins.comparison import eq_p, ge_p, le_p
 from primax.plugins.reductions import ADD, MAX, MIN
@@ -352,7 +353,7 @@ def _scatter_lowering(
     return _scatter_operation(ctx, operand, source, init, select_jaxpr, scatter_jaxpr, params)
 
 
-RULES = {
+RULES: Table = {
     select_and_gather_add_p: {
         "abstract_eval": _gather_add_abstract_eval,
         "jvp": _linear_in_first(select_and_gather_add_p),

@@ -28,7 +28,8 @@ class _OnDemand(MetaPathFinder):
 
     def find_distributions(self, context: Any = None) -> Any:
         if getattr(context, "name", None) == "jax" and self._install():
-            return sys.meta_path[0].find_distributions(context)  # that of primax, now
+            finder: Any = sys.meta_path[0]
+            return finder.find_distributions(context)  # that of primax, now
         return []
 
     def _install(self) -> bool:

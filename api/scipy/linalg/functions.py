@@ -151,7 +151,8 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
         raise ValueError(f"rsf2csf: T and Z must have one shape, got {get_aval(T).shape} and {get_aval(Z).shape}")
     if get_aval(T).shape[-1] < 2:
         return as_complex(T), as_complex(Z)
-    return _rsf2csf(T, Z)
+    made: tuple[Any, Any] = _rsf2csf(T, Z)
+    return made
 
 
 @one_program(static=2)

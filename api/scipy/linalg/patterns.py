@@ -316,10 +316,10 @@ def invhilbert(n: int) -> Any:
 
 
 def _size(function: str, n: Any, least: int = 1, most: int = 2**29) -> int:
-    n = integer(function, "n", n)
-    if not least <= n <= most:
+    size = integer(function, "n", n)
+    if not least <= size <= most:
         raise ValueError(f"{function}: n must be in [{least}, {most}], got {n}")
-    return n
+    return size
 
 
 # The sizes of the largest matrices with numbers below the largest of float64.

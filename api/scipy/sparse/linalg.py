@@ -21,7 +21,8 @@ Operator = Callable[[Any], Any]
 def _operator(function: str, name: str, value: Any, b: Any) -> Operator:
     """A function of trees like b from a function, a matrix or something that can be multiplied."""
     if callable(value):
-        return value
+        function_of_trees: Operator = value
+        return function_of_trees
     shape = getattr(value, "shape", None)
     if not hasattr(value, "__matmul__") or shape is None:
         raise TypeError(f"{function}: {name} must be a function or a matrix, got {value!r}")
@@ -270,7 +271,7 @@ def _solve(
         flat, unravel = ravel_pytree(b)
 
         def of_vectors(operator: Operator) -> Operator:
-            return lambda v: ravel_pytree(operator(unravel(v)))[0].astype(flat.dtype)
+            return lambda v: pnp.asarray(ravel_pytree(operator(unravel(v)))[0], flat.dtype)
 
         limit = _limit(flat, tol, atol)
         x = method(of_vectors(matvec), flat, start.astype(flat.dtype), of_vectors(precondition), limit, maxiter)

@@ -427,7 +427,8 @@ class Slerp(NamedTuple):
         times = pnp.asarray(*promote("Slerp.init", times, to=dtypes.to_inexact_dtype))
         if times.shape != (len(rotations),):
             raise ValueError(f"Slerp.init: times must have the shape ({len(rotations)},), got {times.shape}")
-        rotvecs = (rotations[:-1].inv() * rotations[1:]).as_rotvec()
+        earlier, later = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
+        rotvecs = (earlier.inv() * later).as_rotvec()
         return cls(times, pnp.diff(times), rotations, rotvecs)
 
     def __call__(self, times: Any) -> Rotation:
@@ -441,4 +442,4 @@ class Slerp(NamedTuple):
             raise ValueError(f"Slerp: times must be a number or of rank 1, got {times.shape}")
         place = pnp.clip(pnp.searchsorted(self.times, times, side="right") - 1, 0, self.timedelta.shape[0] - 1)
         part = (times - self.times[place]) / self.timedelta[place]
-        return self.rotations[place] * Rotation.from_rotvec(self.rotvecs[place] * part[..., None])
+        return Rotation(self.rotations.quat[place]) * Rotation.from_rotvec(self.rotvecs[place] * part[..., None])

@@ -140,5 +140,5 @@ def bernoulli(n: int) -> Any:
 def _bernoulli_numbers(n: int) -> list[Fraction]:
     numbers = [Fraction(1)]
     for m in range(1, n + 1):
-        numbers.append(-sum(_comb(m + 1, k) * numbers[k] for k in range(m)) / (m + 1))
+        numbers.append(-sum((_comb(m + 1, k) * numbers[k] for k in range(m)), Fraction(0)) / (m + 1))
     return numbers
