@@ -193,12 +193,12 @@ def _integrate(
     dt = clip(_first_step(flat, ys, fs, start, args, rtol, atol), 0.0, hmax).astype(times.dtype)
     constant = [(*(zeros_like(y) for _ in range(4)), y) for y in ys]
 
-    def until(carry: Any, target: Any) -> Any:
+    def until(carry: Any, target: Any) -> tuple[Any, Any]:
         def goes_on(state: Any) -> Any:
             i, (_, _, t, dt, _, _) = state
             return (t < target) & (i < mxstep) & (dt > 0)
 
-        def attempt(state: Any) -> Any:
+        def attempt(state: Any) -> tuple[Any, Any]:
             i, (ys, fs, t, dt, before, quartics) = state
             new, new_fs, error, ks = _step(flat, ys, fs, t, dt, args)
             ratio = _error_ratio(error, ys, new, rtol, atol)
@@ -226,12 +226,12 @@ def _solve(func: Any, how: tuple[float, ...], y0: Any, t: Any, args: Any) -> Any
     return tree.unflatten(structure, _integrate(_flat(func, structure), ys, t, args, *how))
 
 
-def _solve_fwd(func: Any, how: tuple[float, ...], y0: Any, t: Any, args: Any) -> Any:
+def _solve_fwd(func: Any, how: tuple[float, ...], y0: Any, t: Any, args: Any) -> tuple[Any, Any]:
     ys = _solve(func, how, y0, t, args)
     return ys, (ys, t, args)
 
 
-def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> Any:
+def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> tuple[Any, Any, Any]:
     """Backwards in time from each time to the one before: the solution, its adjoint, and the gradient of `args`."""
     ys, times, args = residuals
     arg_leaves, arg_tree = tree.flatten(args)
@@ -244,13 +244,13 @@ def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> A
         given, others = iter(own), iter(fixed)
         return tree.unflatten(arg_tree, [next(given) if m else next(others) for m in moving])
 
-    def backwards(state: Any, negative_t: Any, own: Any, fixed: Any) -> Any:
+    def backwards(state: Any, negative_t: Any, own: Any, fixed: Any) -> tuple[Any, Any, Any]:
         y, adjoint, _ = state
         dy, pull = vjp(lambda y, own: func(y, -negative_t, *whole(own, fixed)), y, own)
         y_bar, leaves_bar = pull(adjoint)
         return tree.tree_map(lambda x: -x, dy), y_bar, leaves_bar
 
-    def interval(carry: Any, element: Any) -> Any:
+    def interval(carry: Any, element: Any) -> tuple[Any, Any]:
         adjoint, sums, first_t = carry
         y, ct, t, before = element
         dy = func(y, t, *args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from math import prod
 from typing import Any
@@ -96,7 +97,7 @@ def lt_to(x: Any, y: Any) -> Any:
     return lt_to_p.bind(x, y)
 
 
-def _compare(direction: str, floats: str = "FLOAT") -> Any:
+def _compare(direction: str, floats: str = "FLOAT") -> Callable[..., Any]:
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
         dtype = ctx.avals_in[0].dtype
         if dtypes.is_inexact(dtype):

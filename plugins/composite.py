@@ -94,7 +94,7 @@ def _attribute(key: str, value: Any) -> Any:
     raise TypeError(f"composite: attribute {key} must be a number, a string, an array or a sequence, got {value!r}")
 
 
-def _abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     return jaxpr.out_avals, jaxpr.effects
 
 
@@ -104,7 +104,7 @@ def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
 
 def _lowering(
     ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, version: int, attributes: Any
-) -> Any:
+) -> list[Any]:
     ir = mlir.ir
     function = mlir.lower_jaxpr_to_fun(ctx.module_context, name, jaxpr)
     made = ir.Operation.create(
@@ -148,7 +148,7 @@ def _call(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
     return core.eval_jaxpr(getattr(call_jaxpr, "jaxpr", call_jaxpr), consts, *args)
 
 
-def _call_abstract_eval(*avals: Any, call_jaxpr: Any, **params: Any) -> Any:
+def _call_abstract_eval(*avals: Any, call_jaxpr: Any, **params: Any) -> tuple[Any, Any]:
     return call_jaxpr.out_avals, call_jaxpr.effects
 
 

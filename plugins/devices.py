@@ -83,7 +83,7 @@ def _device_put_impl(x: Any, *, device: Any) -> Any:
         return backend.put_value(x, core.get_aval(x).weak_type, device)
 
 
-def _put_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, device: Any) -> Any:
+def _put_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, device: Any) -> list[Any]:
     if not isinstance(device, NamedSharding) or ctx.module_context.partitions == 1:
         return [x]
     return [mlir.constrained(ctx.module_context, x, device.mesh, device.spec, len(ctx.avals_in[0].shape))]
@@ -125,7 +125,7 @@ def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _constraint_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, sharding: Any) -> Any:
+def _constraint_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, sharding: Any) -> list[Any]:
     if not isinstance(sharding, NamedSharding) or ctx.module_context.partitions == 1:
         return [x]
     return [mlir.constrained(ctx.module_context, x, sharding.mesh, sharding.spec, len(ctx.avals_in[0].shape))]
@@ -148,7 +148,7 @@ def require_free(what: str, names: Sequence[Any], mesh: Mesh, specs: Sequence[Pa
             )
 
 
-def _constraint_batch(axis: batching.AxisData, args: Any, dims: Any, *, sharding: Any) -> Any:
+def _constraint_batch(axis: batching.AxisData, args: Any, dims: Any, *, sharding: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     if dim is None:
         return sharding_constraint_p.bind(x, sharding=sharding), None

@@ -215,7 +215,7 @@ def _check_dimensions(side: str, aval: ShapedArray, contract: Any, batch: Any) -
         raise TypeError(f"dot_general: dimensions of {side} must be distinct, {got}")
 
 
-def _width(dtype: Any) -> Any:
+def _width(dtype: Any) -> tuple[Any, Any, Any, Any, Any]:
     """What decides which of two dtypes is the wider, as in XLA."""
     if not isinstance(dtype, np.dtype):
         raise TypeError(f"dot_general: operands must be numbers or booleans, got dtype {dtype}")
@@ -251,7 +251,7 @@ def _check_preferred(preferred: Any, dtype: Any, precision: Any) -> None:
         )
 
 
-def _dot_general_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _dot_general_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     (x, y), (tx, ty) = primals, tangents
     out = dot_general_p.bind(x, y, **params)
     preferred = params["preferred_element_type"]
@@ -269,7 +269,7 @@ def _dot_general_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 
 def _dot_general_transpose(
     ct: Any, x: Any, y: Any, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any
-) -> Any:
+) -> tuple[Any, Any]:
     of_rhs = type(y) is ad.UndefinedPrimal
     if of_rhs == (type(x) is ad.UndefinedPrimal):
         raise TypeError("dot_general is linear in each of its arguments, but not in both at once")
@@ -326,7 +326,7 @@ def _pull_back(
     return convert_element_type_p.bind(bar, new_dtype=aval.dtype, weak_type=False)
 
 
-def _dot_general_batch(args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> Any:
+def _dot_general_batch(args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> tuple[Any, Any]:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     lhs, rhs = args
     lhs_dim, rhs_dim = dims
@@ -360,7 +360,7 @@ def _dot_general_lowering(
     dimension_numbers: Any,
     precision: Any,
     preferred_element_type: Any,
-) -> Any:
+) -> list[Any]:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     hlo = mlir.hlo
     lhs_aval, rhs_aval = ctx.avals_in

@@ -176,12 +176,12 @@ def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Any:
 _log = accurate("stablehlo.log")
 
 
-def _log2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Any:
+def _log2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> list[Any]:
     (out,) = _log(ctx, x, **params)
     return [mlir.hlo.divide(out, ir_full(math.log(2), ctx.avals_in[0]))]
 
 
-def _one_minus_square_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _one_minus_square_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any]:
     hlo, one = mlir.hlo, ir_full(1.0, ctx.avals_in[0])
     return [hlo.multiply(hlo.subtract(one, x), hlo.add(one, x))]
 

@@ -106,7 +106,7 @@ def _abstract_eval(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int,
     return ShapedArray(x.shape, x.dtype)
 
 
-def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
+def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> list[Any]:
     """The matrices of complex transforms are symmetric; those of real ones need each number of a half twice.
 
     The cotangent of real numbers is the real part of what it would be for complex ones. The inverse transform, which
@@ -134,11 +134,11 @@ def _weights(half: Any, single: float, paired: float, lengths: tuple[int, ...]) 
     return pad_p.bind(inside, single, padding_config=(*[(0, 0, 0)] * len(outer), (1, even, 0)))
 
 
-def _batch(args: Any, dims: Any, **params: Any) -> Any:
+def _batch(args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
     return fft_p.bind(batching.moveaxis(args[0], dims[0], 0), **params), 0
 
 
-def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
+def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> list[Any]:
     aval = ctx.avals_out[0]
     if 0 in aval.shape:
         return [mlir.ir_constant(np.zeros(aval.shape, aval.dtype))]

@@ -332,13 +332,13 @@ def _reshard_transpose(ct: Any, x: Any, *, mesh: Any, axes: Any) -> list[Any]:
     return [_divided(ct, x.aval.division)]
 
 
-def _reshard_batch(args: Any, dims: Any, *, mesh: Any, axes: Any) -> Any:
+def _reshard_batch(args: Any, dims: Any, *, mesh: Any, axes: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     mapped = axes_of_dims(get_aval(x))[dim]
     return reshard_p.bind(x, mesh=mesh, axes=(*axes[:dim], mapped, *axes[dim:])), dim
 
 
-def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes: Any) -> Any:
+def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes: Any) -> list[Any]:
     module = ctx.module_context
     if module.partitions == 1 or module.manual is not None:
         return [x]
@@ -361,7 +361,7 @@ def _forget_told(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int
     return [_rest(x, mesh, mapped) or PartitionSpec()]
 
 
-def _forget_batch(args: Any, dims: Any, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> Any:
+def _forget_batch(args: Any, dims: Any, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> tuple[Any, Any]:
     (dim,) = dims
     kept = (*(i + (i >= dim) for i in mapped), dim)
     return forget_p.bind(*args, mesh=mesh, mapped=kept), dim

@@ -211,7 +211,7 @@ def _sort_abstract_eval(*avals: ShapedArray, dimension: int, is_stable: bool, nu
     return list(avals)
 
 
-def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, num_keys: int) -> Any:
+def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, num_keys: int) -> tuple[Any, Any]:
     params = {"dimension": dimension, "is_stable": is_stable, "num_keys": num_keys}
     if all(type(t) is ad.Zero for t in tangents):
         outs = sort_p.bind(*primals, **params)
@@ -232,7 +232,7 @@ def _position_dtype(size: int) -> Any:
 
 def _sort_batch(
     axis: batching.AxisData, args: Any, dims: Any, *, dimension: int, is_stable: bool, num_keys: int
-) -> Any:
+) -> tuple[Any, Any]:
     params = {"is_stable": is_stable, "num_keys": num_keys}
     where = next((d for d in dims if d is not None), None)
     if where is None:
@@ -376,14 +376,14 @@ def _top_k_abstract_eval(operand: ShapedArray, *, k: int, axis: int) -> list[Sha
     return [ShapedArray(shape, operand.dtype, operand.weak_type), ShapedArray(shape, np.dtype(np.int32))]
 
 
-def _top_k_jvp(primals: Any, tangents: Any, *, k: int, axis: int) -> Any:
+def _top_k_jvp(primals: Any, tangents: Any, *, k: int, axis: int) -> tuple[Any, Any]:
     values, positions = top_k_p.bind(*primals, k=k, axis=axis)
     (t,) = tangents
     moved = ad.Zero.from_primal_value(values) if type(t) is ad.Zero else take_along(t, positions, axis)
     return [values, positions], [moved, ad.Zero.from_primal_value(positions)]
 
 
-def _top_k_batch(args: Any, dims: Any, *, k: int, axis: int) -> Any:
+def _top_k_batch(args: Any, dims: Any, *, k: int, axis: int) -> tuple[Any, Any]:
     (dim,) = dims
     return top_k_p.bind(*args, k=k, axis=axis + (axis >= dim)), [dim, dim]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core, hookimpl
@@ -175,7 +176,7 @@ def _atanh_jvp(t: Any, x: Any) -> Any:
     return div_p.bind(t, mul_p.bind(sub_p.bind(one, x), add_p.bind(one, x)))
 
 
-def _atan2_jvp(primals: Any, tangents: Any) -> Any:
+def _atan2_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
     out = atan2_p.bind(x, y)
@@ -213,7 +214,7 @@ def _complex_cos(z: Any) -> Any:
     return complex_p.bind(mul_p.bind(cos_p.bind(x), cosh), across)
 
 
-def _by_parts(operation: str, parts: Any) -> Any:
+def _by_parts(operation: str, parts: Any) -> Callable[..., Any]:
     """A lowering to an operation for real numbers, and to its parts for complex ones."""
     real, by_parts = accurate(operation), mlir.lower_fun(parts, multiple_results=False)
 

@@ -279,7 +279,7 @@ def _first(state: Any) -> Any:
 
 
 @optimizer
-def sgd(step_size: Any) -> Any:
+def sgd(step_size: Any) -> tuple[Any, Any, Any]:
     """Gradient descent: x - step_size * g.
 
     Args:
@@ -290,7 +290,7 @@ def sgd(step_size: Any) -> Any:
 
 
 @optimizer
-def momentum(step_size: Any, mass: Any) -> Any:
+def momentum(step_size: Any, mass: Any) -> tuple[Any, Any, Any]:
     """Gradient descent with momentum: v = mass * v + g.
 
     Args:
@@ -301,7 +301,7 @@ def momentum(step_size: Any, mass: Any) -> Any:
     """
     schedule = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: Any, g: Any, state: Any) -> tuple[Any, Any]:
         x, velocity = state
         velocity = mass * velocity + g
         return x - schedule(i) * velocity, velocity
@@ -310,7 +310,7 @@ def momentum(step_size: Any, mass: Any) -> Any:
 
 
 @optimizer
-def nesterov(step_size: Any, mass: Any) -> Any:
+def nesterov(step_size: Any, mass: Any) -> tuple[Any, Any, Any]:
     """Gradient descent with Nesterov's momentum.
 
     Args:
@@ -321,7 +321,7 @@ def nesterov(step_size: Any, mass: Any) -> Any:
     """
     schedule = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: Any, g: Any, state: Any) -> tuple[Any, Any]:
         x, velocity = state
         velocity = mass * velocity + g
         return x - schedule(i) * (mass * velocity + g), velocity
@@ -335,7 +335,7 @@ def _inverse_root(x: Any) -> Any:
 
 
 @optimizer
-def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
+def adagrad(step_size: Any, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
     """AdaGrad with momentum.
 
     Args:
@@ -346,10 +346,10 @@ def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
     """
     schedule = make_schedule(step_size)
 
-    def init(x0: Any) -> Any:
+    def init(x0: Any) -> tuple[Any, Any, Any]:
         return x0, pnp.zeros_like(x0), pnp.zeros_like(x0)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: Any, g: Any, state: Any) -> tuple[Any, Any, Any]:
         x, squares, mean = state
         squares = squares + g * g
         mean = (1 - momentum) * (g * _inverse_root(squares)) + momentum * mean
@@ -359,7 +359,7 @@ def adagrad(step_size: Any, momentum: Any = 0.9) -> Any:
 
 
 @optimizer
-def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
+def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> tuple[Any, Any, Any]:
     """RMSProp.
 
     Args:
@@ -371,7 +371,7 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
     """
     schedule = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: Any, g: Any, state: Any) -> tuple[Any, Any]:
         x, mean_square = state
         mean_square = mean_square * gamma + g * g * (1 - gamma)
         return x - schedule(i) * g / pnp.sqrt(mean_square + eps), mean_square
@@ -380,7 +380,7 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> Any:
 
 
 @optimizer
-def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> Any:
+def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
     """RMSProp with momentum.
 
     Args:
@@ -391,10 +391,10 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
     """
     schedule = make_schedule(step_size)
 
-    def init(x0: Any) -> Any:
+    def init(x0: Any) -> tuple[Any, Any, Any]:
         return x0, pnp.zeros_like(x0), pnp.zeros_like(x0)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: Any, g: Any, state: Any) -> tuple[Any, Any, Any]:
         x, mean_square, velocity = state
         mean_square = mean_square * gamma + g * g * (1 - gamma)
         velocity = momentum * velocity + schedule(i) * g / pnp.sqrt(mean_square + eps)
@@ -404,7 +404,7 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
 
 
 @optimizer
-def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
+def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> tuple[Any, Any, Any]:
     """Adam.
 
     Args:
@@ -426,10 +426,10 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any
     """
     schedule = make_schedule(step_size)
 
-    def init(x0: Any) -> Any:
+    def init(x0: Any) -> tuple[Any, Any, Any]:
         return x0, pnp.zeros_like(x0), pnp.zeros_like(x0)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: Any, g: Any, state: Any) -> tuple[Any, Any, Any]:
         x, mean, mean_square = state
         mean = (1 - b1) * g + b1 * mean
         mean_square = (1 - b2) * pnp.square(g) + b2 * mean_square
@@ -441,7 +441,7 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any
 
 
 @optimizer
-def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Any:
+def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> tuple[Any, Any, Any]:
     """AdaMax, which is Adam with the maximum norm.
 
     Args:
@@ -454,10 +454,10 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> A
     """
     schedule = make_schedule(step_size)
 
-    def init(x0: Any) -> Any:
+    def init(x0: Any) -> tuple[Any, Any, Any]:
         return x0, pnp.zeros_like(x0), pnp.zeros_like(x0)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: Any, g: Any, state: Any) -> tuple[Any, Any, Any]:
         x, mean, norm = state
         mean = (1 - b1) * g + b1 * mean
         norm = pnp.maximum(b2 * norm, pnp.abs(g))
@@ -468,7 +468,7 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> A
 
 
 @optimizer
-def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
+def sm3(step_size: Any, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
     """SM3, whose state is as large as the sides of the parameters.
 
     Args:
@@ -482,11 +482,11 @@ def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
     def along(x: Any, axis: int, rank: int) -> Any:
         return x.reshape([-1 if i == axis else 1 for i in range(rank)])
 
-    def init(x0: Any) -> Any:
+    def init(x0: Any) -> tuple[Any, Any, Any]:
         x0 = pnp.atleast_1d(x0)
         return x0, pnp.zeros_like(x0), [pnp.zeros(size, x0.dtype) for size in x0.shape]
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: Any, g: Any, state: Any) -> tuple[Any, Any, Any]:
         x, mean, sides = state
         rank = x.ndim
         squares = functools.reduce(pnp.minimum, [along(side, j, rank) for j, side in enumerate(sides)]) + g * g

@@ -70,7 +70,7 @@ def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -
     ((-1, 2), (5, 2))
     """
 
-    def init_fun(rng: Any, input_shape: Any) -> Any:
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
         k1, k2 = random.split(rng)
         shape = (input_shape[-1], out_dim)
         return (*input_shape[:-1], out_dim), (W_init(k1, shape), b_init(k2, (out_dim,)))
@@ -96,7 +96,7 @@ def _sizes(function: str, argument: str, value: Any) -> tuple[int, ...]:
     return tuple(integer(function, argument, size) for size in sequence(function, argument, value))
 
 
-def _windows(function: str, argument: str, shape: Any, strides: Any, rank: int | None) -> Any:
+def _windows(function: str, argument: str, shape: Any, strides: Any, rank: int | None) -> tuple[Any, Any]:
     """The sizes of windows and how far apart they are, which is 1 where `strides` is None.
 
     Raises:
@@ -163,7 +163,7 @@ def _convolution(
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     W_init = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
 
-    def init_fun(rng: Any, input_shape: Any) -> Any:
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
         kernel = kernel_shape(input_shape[lhs_spec.index("C")])
         output_shape = shape_of(input_shape, kernel, strides, padding, dimension_numbers)
         k1, k2 = random.split(rng)
@@ -259,7 +259,7 @@ def BatchNorm(
     """
     axes = one_or_several("BatchNorm", "axis", axis, int)
 
-    def init_fun(rng: Any, input_shape: Any) -> Any:
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
         shape = tuple(size for i, size in enumerate(input_shape) if i not in axes)
         k1, k2 = random.split(rng)
         beta = beta_init(k1, shape) if center else ()
@@ -291,7 +291,7 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     return _unchanged, apply_fun
 
 
-def _unchanged(rng: Any, input_shape: Any) -> Any:
+def _unchanged(rng: Any, input_shape: Any) -> tuple[Any, Any]:
     return input_shape, ()
 
 
@@ -331,7 +331,7 @@ def _pooling(name: str, sentence: str, reducer: Any, start: Any, normalized: boo
             count = lax.reduce_window(pnp.ones_like(inputs), start, reducer, window, all_steps, padding)
             return out / count
 
-        def init_fun(rng: Any, input_shape: Any) -> Any:
+        def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
             pads = lax.padtype_to_pads(input_shape, window, all_steps, padding)
             padded = (size + low + high for size, (low, high) in zip(input_shape, pads, strict=True))
             return tuple((n - w) // s + 1 for n, w, s in zip(padded, window, all_steps, strict=True)), ()
@@ -359,7 +359,7 @@ AvgPool = _pooling("AvgPool", "The means of windows, of what they have inside of
 
 
 def _flatten_layer() -> Layer:
-    def init_fun(rng: Any, input_shape: Any) -> Any:
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
         return (input_shape[0], functools.reduce(operator.mul, input_shape[1:], 1)), ()
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
@@ -398,7 +398,7 @@ def FanInConcat(axis: int = -1) -> Layer:
       axis: along which axis.
     """
 
-    def init_fun(rng: Any, input_shape: Any) -> Any:
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
         first = list(input_shape[0])
         first[axis] = sum(shape[axis] for shape in input_shape)
         return tuple(first), ()
@@ -443,7 +443,7 @@ def serial(*layers: Layer) -> Layer:
     """
     inits, applies = _layer_pairs("serial", layers)
 
-    def init_fun(rng: Any, input_shape: Any) -> Any:
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
         params = []
         for init in inits:
             rng, layer_rng = random.split(rng)
@@ -468,13 +468,13 @@ def parallel(*layers: Layer) -> Layer:
     """
     inits, applies = _layer_pairs("parallel", layers)
 
-    def init_fun(rng: Any, input_shape: Any) -> Any:
+    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
         keys = random.split(rng, len(layers))
         pairs = [init(key, shape) for init, key, shape in zip(inits, keys, input_shape, strict=True)]
         shapes, params = zip(*pairs, strict=True) if pairs else ((), ())
         return shapes, params
 
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> list[Any]:
         keys = _keys(kwargs.pop("rng", None), len(layers))
         rows = zip(applies, params, inputs, keys, strict=True)
         return [apply(param, x, rng=key, **kwargs) for apply, param, x, key in rows]

@@ -153,7 +153,7 @@ def _by_derivative(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> 
 def _bilinear(primitive: Any) -> Callable[..., Any]:
     """Of a product: the coefficients are sums of products of coefficients, Cauchy's product."""
 
-    def rule(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any) -> Any:
+    def rule(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any) -> tuple[Any, Any]:
         x, y = ([p, *each] for p, each in zip(primals, series, strict=True))
         bind = primitive.bind
 
@@ -165,7 +165,7 @@ def _bilinear(primitive: Any) -> Callable[..., Any]:
     return rule
 
 
-def _quotient(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any) -> Any:
+def _quotient(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any) -> tuple[Any, Any]:
     """Of z = x / y: the coefficients of y z are those of x."""
     x, y = ([p, *each] for p, each in zip(primals, series, strict=True))
     z = [div_p.bind(x[0], y[0], **params)]

@@ -157,11 +157,11 @@ def _scaled(lhs: Any, rhs: Any, configs: tuple[BlockScaleConfig, ...], dtype: An
     return out.astype(dtype)
 
 
-def _scaled_fwd(lhs: Any, rhs: Any, configs: Any, dtype: Any) -> Any:
+def _scaled_fwd(lhs: Any, rhs: Any, configs: Any, dtype: Any) -> tuple[Any, Any]:
     return _scaled(lhs, rhs, configs, dtype), (lhs, rhs)
 
 
-def _scaled_bwd(configs: Any, dtype: Any, residuals: Any, ct: Any) -> Any:
+def _scaled_bwd(configs: Any, dtype: Any, residuals: Any, ct: Any) -> tuple[Any, Any]:
     """Derivatives of the product itself: rounding counts as the identity."""
     lhs, rhs = residuals
     ct = ct.astype(np.float32)

@@ -202,7 +202,7 @@ def histogram(
     return counts, _finite("histogram", bins, edges)
 
 
-def _histogram(a: Any, edges: Any, range: Any, weights: Any, bins: int | None, density: bool) -> Any:
+def _histogram(a: Any, edges: Any, range: Any, weights: Any, bins: int | None, density: bool) -> tuple[Any, Any]:
     edges = _edges("histogram", a, edges if bins is None else bins, range)
     shape = get_aval(a).shape
     if weights is None:
@@ -233,7 +233,7 @@ def _bins_of(x: Any, edges: Any) -> Any:
 
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
-) -> Any:
+) -> tuple[Any, ...]:
     """How many points of the plane are in each of several rectangles.
 
     Args:
@@ -257,7 +257,7 @@ def histogram2d(
 
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
-) -> Any:
+) -> tuple[Any, Any]:
     """How many points are in each of several boxes.
 
     Args:

@@ -64,7 +64,7 @@ def _unfinished(pair: Any) -> Any:
     return (pair[1] != 0).any()
 
 
-def _step(pair: Any) -> Any:
+def _step(pair: Any) -> tuple[Any, Any]:
     x, y = pair
     zero = zeros_like(y)
     goes_on = ne_p.bind(y, zero)

@@ -208,7 +208,7 @@ def polyfit(
     return found, base if cov == "unscaled" else scaled
 
 
-def _fit(x: Any, y: Any, rcond: Any, w: Any, deg: int, cov: bool) -> Any:
+def _fit(x: Any, y: Any, rcond: Any, w: Any, deg: int, cov: bool) -> tuple[Any, Any, Any, Any]:
     """The coefficients, what is known about the solution, and covariances, not scaled and scaled."""
     x, y = map(asarray, promote("polyfit", x, y, to=dtypes.to_inexact_dtype))
     count = x.shape[0]

@@ -344,7 +344,7 @@ def _scaled(mantissa: Any, x: Any, exponent: Any) -> Any:
 
 
 @_scaled.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     mantissa, _, exponent = primals
     return mantissa, ldexp(tangents[1], arithmetic.neg_p.bind(exponent))
 

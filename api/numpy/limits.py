@@ -67,5 +67,5 @@ class finfo:
     def __str__(self) -> str:
         return str(self._limits)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, Any]:
         return finfo, (self.dtype,)

@@ -115,7 +115,9 @@ def _require_ends(function: str, start: Any, stop: Any) -> None:
         aval_of(function, x, argument)
 
 
-def _interpolated(function: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, axis: int) -> Any:
+def _interpolated(
+    function: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, axis: int
+) -> tuple[Any, Any, Any, Any, Any, Any]:
     """`num` points on the way from start to stop, the way gone at each of them, and the dtype of the result."""
     num = read_size(function, "num", num)
     ends = promote(function, start, stop, to=dtypes.to_inexact_dtype)

@@ -333,7 +333,7 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Any:
     if not size:
         return low
 
-    def halve(_: Any, bounds: Any) -> Any:
+    def halve(_: Any, bounds: Any) -> tuple[Any, Any]:
         low, high = bounds
         middle = shift_right_logical_p.bind(low + high, broadcast_to_shape(dtype.type(1), (count,)))
         before = _stands_before(take_rows(a, middle), v, side)

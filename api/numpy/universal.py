@@ -134,7 +134,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         made._maker = partial(cls, func, nin, nout, name=name, nargs=nargs, identity=identity, **methods)
         return made
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, Any]:
         return self.__name__ if globals().get(self.__name__) is self else (self._maker, ())
 
     def __eq__(self, other: object) -> bool:
@@ -205,7 +205,7 @@ class ufunc(partial):  # type: ignore[type-arg]
             start = reshaped(take_slice(rows, 0, 1, 0), tuple(rest))
             rows = take_slice(rows, 1, count, 0)
 
-        def step(total: Any, x: Any) -> Any:
+        def step(total: Any, x: Any) -> tuple[Any, Any]:
             row, keep = x
             combined = cast(self(total, row), dtype)
             return combined if keep is None else choose(keep, combined, total), None
@@ -239,7 +239,7 @@ class ufunc(partial):  # type: ignore[type-arg]
             return rows
         first = take_slice(rows, 0, 1, 0)
 
-        def step(total: Any, row: Any) -> Any:
+        def step(total: Any, row: Any) -> tuple[Any, Any]:
             total = cast(self(total, row), dtype)
             return total, total
 
@@ -318,7 +318,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         places = Reference(reshaped(arange(aval.size), aval.shape), indices).get()
         others = None if b is None else ravel(broadcast_to_shape(asarray(b), get_aval(places).shape))
 
-        def step(flat: Any, x: Any) -> Any:
+        def step(flat: Any, x: Any) -> tuple[Any, Any]:
             place, other = x
             element = Reference(flat, place)
             changed = self(element.get()) if other is None else self(element.get(), other)

@@ -62,7 +62,7 @@ def _poisson(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 def _by_waiting(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """How many exponentially distributed times fit into `mean`."""
 
-    def step(state: Any) -> Any:
+    def step(state: Any) -> tuple[Any, Any, Any]:
         key, count, passed = state
         key, now = random_split(key, (2,))
         count = where(passed > -mean, count + 1, count)
@@ -79,7 +79,7 @@ def _by_transformed_rejection(key: Any, mean: Any, shape: tuple[int, ...], dtype
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
     v_r = 0.9277 - 3.6224 / (b - 2.0)
 
-    def propose(key: Any) -> Any:
+    def propose(key: Any) -> tuple[Any, Any, Any]:
         key, for_u, for_v = random_split(key, (3,))
         u = unit(for_u, shape, _FLOAT32) - 0.5
         v = unit(for_v, shape, _FLOAT32)
@@ -97,7 +97,7 @@ def _by_transformed_rejection(key: Any, mean: Any, shape: tuple[int, ...], dtype
 def _until_accepted(key: Any, propose: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Numbers that a function proposes with keys, the last accepted ones, until each has been accepted once."""
 
-    def step(state: Any) -> Any:
+    def step(state: Any) -> tuple[Any, Any, Any]:
         key, numbers, done = state
         key, proposed, accepted = propose(key)
         return key, where(accepted, proposed, numbers), done | accepted
@@ -165,7 +165,7 @@ def _by_trials(key: Any, n: Any, q: Any, shape: tuple[int, ...], dtype: Any) -> 
     """How many geometrically distributed numbers of trials fit into n."""
     log_failure = log1p_p.bind(-q)
 
-    def step(state: Any) -> Any:
+    def step(state: Any) -> tuple[Any, Any, Any]:
         key, count, trials = state
         now, key = random_split(key, (2,))
         count = where(trials <= n, count + 1.0, count)
@@ -185,7 +185,7 @@ def _by_binomial_rejection(key: Any, n: Any, p: Any, shape: tuple[int, ...], dty
     alpha = (2.83 + 5.1 / b) * deviation
     m = floor_p.bind((n + 1.0) * p)
 
-    def propose(key: Any) -> Any:
+    def propose(key: Any) -> tuple[Any, Any, Any]:
         key, for_u, for_v = random_split(key, (3,))
         u = unit(for_u, shape, dtype)
         v = unit(for_v, shape, dtype)
@@ -251,7 +251,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, u
     left = cumsum_p.bind(p, axis=0, reverse=True)
     shares = p / where(left == 0.0, 1.0, left)
 
-    def step(trials: Any, category: Any) -> Any:
+    def step(trials: Any, category: Any) -> tuple[Any, Any]:
         share, key = category
         count = _binomial(key, trials, clamp_p.bind(working.type(0), share, working.type(1)), shape[:-1], working)
         return trials - count, count

@@ -209,7 +209,7 @@ def _limited_direction(memory: Any, grad: Any) -> Any:
     return -r
 
 
-def _limited_update(memory: Any, s: Any, y: Any, steps: Any) -> Any:
+def _limited_update(memory: Any, s: Any, y: Any, steps: Any) -> tuple[Any, ...]:
     S, Y, rho, _ = memory
     curvature = s @ y
     usable = curvature > 0

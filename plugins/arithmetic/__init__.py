@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -262,8 +263,8 @@ def _spread(t: Any, out: Any) -> Any:
     return repeat(t, core.get_aval(out).shape)
 
 
-def _sum_jvp(primitive: core.Primitive) -> Any:
-    def jvp(primals: Any, tangents: Any) -> Any:
+def _sum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
+    def jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
         x, y = primals
         tx, ty = tangents
         out = primitive.bind(x, y)
@@ -275,7 +276,7 @@ def _sum_jvp(primitive: core.Primitive) -> Any:
     return jvp
 
 
-def _add_transpose(ct: Any, x: Any, y: Any) -> Any:
+def _add_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     if type(ct) is ad.Zero:
         return None, None
     return (
@@ -284,7 +285,7 @@ def _add_transpose(ct: Any, x: Any, y: Any) -> Any:
     )
 
 
-def _sub_jvp(primals: Any, tangents: Any) -> Any:
+def _sub_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
     out = sub_p.bind(x, y)
@@ -293,7 +294,7 @@ def _sub_jvp(primals: Any, tangents: Any) -> Any:
     return out, _spread(tx, out) if type(ty) is ad.Zero else sub_p.bind(tx, ty)
 
 
-def _sub_transpose(ct: Any, x: Any, y: Any) -> Any:
+def _sub_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     if type(ct) is ad.Zero:
         return None, None
     return (
@@ -302,11 +303,11 @@ def _sub_transpose(ct: Any, x: Any, y: Any) -> Any:
     )
 
 
-def _div_transpose(ct: Any, x: Any, y: Any) -> Any:
+def _div_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return (None if type(ct) is ad.Zero else unbroadcast(x.aval, div_p.bind(ct, y))), None
 
 
-def _mul_jvp(primals: Any, tangents: Any) -> Any:
+def _mul_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
     out = mul_p.bind(x, y)
@@ -316,7 +317,7 @@ def _mul_jvp(primals: Any, tangents: Any) -> Any:
     return out, term if type(ty) is ad.Zero else add_any_p.bind(term, mul_p.bind(x, ty))
 
 
-def _mul_transpose(ct: Any, x: Any, y: Any) -> Any:
+def _mul_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     if type(ct) is ad.Zero:
         return None, None
     if type(x) is ad.UndefinedPrimal:
@@ -332,8 +333,8 @@ def _rem_by_y(t: Any, out: Any, x: Any, y: Any) -> Any:
     return mul_p.bind(t, neg_p.bind(round_p.bind(quotient, rounding_method=RoundingMethod.AWAY_FROM_ZERO)))
 
 
-def _extremum_jvp(primitive: core.Primitive) -> Any:
-    def jvp(primals: Any, tangents: Any) -> Any:
+def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
+    def jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
         x, y = primals
         tx, ty = tangents
         out = primitive.bind(x, y)
@@ -356,7 +357,7 @@ def _where(mask: Any, t: Any) -> Any:
     return select_n_p.bind(mask, zeros_like(t), t)
 
 
-def _clamp_jvp(primals: Any, tangents: Any) -> Any:
+def _clamp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     lower, x, upper = primals
     out = clamp_p.bind(lower, x, upper)
     below, inside, above = tangents
@@ -383,7 +384,7 @@ def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
     return select_n_p.bind(ge_p.bind(x, like(x, 0.0)), neg_p.bind(t), t)
 
 
-def _sign_jvp(primals: Any, tangents: Any) -> Any:
+def _sign_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     out = sign_p.bind(x)
     dtype = core.get_aval(x).dtype
@@ -396,7 +397,7 @@ def _sign_jvp(primals: Any, tangents: Any) -> Any:
     return out, mul_p.bind(complex_p.bind(like(turned, 0.0), turned), out)
 
 
-def _integer_pow_jvp(primals: Any, tangents: Any, *, y: int) -> Any:
+def _integer_pow_jvp(primals: Any, tangents: Any, *, y: int) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     out = integer_pow_p.bind(x, y=y)
     if type(t) is ad.Zero or y == 0:
@@ -407,7 +408,7 @@ def _integer_pow_jvp(primals: Any, tangents: Any, *, y: int) -> Any:
     return out, mul_p.bind(t, mul_p.bind(power, like(x, float(y))))
 
 
-def _complex_jvp(primals: Any, tangents: Any) -> Any:
+def _complex_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
     out = complex_p.bind(x, y)
@@ -422,7 +423,7 @@ def _complex_jvp(primals: Any, tangents: Any) -> Any:
     )
 
 
-def _complex_transpose(ct: Any, x: Any, y: Any) -> Any:
+def _complex_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     if type(ct) is ad.Zero:
         return None, None
     return (
@@ -496,7 +497,7 @@ def _abs_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
     return _modulus_of_infinities(inner, *found, x)
 
 
-def _extremum_lowering(name: str, wins: core.Primitive) -> Any:
+def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
     real = mlir.nary(f"stablehlo.{name}")
 
     def lexicographic(x: Any, y: Any) -> Any:
@@ -532,7 +533,7 @@ def _clamp_lowering(ctx: mlir.LoweringRuleContext, *xs: Any) -> Any:
     return (_clamp_of_reals if has_clamp else _clamp_by_extrema)(ctx, *xs)
 
 
-def _conj_transpose(ct: Any, x: Any) -> Any:
+def _conj_transpose(ct: Any, x: Any) -> list[Any]:
     return [(conj_p if dtypes.is_complex(x.aval.dtype) else real_p).bind(ct)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
@@ -13,7 +14,7 @@ from primax.plugins.bitwise import and_p, shift_right_arithmetic_p, shift_right_
 __all__ = ["mulhi_lowering"]
 
 
-def mulhi_lowering(add_p: core.Primitive, sub_p: core.Primitive, mul_p: core.Primitive) -> Any:
+def mulhi_lowering(add_p: core.Primitive, sub_p: core.Primitive, mul_p: core.Primitive) -> Callable[..., Any]:
     """The lowering of `mulhi`: an operation of CHLO, or products of halves where that is not there."""
 
     def upper_half(x: Any, y: Any) -> Any:

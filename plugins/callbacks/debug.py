@@ -177,33 +177,35 @@ class _Checker(string.Formatter):
             )
 
 
-def _debug_callback_impl(*args: Any, callback: Any, effect: core.Effect) -> Any:
+def _debug_callback_impl(*args: Any, callback: Any, effect: core.Effect) -> list[Any]:
     backend.wait_for_effect(effect)
     flat_call(callback, args)
     return []
 
 
-def _debug_callback_abstract_eval(*avals: Any, callback: Any, effect: core.Effect) -> Any:
+def _debug_callback_abstract_eval(*avals: Any, callback: Any, effect: core.Effect) -> tuple[Any, Any]:
     return [], {effect}
 
 
-def _debug_callback_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _debug_callback_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     debug_callback_p.bind(*primals, **params)
     return [], []
 
 
-def _debug_callback_transpose(cts: Any, *args: Any, **params: Any) -> Any:
+def _debug_callback_transpose(cts: Any, *args: Any, **params: Any) -> list[Any]:
     return [None] * len(args)
 
 
-def _debug_callback_batch(args: Any, dims: Any, *, callback: Any, effect: core.Effect) -> Any:
+def _debug_callback_batch(args: Any, dims: Any, *, callback: Any, effect: core.Effect) -> tuple[Any, Any]:
     callback, moved, _ = one_by_one(callback, args, dims, ())
     debug_callback_p.bind(*moved, callback=callback, effect=effect)
     return [], []
 
 
 @mlir.physical_lowering
-def _debug_callback_lowering(ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, effect: core.Effect) -> Any:
+def _debug_callback_lowering(
+    ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, effect: core.Effect
+) -> list[Any]:
     token = ctx.tokens_in[effect] if ctx.tokens_in else None
     _, after, _ = mlir.emit_python_callback(
         ctx, callback, token, args, ctx.avals_in, ctx.avals_out, has_side_effect=True

@@ -23,11 +23,11 @@ class FfiEffect(core.Effect):
         return "FFI"
 
 
-def _ffi_call_abstract_eval(*avals: Any, result_avals: Any, has_side_effect: bool, **params: Any) -> Any:
+def _ffi_call_abstract_eval(*avals: Any, result_avals: Any, has_side_effect: bool, **params: Any) -> tuple[Any, Any]:
     return list(result_avals), {FfiEffect()} if has_side_effect else core.no_effects
 
 
-def _ffi_call_batch(args: Any, dims: Any, *, vmap_method: Any, **params: Any) -> Any:
+def _ffi_call_batch(args: Any, dims: Any, *, vmap_method: Any, **params: Any) -> tuple[Any, Any]:
     if vmap_method in ("sequential", "sequential_unrolled"):
         return _one_by_one(args, dims, vmap_method=vmap_method, **params)
     moved, result_avals = vmap_at_once("ffi_call", vmap_method, args, dims, params["result_avals"])
@@ -46,12 +46,12 @@ def _with_batch(layout: tuple[int, ...]) -> tuple[int, ...]:
     return (*(axis + 1 for axis in layout), 0)
 
 
-def _one_by_one(args: Any, dims: Any, *, vmap_method: str, **params: Any) -> Any:
+def _one_by_one(args: Any, dims: Any, *, vmap_method: str, **params: Any) -> tuple[Any, Any]:
     """A call for each element, in a loop or written out."""
     size, moved = mapped_in_front(args, dims)
     stacks = [x for x, dim in zip(moved, dims, strict=True) if dim is not None]
 
-    def call(carry: Any, elements: Any) -> Any:
+    def call(carry: Any, elements: Any) -> tuple[Any, Any]:
         found = iter(elements)
         row = [x if dim is None else next(found) for x, dim in zip(moved, dims, strict=True)]
         return carry, ffi.ffi_call_p.bind(*row, vmap_method=vmap_method, **params)

@@ -98,11 +98,11 @@ def _io_callback_impl(*args: Any, callback: Any, result_avals: Any, ordered: boo
     return run_eagerly(callback, args, result_avals)
 
 
-def _io_callback_abstract_eval(*avals: Any, callback: Any, result_avals: Any, ordered: bool) -> Any:
+def _io_callback_abstract_eval(*avals: Any, callback: Any, result_avals: Any, ordered: bool) -> tuple[Any, Any]:
     return list(result_avals), {effect_of(ordered)}
 
 
-def _io_callback_batch(args: Any, dims: Any, *, callback: Any, result_avals: Any, ordered: bool) -> Any:
+def _io_callback_batch(args: Any, dims: Any, *, callback: Any, result_avals: Any, ordered: bool) -> tuple[Any, Any]:
     if ordered:
         raise ValueError("io_callback: ordered must be False under vmap, whose elements have no order, got True")
     callback, moved, avals = one_by_one(callback, args, dims, result_avals)

@@ -72,11 +72,13 @@ def _pure_callback_impl(*args: Any, callback: Any, result_avals: Any, vmap_metho
     return run_eagerly(callback, args, result_avals)
 
 
-def _pure_callback_abstract_eval(*avals: Any, callback: Any, result_avals: Any, vmap_method: Any) -> Any:
+def _pure_callback_abstract_eval(*avals: Any, callback: Any, result_avals: Any, vmap_method: Any) -> list[Any]:
     return list(result_avals)
 
 
-def _pure_callback_batch(args: Any, dims: Any, *, callback: Any, result_avals: Any, vmap_method: Any) -> Any:
+def _pure_callback_batch(
+    args: Any, dims: Any, *, callback: Any, result_avals: Any, vmap_method: Any
+) -> tuple[Any, Any]:
     if vmap_method in ("sequential", "sequential_unrolled"):
         callback, moved, avals = one_by_one(callback, args, dims, result_avals)
     else:

@@ -164,7 +164,7 @@ class Jitted:
                 flags += [name in self.donate.names] * len(tree.flatten(kwargs[name])[0])
         return tuple(flags)
 
-    def miss(self, *args: Any, **kwargs: Any) -> Any:
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """Called by the dispatcher for signatures it has not seen, and under every transformation."""
         if core.config.disable_jit.value:
             return self.fun(*args, **kwargs), None, False
@@ -221,7 +221,7 @@ class Jitted:
         with naming(self.name):
             return runtime.choose_site(program.closed, leaves, program.ins, program.outs)
 
-    def donating(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> Any:
+    def donating(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> tuple[Any, Any]:
         """`first_call` that leaves constants to the programs that hold them, this one among them."""
         held = {id(x) for x in program.closed.consts}
         passed = [runtime.spare(x, id(x) in held) if gives else x for x, gives in zip(leaves, donated, strict=True)]

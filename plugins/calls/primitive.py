@@ -64,7 +64,7 @@ def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: boo
     if not closed.eqns:
         return evaluate(closed, args)
 
-    def miss(*args: Any) -> Any:
+    def miss(*args: Any) -> tuple[Any, ...]:
         def look(outs: Any) -> None:
             check_results(name, closed, args, outs)
 
@@ -78,20 +78,22 @@ def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: boo
     return core.cached(closed, ("fast", keep_unused), make)(*args)  # type: ignore[no-any-return]
 
 
-def _jit_impl(*args: Any, jaxpr: core.ClosedJaxpr, name: str, keep_unused: bool, **params: Any) -> Any:
+def _jit_impl(*args: Any, jaxpr: core.ClosedJaxpr, name: str, keep_unused: bool, **params: Any) -> list[Any]:
     return run_program(jaxpr, name, args, keep_unused)
 
 
-def _jit_abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _jit_abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     return jaxpr.out_avals, jaxpr.effects
 
 
-def _jit_check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _jit_check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     context.check_operands(jaxpr, atoms)
     return jaxpr.out_avals, jaxpr.effects
 
 
-def _jit_jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
+def _jit_jvp(
+    primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any
+) -> tuple[Any, Any]:
     program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzero_flags(tangents))
     outs = jit_p.bind(*primals, *given(tangents), **call_params(program, name, inline))
     primals_out, found = sections(outs, len(nonzero_out))
@@ -107,7 +109,7 @@ def _jit_batch(
     name: str,
     inline: bool,
     **params: Any,
-) -> Any:
+) -> tuple[Any, Any]:
     if all(d is None for d in dims) and axis.name not in core.named_axes(jaxpr):
         outs = jit_p.bind(*args, jaxpr=jaxpr, name=name, inline=inline, **params)
         return outs, [None] * len(outs)
@@ -130,7 +132,7 @@ def evaluate(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
     ]
 
 
-def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
+def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
     params = eqn.params
     split = pe.partial_eval_jaxpr(params["jaxpr"], unknown_in)
     if split.unknown is params["jaxpr"]:
@@ -142,13 +144,13 @@ def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> Any:
     return known, rest, split.unknown_out
 
 
-def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Any:
+def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> list[Any]:
     transposed, nonzero_in = ad.transpose_jaxpr(jaxpr, linear_flags(args), nonzero_flags(cts))
     found = jit_p.bind(*given(args), *given(cts), **call_params(transposed, name, inline))
     return cotangents(args, nonzero_in, found)
 
 
-def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> Any:
+def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> tuple[Any, Any]:
     closed = eqn.params["jaxpr"]
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None

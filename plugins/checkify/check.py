@@ -167,15 +167,15 @@ def _impl(pred: Any, *payload: Any, message: Any, debug: bool) -> list[Any]:
     return []
 
 
-def _abstract_eval(pred: Any, *payload: Any, message: Any, debug: bool) -> Any:
+def _abstract_eval(pred: Any, *payload: Any, message: Any, debug: bool) -> tuple[Any, Any]:
     return [], _effects
 
 
-def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     return check_p.bind(*primals, **params), []
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> Any:
+def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
     """All with the mapped axis in front, so that the values of a failure are found."""
     moved = [
         batching.broadcast(x, axis.size, 0) if d is None else batching.moveaxis(x, d, 0)

@@ -192,7 +192,7 @@ MAKES_NAN = frozenset(
 
 
 @Checker.rule(check_p)
-def _user_check(checker: Checker, eqn: core.JaxprEqn, pred: Any, *payload: Any) -> Any:
+def _user_check(checker: Checker, eqn: core.JaxprEqn, pred: Any, *payload: Any) -> list[Any]:
     message = eqn.params["message"]
     failed = core.primitives.not_p.bind(pred)
     if message.kind not in checker.errors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def _after(checker: Checker, outs: Any) -> list[Any]:
 
 
 @Checker.rule(jit_p)
-def _jit(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
+def _jit(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
     closed, name = eqn.params["jaxpr"], eqn.params["name"]
     if not checker.holds_sites(closed):
         return replay(eqn, values)
@@ -145,7 +146,7 @@ def _jit(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
 
 
 @Checker.rule(checkpoint_p)
-def _checkpoint(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
+def _checkpoint(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
     if not checker.holds_sites(eqn.params["jaxpr"]):
         return replay(eqn, values)
     program, consts = _program(checker, eqn.params["jaxpr"])
@@ -153,7 +154,7 @@ def _checkpoint(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
     return _after(checker, checkpoint_p.bind(*consts, *checker.state, *values, **params))
 
 
-def _in_place(parameter: str) -> Any:
+def _in_place(parameter: str) -> Callable[..., Any]:
     """The rule of a call of the program that a parameter holds, whose equations take the place of the call."""
 
     def rule(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
@@ -184,7 +185,7 @@ def _cond(checker: Checker, eqn: core.JaxprEqn, index: Any, *values: Any) -> Any
     if not checker.holds_sites(*branches):
         return replay(eqn, [index, *values])
 
-    def branch_of(closed: core.ClosedJaxpr) -> Any:
+    def branch_of(closed: core.ClosedJaxpr) -> Callable[..., Any]:
         return lambda state, *xs: checker.run(closed, state, xs)
 
     checker.state, outs = switch(index, list(map(branch_of, branches)), checker.state, *values)
@@ -192,13 +193,13 @@ def _cond(checker: Checker, eqn: core.JaxprEqn, index: Any, *values: Any) -> Any
 
 
 @Checker.rule(p.scan_p)
-def _scan(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
+def _scan(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
     params = eqn.params
     if not checker.holds_sites(params["jaxpr"]):
         return replay(eqn, values)
     first, second = params["num_consts"], params["num_consts"] + params["num_carry"]
 
-    def step(carry: Any, elements: Any) -> Any:
+    def step(carry: Any, elements: Any) -> tuple[Any, Any]:
         state, outs = checker.run(params["jaxpr"], carry[0], [*values[:first], *carry[1], *elements])
         return (state, outs[: params["num_carry"]]), outs[params["num_carry"] :]
 
@@ -222,7 +223,7 @@ def _while(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
     def goes_on(carry: Any) -> Any:
         return carry[2]
 
-    def turn(carry: Any) -> Any:
+    def turn(carry: Any) -> tuple[Any, Any, Any]:
         state, outs = checker.run(body, carry[0], [*values[first:second], *carry[1]])
         state, (more,) = tested(state, outs)
         return state, outs, more
@@ -233,7 +234,7 @@ def _while(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
     return outs
 
 
-def _derivative(jvp: Any, primals: Any, tangents: Any) -> Any:
+def _derivative(jvp: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
     """What a rule for tangents returns, without the checks that it makes: those of the function are made already."""
     nonzero = nonzero_flags(tangents)
     nonzero_out: list[bool] = []
@@ -249,7 +250,7 @@ def _derivative(jvp: Any, primals: Any, tangents: Any) -> Any:
 
 
 @Checker.rule(custom_jvp_call_p)
-def _custom_jvp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
+def _custom_jvp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
     closed = eqn.params["call_jaxpr"]
     if not checker.holds_sites(closed):
         return replay(eqn, values)
@@ -271,7 +272,7 @@ def _custom_jvp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
 
 
 @Checker.rule(custom_vjp_call_p)
-def _custom_vjp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
+def _custom_vjp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
     closed = eqn.params["call_jaxpr"]
     if not checker.holds_sites(closed):
         return replay(eqn, values)
@@ -283,7 +284,7 @@ def _custom_vjp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
         state, outs = checker.run(closed, own[:count], [*xs[:consts], *own[count:]])
         return [*state, *outs]
 
-    def forward(primals: Any, nonzero: Any) -> Any:
+    def forward(primals: Any, nonzero: Any) -> tuple[Any, Any]:
         state, _ = checker.run(closed, primals[:count], [*closed_over, *primals[count:]])
         found: list[int] = []
 
@@ -295,7 +296,7 @@ def _custom_vjp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
         outs = without_checks(run, primals[count:])
         return [*state, *outs[: found[0]]], outs[found[0] :]
 
-    def backward(residuals: Any, cts: Any) -> Any:
+    def backward(residuals: Any, cts: Any) -> list[Any]:
         return [*(ad.Zero.from_primal_value(x) for x in checker.fresh()), *bwd(residuals, cts[count:])]
 
     params = {**eqn.params, "call_jaxpr": call, "fwd": forward, "bwd": backward}

@@ -328,15 +328,15 @@ def _permute_across(stack: Any, *, perm: Any) -> tuple[Any, int]:
     return rows(stack, sources), 0
 
 
-def _gather_transpose(ct: Any, *, all_gather_dimension: int, **params: Any) -> Any:
+def _gather_transpose(ct: Any, *, all_gather_dimension: int, **params: Any) -> list[Any]:
     return [reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
 
 
-def _scatter_transpose(ct: Any, *, scatter_dimension: int, **params: Any) -> Any:
+def _scatter_transpose(ct: Any, *, scatter_dimension: int, **params: Any) -> list[Any]:
     return [all_gather_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
 
 
-def _exchange_transpose(ct: Any, *, split_axis: int, concat_axis: int, **params: Any) -> Any:
+def _exchange_transpose(ct: Any, *, split_axis: int, concat_axis: int, **params: Any) -> list[Any]:
     return [all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
 
 

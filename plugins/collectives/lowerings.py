@@ -144,7 +144,7 @@ def lower_reduce_scatter(
     axis_index_groups: Groups,
     tiled: bool,
     **params: Any,
-) -> Any:
+) -> list[Any]:
     aval, out = ctx.avals_in[0], ctx.avals_out[0]
     rows = _groups(ctx, axis_name, axis_index_groups)
     shape = list(aval.shape)
@@ -237,7 +237,7 @@ def _by_operations(ctx: mlir.LoweringRuleContext, fun: Callable[..., Any], x: An
     return mlir.lower_fun(fun, multiple_results=False)(inner, x)
 
 
-def lower_axis_index(ctx: mlir.LoweringRuleContext, *, axis_name: Any) -> Any:
+def lower_axis_index(ctx: mlir.LoweringRuleContext, *, axis_name: Any) -> list[Any]:
     mesh, manual = _manual(ctx, (axis_name,))
     rest = [name for name in mesh.axis_names if name not in manual and mesh.shape[name] > 1]
     if not rest:

@@ -170,7 +170,7 @@ def rows(stack: Any, indices: Sequence[int | None]) -> Any:
     return parts[0] if len(parts) == 1 else concatenate(parts, 0)
 
 
-def axis_index_batch(axis: batching.AxisData, args: Any, dims: Any, *, axis_name: Any) -> Any:
+def axis_index_batch(axis: batching.AxisData, args: Any, dims: Any, *, axis_name: Any) -> tuple[Any, Any]:
     if axis.name != axis_name:
         return axis_index_p.bind(axis_name=axis_name), None
     return iota(np.int32, axis.size), 0

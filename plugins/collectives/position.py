@@ -52,11 +52,11 @@ def axis_size(axis_name: Any) -> int:
     return prod(axis_sizes(names_in_scope(axis_name, "axis_size")))
 
 
-def _abstract_eval(*, axis_name: Any) -> Any:
+def _abstract_eval(*, axis_name: Any) -> ShapedArray:
     return ShapedArray((), np.int32, vma=frozenset(split_names((axis_name,))[0]))
 
 
-def _named(*, axis_name: Any) -> Any:
+def _named(*, axis_name: Any) -> tuple[Any]:
     return (axis_name,)
 
 

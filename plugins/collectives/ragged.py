@@ -142,7 +142,7 @@ def _variance(*avals: Any, axis_name: Any, **params: Any) -> list[frozenset[Any]
     return [joined] * len(avals)
 
 
-def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     """It is linear in the operand and the output together."""
     out = ragged_all_to_all_p.bind(*primals, **params)
     if all(type(t) is ad.Zero for t in tangents[:2]):
@@ -218,7 +218,7 @@ def _received(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any) -
     return select(written, found, outputs)
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> Any:
+def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
     names, groups = params["axis_name"], params["axis_index_groups"]
     if axis.name not in names:
         return _batch_elsewhere(axis, args, dims, params)
@@ -240,7 +240,7 @@ def _across(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any, rec
     return _received(stack, outputs, *(transpose(x, (1, 0)) for x in (starts, sizes, targets)))
 
 
-def _batch_elsewhere(axis: batching.AxisData, args: Any, dims: Any, params: dict[str, Any]) -> Any:
+def _batch_elsewhere(axis: batching.AxisData, args: Any, dims: Any, params: dict[str, Any]) -> tuple[Any, Any]:
     """Elements that are mapped along another axis: as more columns, if chunks are alike for them, or one by one."""
     if all(dim is None for dim in dims[2:]):
         operand, output = (batching.to_dim(x, axis.size, dim, 1) for x, dim in zip(args[:2], dims[:2], strict=True))

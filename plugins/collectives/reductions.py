@@ -167,7 +167,9 @@ def _sum_abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
     return _abstract_eval(x, axes=axes, axis_index_groups=axis_index_groups)
 
 
-def _batch(primitive: core.Primitive, reduce: Callable[..., Any], repeated: Callable[[Any, int], Any]) -> Any:
+def _batch(
+    primitive: core.Primitive, reduce: Callable[..., Any], repeated: Callable[[Any, int], Any]
+) -> Callable[..., Any]:
     """The batch rule of a reduction, which goes axis by axis unless there are groups."""
     across = collective_batch(primitive, lambda stack: (reduce(stack, (0,)), None), "axes")
 
@@ -193,7 +195,7 @@ def _extremum_jvp(primitive: core.Primitive) -> Any:
     return ad.standard_jvp2(primitive, jvp)
 
 
-def _psum_transpose(ct: Any, **params: Any) -> Any:
+def _psum_transpose(ct: Any, **params: Any) -> list[Any]:
     return [psum_p.bind(ct, **params)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ def _vary(x: Any, axes: frozenset[Any]) -> Any:
     return pvary_p.bind(x, axes=tuple(axes) if len(axes) == 1 else tuple(sorted(axes, key=_order)))
 
 
-def _order(name: Any) -> Any:
+def _order(name: Any) -> tuple[Any, Any]:
     checked = manual_axes()
     return (checked.index(name), "") if name in checked else (len(checked), str(name))
 
@@ -166,10 +166,10 @@ def _pscatter_lowering(ctx: Any, x: Any, **params: Any) -> Any:
         return mlir.lower_fun(lambda x: _own_part(x, **params), multiple_results=False)(ctx, x)
 
 
-def _batch(primitive: core.Primitive, *positions: str) -> Any:
+def _batch(primitive: core.Primitive, *positions: str) -> Callable[..., Any]:
     """The batch rule of a primitive over axes of a mesh, which is never that of `vmap`."""
 
-    def batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> Any:
+    def batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         (x,), (dim,) = args, dims
         if dim is not None and positions:
             x, dim = batching.moveaxis(x, dim, 0), 0
@@ -179,11 +179,11 @@ def _batch(primitive: core.Primitive, *positions: str) -> Any:
     return batch
 
 
-def _gather_transpose(ct: Any, **params: Any) -> Any:
+def _gather_transpose(ct: Any, **params: Any) -> list[Any]:
     return [pscatter_p.bind(ct, **params)]
 
 
-def _scatter_transpose(ct: Any, **params: Any) -> Any:
+def _scatter_transpose(ct: Any, **params: Any) -> list[Any]:
     return [all_gather_invariant_p.bind(ct, **params)]
 
 

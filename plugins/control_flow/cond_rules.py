@@ -38,7 +38,7 @@ def _impl(index: Any, *args: Any, branches: Programs) -> Any:
     return run_program(branches[min(max(int(np.asarray(index)), 0), len(branches) - 1)], "branch", args)
 
 
-def _abstract_eval(index: Any, *avals: Any, branches: Programs) -> Any:
+def _abstract_eval(index: Any, *avals: Any, branches: Programs) -> tuple[Any, Any]:
     return branches[0].out_avals, _effects(branches)
 
 
@@ -60,7 +60,7 @@ def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> Any:
     return _abstract_eval(index, branches=branches)
 
 
-def _jvp(primals: Any, tangents: Any, *, branches: Programs) -> Any:
+def _jvp(primals: Any, tangents: Any, *, branches: Programs) -> tuple[Any, Any]:
     index, *operands = primals
     nonzeros = nonzero_flags(tangents[1:])
     alone = [ad.jvp_jaxpr(branch, nonzeros)[1] for branch in branches]
@@ -71,7 +71,7 @@ def _jvp(primals: Any, tangents: Any, *, branches: Programs) -> Any:
     return primals_out, tangents_of(primals_out, nonzero_out, found)
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, *, branches: Programs) -> Any:
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, branches: Programs) -> tuple[Any, Any]:
     index, *operands = args
     index_dim, *operand_dims = dims
     if index_dim is not None:
@@ -83,7 +83,9 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, branches: Programs)
     return outs, [0 if batched else None for batched in batched_out]
 
 
-def _batch_of_choices(axis: batching.AxisData, index: Any, operands: Any, dims: Any, branches: Programs) -> Any:
+def _batch_of_choices(
+    axis: batching.AxisData, index: Any, operands: Any, dims: Any, branches: Programs
+) -> tuple[Any, Any]:
     """Every branch for the whole batch, and of each element the result that its index chooses."""
     effects = core.no_effects.union(*(branch.effects for branch in branches))
     if effects:
@@ -178,7 +180,7 @@ def _filled(known: core.ClosedJaxpr, count: int, own: Sequence[int], slots: Sequ
     return core.trace_to_jaxpr(run, known.in_avals, known.jaxpr.debug_info)
 
 
-def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
     if unknown_in[0]:
         return None, eqn, [True] * len(eqn.outvars)
     split = _split(eqn.params["branches"], unknown_in[1:])
@@ -194,7 +196,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     )
 
 
-def _transpose(cts: Any, index: Any, *operands: Any, branches: Programs) -> Any:
+def _transpose(cts: Any, index: Any, *operands: Any, branches: Programs) -> list[Any]:
     linear, nonzero = linear_flags(operands), nonzero_flags(cts)
     alone = [ad.transpose_jaxpr(branch, linear, nonzero)[1] for branch in branches]
     wanted = [any(flags) for flags in zip(*alone, strict=True)]
@@ -203,7 +205,7 @@ def _transpose(cts: Any, index: Any, *operands: Any, branches: Programs) -> Any:
     return [None, *cotangents(operands, wanted, found)]
 
 
-def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
     branches = eqn.params["branches"]
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
@@ -13,7 +14,7 @@ __all__ = ["interpret_cond", "interpret_scan", "interpret_while"]
 
 
 def interpret_cond(interpreter: Any, eqn: core.JaxprEqn, index: Any, *values: Any) -> Any:
-    def branch_of(program: core.ClosedJaxpr) -> Any:
+    def branch_of(program: core.ClosedJaxpr) -> Callable[..., Any]:
         return lambda *given: list(map(interpreter.uniform, interpreter.interpret(program, *given)))
 
     return switch(interpreter.primal(index), list(map(branch_of, eqn.params["branches"])), *values)
@@ -27,7 +28,7 @@ def interpret_while(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
         (out,) = interpreter.interpret(params["cond_jaxpr"], *values[:first], *carry)
         return interpreter.primal(out)
 
-    def body(carry: Any) -> Any:
+    def body(carry: Any) -> list[Any]:
         return list(
             map(interpreter.uniform, interpreter.interpret(params["body_jaxpr"], *values[first:second], *carry))
         )
@@ -35,11 +36,11 @@ def interpret_while(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return while_loop(goes_on, body, list(map(interpreter.uniform, values[second:])))
 
 
-def interpret_scan(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
+def interpret_scan(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
     params = eqn.params
     first, second = params["num_consts"], params["num_consts"] + params["num_carry"]
 
-    def step(carry: Any, elements: Any) -> Any:
+    def step(carry: Any, elements: Any) -> tuple[Any, Any]:
         outs = interpreter.interpret(params["jaxpr"], *values[:first], *carry, *elements)
         outs = list(map(interpreter.uniform, outs))
         return outs[: params["num_carry"]], outs[params["num_carry"] :]

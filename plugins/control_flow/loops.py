@@ -68,7 +68,7 @@ def fori_loop(
         dtype = dtypes.result_type(lower, upper)
         start, end, one = convert_element_type(lower, dtype), convert_element_type(upper, dtype), dtype.type(1)
 
-    def step(state: Any) -> Any:
+    def step(state: Any) -> tuple[Any, Any]:
         i, value = state
         return add(i, one), body_fun(i, value)
 
@@ -101,7 +101,7 @@ def _counted(first: int, last: int, body_fun: Callable[..., Any], init_val: Any,
     if last <= first and core.config.disable_jit.value and not core.thread.trace.tracing:
         return init_val
 
-    def step(state: Any, _: Any) -> Any:
+    def step(state: Any, _: Any) -> tuple[Any, Any]:
         i, value = state
         return (add(i, 1), body_fun(i, value)), None
 

@@ -62,7 +62,7 @@ def _abstract_eval(*, platforms: Platforms) -> ShapedArray:
     return ShapedArray((), np.dtype(np.int32))
 
 
-def _lowering(ctx: mlir.LoweringRuleContext, *, platforms: Platforms) -> Any:
+def _lowering(ctx: mlir.LoweringRuleContext, *, platforms: Platforms) -> list[Any]:
     platform = ctx.module_context.platform
     for i, names in enumerate(platforms):
         if names is None or any(name in names for name in backend.names_of(platform)):

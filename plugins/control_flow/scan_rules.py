@@ -40,7 +40,7 @@ def _impl(*args: Any, **params: Any) -> Any:
     return run_compiled(scan_p, params["jaxpr"], args, params)
 
 
-def _abstract_eval(*avals: Any, jaxpr: Closed, num_carry: int, length: int, **params: Any) -> Any:
+def _abstract_eval(*avals: Any, jaxpr: Closed, num_carry: int, length: int, **params: Any) -> tuple[Any, Any]:
     outs = jaxpr.out_avals
     return [*outs[:num_carry], *(aval.unmapped(length, 0) for aval in outs[num_carry:])], jaxpr.effects
 
@@ -63,7 +63,9 @@ def _check(
     return _abstract_eval(jaxpr=jaxpr, num_carry=num_carry, length=length)
 
 
-def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, num_consts: int, num_carry: int, **params: Any) -> Any:
+def _jvp(
+    primals: Any, tangents: Any, *, jaxpr: Closed, num_consts: int, num_carry: int, **params: Any
+) -> tuple[Any, Any]:
     counts = num_consts, num_carry
     nonzero = nonzero_flags(tangents)
     const_nz, carry_nz, xs_nz = sections(nonzero, *counts)
@@ -96,7 +98,7 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, num_consts: int, num_car
 
 def _batch(
     axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, num_consts: int, num_carry: int, **params: Any
-) -> Any:
+) -> tuple[Any, Any]:
     consts, carry, xs = sections(args, num_consts, num_carry)
     const_dims, carry_dims, xs_dims = sections(dims, num_consts, num_carry)
     moved = [x if d is None else batching.moveaxis(x, d, 1) for x, d in zip(xs, xs_dims, strict=True)]
@@ -119,7 +121,7 @@ def _batch(
 
 def _transpose(
     cts: Any, *args: Any, jaxpr: Closed, num_consts: int, num_carry: int, reverse: bool, **params: Any
-) -> Any:
+) -> list[Any]:
     consts, carry, xs = sections(args, num_consts, num_carry)
     linear_consts, linear_xs = linear_flags(consts), linear_flags(xs)
     ct_carry, ct_ys = sections(cts, num_carry)
@@ -179,7 +181,7 @@ def _transposed_step(
     return core.cached(transposed, ("transposed step", n_consts, n_xs, num_carry), make), flags
 
 
-def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
     params = eqn.params
     jaxpr, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
     if not any(used_outputs) and not eqn.effects:

@@ -160,7 +160,7 @@ def _residuals(
     )
 
 
-def partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
     """The rule: the equations of what is known, that of the rest, and which results are unknown."""
     params = eqn.params
     split = _split(unknown_in, params)

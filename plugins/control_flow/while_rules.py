@@ -38,7 +38,7 @@ def _impl(*args: Any, **params: Any) -> Any:
     return run_compiled(while_p, params["body_jaxpr"], args, params)
 
 
-def _abstract_eval(*avals: Any, body_jaxpr: Closed, **params: Any) -> Any:
+def _abstract_eval(*avals: Any, body_jaxpr: Closed, **params: Any) -> tuple[Any, Any]:
     return body_jaxpr.out_avals, _effects(body_jaxpr=body_jaxpr, **params)
 
 
@@ -50,7 +50,7 @@ def _effects(*, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_j
 
 def _check(
     context: Any, *atoms: Any, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_jaxpr: Closed
-) -> Any:
+) -> tuple[Any, Any]:
     cond_consts, body_consts, carry = sections(atoms, cond_nconsts, body_nconsts)
     context.check_operands(cond_jaxpr, [*cond_consts, *carry])
     context.check_operands(body_jaxpr, [*body_consts, *carry])
@@ -67,7 +67,7 @@ def _check(
 
 def _jvp(
     primals: Any, tangents: Any, *, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_jaxpr: Closed
-) -> Any:
+) -> tuple[Any, Any]:
     counts = cond_nconsts, body_nconsts
     _, const_nz, carry_nz = sections(nonzero_flags(tangents), *counts)
 
@@ -112,7 +112,7 @@ def _batch(
     cond_jaxpr: Closed,
     body_nconsts: int,
     body_jaxpr: Closed,
-) -> Any:
+) -> tuple[Any, Any]:
     cond_dims, const_dims, init_dims = sections(dims, cond_nconsts, body_nconsts)
 
     def with_carry(batched: list[bool]) -> tuple[tuple[Any, ...], list[bool]]:
@@ -217,7 +217,7 @@ def _known(unknown: Sequence[bool], params: dict[str, Any]) -> _Known:
     return core.cached(params["body_jaxpr"], key, lambda: _Known(unknown, params))  # type: ignore[no-any-return]
 
 
-def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
     """What is known is computed by a loop of its own. The rest is the whole loop, which computes it again."""
     known = _known(unknown_in, eqn.params)
     if not known.exists:
@@ -227,7 +227,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     return known_eqn, eqn.replace(outvars=rest), known.carry_unknown
 
 
-def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
+def _transpose(cts: Any, *args: Any, **params: Any) -> list[Any]:
     raise ValueError(
         "while_loop cannot be differentiated in reverse mode, since the number of its steps, and so of the values "
         "to keep, is not known beforehand; use scan, or fori_loop with bounds that are Python integers, or "
@@ -235,7 +235,7 @@ def _transpose(cts: Any, *args: Any, **params: Any) -> Any:
     )
 
 
-def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
     params = eqn.params
     cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
     if not any(used_outputs) and not eqn.effects:

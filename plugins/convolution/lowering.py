@@ -16,12 +16,12 @@ __all__ = ["conv_general_dilated_cpu_lowering", "conv_general_dilated_lowering"]
 _real = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
 
 
-def conv_general_dilated_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> Any:
+def conv_general_dilated_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
     """One operation."""
     return [_convolution(ctx, lhs, rhs, ctx.avals_out[0], _attributes(**params))]
 
 
-def conv_general_dilated_cpu_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> Any:
+def conv_general_dilated_cpu_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
     """One operation, or three for complex numbers: CPUs have fast convolutions of real numbers only."""
     aval = ctx.avals_out[0]
     attributes = _attributes(**params)

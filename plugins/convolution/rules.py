@@ -143,7 +143,7 @@ def conv_general_dilated_batch(
     feature_group_count: int,
     batch_group_count: int,
     **params: Any,
-) -> Any:
+) -> tuple[Any, Any]:
     """The mapped axis joins the batch of the image, or the output features of the kernel, or both as more groups."""
     lhs, rhs = args
     lhs_dim, rhs_dim = dims

@@ -112,7 +112,7 @@ def _abstract_eval(name: str, accepts: Accepts) -> Callable[..., ShapedArray]:
 
 
 def _batch(primitive: core.Primitive) -> Callable[..., Any]:
-    def batch(args: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+    def batch(args: Any, dims: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
         (dim,) = dims
         return primitive.bind(*args, axis=axis + (axis >= dim), reverse=reverse), dim
 
@@ -129,7 +129,7 @@ def _loop_lowering(monoid: Monoid) -> Callable[..., Any]:
             return [x]
         dtype = accumulator_dtype(aval.dtype) if combine in (add_p, mul_p) else aval.dtype
 
-        def step(total: Any, x: Any) -> Any:
+        def step(total: Any, x: Any) -> list[Any]:
             if dtype == aval.dtype:
                 total = combine.bind(total, x)
                 return [total, total]
@@ -230,7 +230,7 @@ def _difference(x: Any, y: Any) -> Any:
     return select_n_p.bind(ne_p.bind(difference, difference), difference, zeros_like(difference))
 
 
-def _logsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
+def _logsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
     if type(tangents[0]) is ad.Zero:
         out = cumlogsumexp_p.bind(*primals, axis=axis, reverse=reverse)
         return out, ad.Zero.from_primal_value(out)
@@ -247,7 +247,7 @@ def _rules(primitive: core.Primitive, monoid: Monoid) -> Rules:
     }
 
 
-def _cumsum_transpose(ct: Any, operand: Any, *, axis: int, reverse: bool) -> Any:
+def _cumsum_transpose(ct: Any, operand: Any, *, axis: int, reverse: bool) -> list[Any]:
     return [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 
 

@@ -66,7 +66,7 @@ def _abstract_eval(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: bool) 
     return ShapedArray(b.shape, b.dtype)
 
 
-def _jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
+def _jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
     (a, b), (ta, tb) = primals, tangents
     out = linear_recurrence_p.bind(a, b, axis=axis, reverse=reverse)
     if type(ta) is not ad.Zero and get_aval(b).shape[axis]:
@@ -77,7 +77,7 @@ def _jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> Any:
     return out, linear_recurrence_p.bind(a, tb, axis=axis, reverse=reverse)
 
 
-def _transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+def _transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
     if type(a) is ad.UndefinedPrimal:
         raise TypeError("linear_recurrence is linear in its terms, but not in its factors")
     if type(ct) is ad.Zero:
@@ -88,7 +88,7 @@ def _transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
     return None, linear_recurrence_p.bind(factors, ct, axis=axis, reverse=not reverse)
 
 
-def _batch(args: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
+def _batch(args: Any, dims: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
     (a, b), (da, db) = args, dims
     if da is None:
         a, da = batching.broadcast(a, get_aval(b).shape[db], db), db
@@ -99,13 +99,13 @@ def _batch(args: Any, dims: Any, *, axis: int, reverse: bool) -> Any:
     return linear_recurrence_p.bind(a, b, axis=axis + (axis >= da), reverse=reverse), da
 
 
-def _loop_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+def _loop_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, *, axis: int, reverse: bool) -> list[Any]:
     aval = ctx.avals_out[0]
     if 0 in aval.shape:
         return [b]
     dtype = accumulator_dtype(aval.dtype)
 
-    def step(h: Any, a: Any, b: Any) -> Any:
+    def step(h: Any, a: Any, b: Any) -> list[Any]:
         wide = [convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) for x in (a, b)]
         h = add_p.bind(mul_p.bind(wide[0], h), wide[1])
         return [h, convert_element_type_p.bind(h, new_dtype=aval.dtype, weak_type=False)]

@@ -33,7 +33,7 @@ def lower_to_loop(
     xs: Sequence[Any],
     axis: int,
     reverse: bool,
-) -> Any:
+) -> list[Any]:
     """A loop over one axis of arrays of one shape, which collects a result for each position.
 
     Args:

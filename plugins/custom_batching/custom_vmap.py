@@ -143,7 +143,7 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
     function = custom_vmap(fun)
 
     @function.def_vmap
-    def one_by_one(axis_size: int, in_batched: Any, *args: Any) -> Any:
+    def one_by_one(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, Any]:
         flags = tree.tree_leaves(tuple(in_batched))
         leaves, in_tree = tree.flatten(args)
 

@@ -40,16 +40,18 @@ def _impl(*args: Any, call: core.ClosedJaxpr, **params: Any) -> Any:
     return evaluate(call, args)
 
 
-def _abstract_eval(*avals: Any, call: core.ClosedJaxpr, **params: Any) -> Any:
+def _abstract_eval(*avals: Any, call: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     return call.out_avals, call.effects
 
 
-def _check(context: Any, *atoms: Any, call: core.ClosedJaxpr, **params: Any) -> Any:
+def _check(context: Any, *atoms: Any, call: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     context.check_operands(call, atoms)
     return call.out_avals, call.effects
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, *, call: core.ClosedJaxpr, rule: Rule, name: str) -> Any:
+def _batch(
+    axis: batching.AxisData, args: Any, dims: Any, *, call: core.ClosedJaxpr, rule: Rule, name: str
+) -> tuple[Any, Any]:
     if all(d is None for d in dims):
         if axis.name in core.named_axes(call):  # the rule is about arguments, and none is mapped
             program, out_dims = batching.batch_jaxpr(call, axis, dims)
@@ -61,7 +63,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, call: core.ClosedJa
     return outs, [0 if b else None for b in batched]
 
 
-def _jvp(primals: Any, tangents: Any, *, call: core.ClosedJaxpr, rule: Rule, name: str) -> Any:
+def _jvp(primals: Any, tangents: Any, *, call: core.ClosedJaxpr, rule: Rule, name: str) -> tuple[Any, Any]:
     nonzero = nonzero_flags(tangents)
     moving = [dtypes.issubdtype(aval.dtype, np.inexact) for aval in call.out_avals]
     program, _ = ad.jvp_jaxpr(call, nonzero, moving)
@@ -133,7 +135,7 @@ def _split(unknown: Sequence[bool], params: dict[str, Any]) -> _Split:
     return core.cached(params["call"], key, lambda: _Split(unknown, params))  # type: ignore[no-any-return]
 
 
-def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
     split = _split(unknown_in, eqn.params)
     halves = SplitEquation(eqn, unknown_in, split.unknown_out, ())
     return (
@@ -143,7 +145,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     )
 
 
-def _transpose(cts: Any, *args: Any, call: core.ClosedJaxpr, rule: Rule, name: str) -> Any:
+def _transpose(cts: Any, *args: Any, call: core.ClosedJaxpr, rule: Rule, name: str) -> list[Any]:
     linear, nonzero = linear_flags(args), nonzero_flags(cts)
     program, flags = ad.transpose_jaxpr(call, linear, nonzero)
     transposed = _rule_of_transpose(call, rule, linear, nonzero, flags)

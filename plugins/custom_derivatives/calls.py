@@ -38,7 +38,7 @@ def evaluate(call: Any, args: Sequence[Any]) -> list[Any]:
     return call(*args)  # type: ignore[no-any-return]
 
 
-def call_impl(*args: Any, call_jaxpr: Any, **params: Any) -> Any:
+def call_impl(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
     """The impl rule: run the function. Its custom derivatives play no role."""
     return evaluate(call_jaxpr, args)
 
@@ -85,7 +85,7 @@ def refuse_closed_over(name: str, consts: Sequence[Any], tangents: Sequence[Any]
 
 def stage_call(
     trace: Any, primitive: core.Primitive, args: Sequence[Any], params: dict[str, Any], narrowed: Any
-) -> Any:
+) -> list[Any]:
     """The staging rule: the function becomes a program, which takes what it closes over as arguments.
 
     Args:
@@ -138,13 +138,13 @@ def _without_handed_on(closed: core.ClosedJaxpr) -> tuple[core.ClosedJaxpr, dict
     return core.ClosedJaxpr(narrow, [x for _, x in pairs]), handed_on
 
 
-def call_abstract_eval(*avals: Any, call_jaxpr: Any, name: str, **params: Any) -> Any:
+def call_abstract_eval(*avals: Any, call_jaxpr: Any, name: str, **params: Any) -> tuple[Any, Any]:
     if not isinstance(call_jaxpr, core.ClosedJaxpr):
         call_jaxpr = core.trace_to_jaxpr(call_jaxpr, avals, name, "the tracing")
     return call_jaxpr.out_avals, call_jaxpr.effects
 
 
-def call_check(context: Any, *atoms: Any, call_jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def call_check(context: Any, *atoms: Any, call_jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     context.check_operands(call_jaxpr, atoms)
     return call_jaxpr.out_avals, call_jaxpr.effects
 
@@ -160,7 +160,7 @@ def call_lowering(ctx: mlir.LoweringRuleContext, *args: Any, call_jaxpr: core.Cl
     return mlir.call_jaxpr(ctx, name, call_jaxpr, args)
 
 
-def in_place(trace: ad.LinearTrace, args: Any, params: Any) -> Any:
+def in_place(trace: ad.LinearTrace, args: Any, params: Any) -> list[Any]:
     """The partial evaluation rule: a function of linear values is linear itself, and is looked into."""
     with core.set_current_trace(trace):
         return evaluate(params["call_jaxpr"], args)

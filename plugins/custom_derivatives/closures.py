@@ -134,7 +134,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         value, _ = _pair(fun, fun(*args, **kwargs))
         return value
 
-    def forward(*args: Any) -> Any:
+    def forward(*args: Any) -> tuple[Any, Any]:
         value, vjp = _pair(fun, fun(*args))
         converted, consts = convert(vjp, (value,), lambda aval: True)
         return value, (tree.Partial(converted), consts, len(args))

@@ -80,7 +80,7 @@ class custom_jvp(Forwarding):
         if self.nondiff_argnums:
             raise TypeError(f"defjvps of {self.name}: there must be no nondiff_argnums, got {self.nondiff_argnums}")
 
-        def jvp(primals: Any, tangents: Any) -> Any:
+        def jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
             if len(jvps) != len(primals):
                 raise TypeError(
                     f"defjvps of {self.name}: there must be one rule per argument, "

@@ -92,7 +92,7 @@ def custom_linear_solve(
         return forward(params, rhs)
 
     @solution_and_aux.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (params, rhs), (params_dot, rhs_dot) = primals, tangents
         x, aux = solution_and_aux(params, rhs)
         return (x, aux), (solution(params, _moved(apply, params, params_dot, x, rhs_dot)), _no_tangents(aux))
@@ -118,7 +118,7 @@ def _solution_of(apply: Function, solver: Function, transposed: Function | None,
         return linear_call_by(solved, transposed, solution, params, rhs)
 
     @solution.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (params, rhs), (params_dot, rhs_dot) = primals, tangents
         x = solution(params, rhs)
         return x, solution(params, _moved(apply, params, params_dot, x, rhs_dot))
@@ -174,7 +174,7 @@ def custom_root(
         return solver(consts, guess, *further)
 
     @root.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (consts, further, guess), (consts_dot, _, _) = primals, tangents
         out = root(consts, further, guess)
         x = out[0] if has_aux else out

@@ -30,7 +30,7 @@ __all__ = ["RULES", "custom_jvp_call_p"]
 custom_jvp_call_p = core.Primitive("custom_jvp_call", multiple_results=True)
 
 
-def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, **params: Any) -> tuple[Any, Any]:
     refuse_closed_over(name, primals[:num_consts], tangents[:num_consts])
     outs, out_tangents = jvp(as_operands(primals[num_consts:]), tangents[num_consts:])
     pairs = zip(outs, out_tangents, strict=True)
@@ -39,14 +39,14 @@ def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, *
 
 def _batch(
     axis: batching.AxisData, args: Any, dims: Any, *, call_jaxpr: Any, jvp: Any, num_consts: int, **params: Any
-) -> Any:
+) -> tuple[Any, Any]:
     batch = Batch(axis, call_jaxpr, dims)
     if not batch.is_needed:
         outs = custom_jvp_call_p.bind(*args, call_jaxpr=call_jaxpr, jvp=jvp, num_consts=num_consts, **params)
         return outs, [None] * len(outs)
     own = list(dims[num_consts:])
 
-    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         return batched_rule(batch, jvp, own, primals, tangents)
 
     outs = custom_jvp_call_p.bind(*args, call_jaxpr=batch.function, jvp=rule, num_consts=num_consts, **params)

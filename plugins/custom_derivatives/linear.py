@@ -191,16 +191,16 @@ def _impl(*args: Any, callee: core.ClosedJaxpr, **params: Any) -> Any:
     return evaluate(callee, args)
 
 
-def _abstract_eval(*avals: Any, callee: core.ClosedJaxpr, **params: Any) -> Any:
+def _abstract_eval(*avals: Any, callee: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     return callee.out_avals, callee.effects
 
 
-def _check(context: Any, *atoms: Any, callee: core.ClosedJaxpr, **params: Any) -> Any:
+def _check(context: Any, *atoms: Any, callee: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     context.check_operands(callee, atoms)
     return callee.out_avals, callee.effects
 
 
-def _jvp(primals: Any, tangents: Any, *, num_residuals: int, whole: Any, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, *, num_residuals: int, whole: Any, **params: Any) -> tuple[Any, Any]:
     if any(type(t) is not ad.Zero for t in tangents[:num_residuals]):
         if whole is not None:
             return ad.jvp_flat(whole, primals, tangents)
@@ -216,7 +216,7 @@ def _jvp(primals: Any, tangents: Any, *, num_residuals: int, whole: Any, **param
     return outs, linear_call_p.bind(*primals[:num_residuals], *moving, **params)
 
 
-def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals: int, whole: Any) -> Any:
+def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals: int, whole: Any) -> list[Any]:
     if transpose is None:
         raise TypeError(
             "this linear function has no transpose, so that it cannot be differentiated in reverse mode; give "
@@ -235,7 +235,7 @@ def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals:
 
 def _batch(
     axis: batching.AxisData, args: Any, dims: Any, *, callee: Any, transpose: Any, num_residuals: int, whole: Any
-) -> Any:
+) -> tuple[Any, Any]:
     """Linear arguments and results are all batched, at axis 0, so that the transpose takes and gives the same."""
     residual_dims = list(dims[:num_residuals])
     own = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)][num_residuals:]

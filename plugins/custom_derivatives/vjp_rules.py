@@ -6,7 +6,7 @@ stands for the derivative, which nobody knows; when that is transposed, the back
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
@@ -37,7 +37,9 @@ custom_vjp_call_p = core.Primitive("custom_vjp_call", multiple_results=True)
 custom_lin_p = core.Primitive("custom_lin", multiple_results=True)
 
 
-def _jvp(primals: Any, tangents: Any, *, fwd: Any, bwd: Any, name: str, num_consts: int, **params: Any) -> Any:
+def _jvp(
+    primals: Any, tangents: Any, *, fwd: Any, bwd: Any, name: str, num_consts: int, **params: Any
+) -> tuple[Any, Any]:
     refuse_closed_over(name, primals[:num_consts], tangents[:num_consts])
     args, own = primals[num_consts:], tangents[num_consts:]
     nonzero = tuple(type(t) is not ad.Zero for t in own)
@@ -63,7 +65,7 @@ def _batch(
     bwd: Any,
     num_consts: int,
     **params: Any,
-) -> Any:
+) -> tuple[Any, Any]:
     batch = Batch(axis, call_jaxpr, dims)
     if not batch.is_needed:
         outs = custom_vjp_call_p.bind(*args, call_jaxpr=call_jaxpr, fwd=fwd, bwd=bwd, num_consts=num_consts, **params)
@@ -96,7 +98,7 @@ def _batch(
     return outs, batch.out_dims(outs)
 
 
-def batched_bwd(batch: Batch, bwd: Any, residual_dims: list[Any], dims: Sequence[Any]) -> Any:
+def batched_bwd(batch: Batch, bwd: Any, residual_dims: list[Any], dims: Sequence[Any]) -> Callable[..., Any]:
     """A backward rule for a batch, whose cotangents are batched as results are, and its results as the arguments are.
 
     What an argument that is not batched contributes to all elements is summed.
@@ -165,11 +167,13 @@ def _refuse(name: str) -> TypeError:
     )
 
 
-def _lin_abstract_eval(*avals: Any, out_avals: Any, **params: Any) -> Any:
+def _lin_abstract_eval(*avals: Any, out_avals: Any, **params: Any) -> list[Any]:
     return [aval for aval in out_avals if aval.dtype != dtypes.float0]
 
 
-def _lin_transpose(cts: Any, *args: Any, name: str, num_residuals: int, nonzero: Any, bwd: Any, out_avals: Any) -> Any:
+def _lin_transpose(
+    cts: Any, *args: Any, name: str, num_residuals: int, nonzero: Any, bwd: Any, out_avals: Any
+) -> list[Any]:
     residuals, tangents = args[:num_residuals], args[num_residuals:]
     found = iter(cts)
     all_cts = [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(found) for aval in out_avals]
@@ -181,7 +185,7 @@ def _lin_transpose(cts: Any, *args: Any, name: str, num_residuals: int, nonzero:
     ]
 
 
-def _lin_jvp(primals: Any, tangents: Any, *, name: str, num_residuals: int, **params: Any) -> Any:
+def _lin_jvp(primals: Any, tangents: Any, *, name: str, num_residuals: int, **params: Any) -> tuple[Any, Any]:
     if any(type(t) is not ad.Zero for t in tangents[:num_residuals]):
         raise _refuse(name)
     bind = {"name": name, "num_residuals": num_residuals, **params}
@@ -200,7 +204,7 @@ def _lin_batch(
     bwd: Any,
     out_avals: Any,
     **params: Any,
-) -> Any:
+) -> tuple[Any, Any]:
     given = iter(dims[num_residuals:])
     own = [next(given) if nz else None for nz in nonzero]
     outs = custom_lin_p.bind(

@@ -189,7 +189,7 @@ def _check_types(artifact: Artifact, avals: Sequence[Any], wanted: Sequence[Any]
         )
 
 
-def _jvp(primals: Any, tangents: Any, *, artifact: Artifact) -> Any:
+def _jvp(primals: Any, tangents: Any, *, artifact: Artifact) -> tuple[Any, Any]:
     if not artifact.has_vjp:
         raise core.MissingRuleError(
             f"{artifact.name} was exported without its derivative; to differentiate what is loaded, "

@@ -59,7 +59,7 @@ def _spread_to_json(artifact: Artifact) -> dict[str, Any]:
     if not all(isinstance(name, str) for name in spread.mesh.axis_names):
         raise ValueError(f"serialize: the axes of the mesh must be named by strings, got {spread.mesh.axis_names}")
 
-    def parts(spec: PartitionSpec | None) -> Any:
+    def parts(spec: PartitionSpec | None) -> list[Any] | None:
         return None if spec is None else [list(spec.along(i)) for i in range(len(spec))]
 
     return {

@@ -137,7 +137,7 @@ def _gather_params(dimension_numbers: Any, params: Any) -> dict[str, Any]:
     return {**params, "dimension_numbers": as_gather(dimension_numbers), "fill_value": None}
 
 
-def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     operand, indices = primals
     if type(tangents[0]) is ad.Zero:
         out = scatter_apply_p.bind(operand, indices, **params)
@@ -146,7 +146,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return out, tangent
 
 
-def _batch(args: Any, dims: Any, *, dimension_numbers: Any, slice_sizes: Any, **params: Any) -> Any:
+def _batch(args: Any, dims: Any, *, dimension_numbers: Any, slice_sizes: Any, **params: Any) -> tuple[Any, Any]:
     (operand, indices), (dim, indices_dim) = args, dims
     if dim is None:
         operand, dim = batching.broadcast(operand, get_aval(indices).shape[indices_dim], 0), 0

@@ -258,7 +258,7 @@ def _slice_abstract_eval(operand: ShapedArray, *starts: ShapedArray, slice_sizes
     return ShapedArray(slice_sizes, operand.dtype, operand.weak_type)
 
 
-def _slice_jvp(primals: Any, tangents: Any, *, slice_sizes: Any) -> Any:
+def _slice_jvp(primals: Any, tangents: Any, *, slice_sizes: Any) -> tuple[Any, Any]:
     out = dynamic_slice_p.bind(*primals, slice_sizes=slice_sizes)
     t = tangents[0]
     if type(t) is ad.Zero:
@@ -266,14 +266,14 @@ def _slice_jvp(primals: Any, tangents: Any, *, slice_sizes: Any) -> Any:
     return out, dynamic_slice_p.bind(t, *primals[1:], slice_sizes=slice_sizes)
 
 
-def _slice_transpose(ct: Any, operand: Any, *starts: Any, slice_sizes: Any) -> Any:
+def _slice_transpose(ct: Any, operand: Any, *starts: Any, slice_sizes: Any) -> list[Any]:
     others = [None] * len(starts)
     if type(ct) is ad.Zero:
         return [ad.Zero(operand.aval), *others]
     return [dynamic_update_slice_p.bind(zeros_of(operand.aval), ct, *starts), *others]
 
 
-def _slice_batch(args: Any, dims: Any, *, slice_sizes: Any) -> Any:
+def _slice_batch(args: Any, dims: Any, *, slice_sizes: Any) -> tuple[Any, Any]:
     operand, *starts = args
     dim, *start_dims = dims
     shape = get_aval(operand).shape
@@ -321,7 +321,7 @@ def _index_vectors(
     return columns[0] if len(columns) == 1 else concatenate_p.bind(*columns, dimension=1), axes
 
 
-def _slice_lowering(ctx: mlir.LoweringRuleContext, operand: Any, *starts: Any, slice_sizes: Any) -> Any:
+def _slice_lowering(ctx: mlir.LoweringRuleContext, operand: Any, *starts: Any, slice_sizes: Any) -> list[Any]:
     sizes = mlir.ir.DenseI64ArrayAttr.get(slice_sizes)
     return [mlir.hlo.dynamic_slice(operand, _words(ctx.avals_in[1:], starts), sizes)]
 
@@ -351,7 +351,7 @@ def _update_abstract_eval(operand: ShapedArray, update: ShapedArray, *starts: Sh
     return ShapedArray(operand.shape, operand.dtype, operand.weak_type and update.weak_type)
 
 
-def _update_jvp(primals: Any, tangents: Any) -> Any:
+def _update_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     out = dynamic_update_slice_p.bind(*primals)
     t, t_update, *_ = tangents
     if type(t) is ad.Zero and type(t_update) is ad.Zero:
@@ -360,7 +360,7 @@ def _update_jvp(primals: Any, tangents: Any) -> Any:
     return out, dynamic_update_slice_p.bind(t, t_update, *primals[2:])
 
 
-def _update_transpose(ct: Any, operand: Any, update: Any, *starts: Any) -> Any:
+def _update_transpose(ct: Any, operand: Any, update: Any, *starts: Any) -> list[Any]:
     others = [None] * len(starts)
     of_operand, of_update = type(operand) is ad.UndefinedPrimal, type(update) is ad.UndefinedPrimal
     if type(ct) is ad.Zero:
@@ -374,7 +374,7 @@ def _update_transpose(ct: Any, operand: Any, update: Any, *starts: Any) -> Any:
     return [bar, bar_update, *others]
 
 
-def _update_batch(args: Any, dims: Any) -> Any:
+def _update_batch(args: Any, dims: Any) -> tuple[Any, Any]:
     operand, update, *starts = args
     dim, update_dim, *start_dims = dims
     size = next(get_aval(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
@@ -403,7 +403,7 @@ def _update_batch(args: Any, dims: Any) -> Any:
     return out, dim
 
 
-def _update_lowering(ctx: mlir.LoweringRuleContext, operand: Any, update: Any, *starts: Any) -> Any:
+def _update_lowering(ctx: mlir.LoweringRuleContext, operand: Any, update: Any, *starts: Any) -> list[Any]:
     return [mlir.hlo.dynamic_update_slice(operand, update, _words(ctx.avals_in[2:], starts))]
 
 

@@ -117,7 +117,7 @@ def _gather_abstract_eval(
     return ShapedArray(shape, operand.dtype, operand.weak_type)
 
 
-def _gather_jvp(primals: Any, tangents: Any, *, fill_value: Any, **params: Any) -> Any:
+def _gather_jvp(primals: Any, tangents: Any, *, fill_value: Any, **params: Any) -> tuple[Any, Any]:
     operand, indices = primals
     out = gather_p.bind(operand, indices, fill_value=fill_value, **params)
     t = tangents[0]
@@ -128,14 +128,14 @@ def _gather_jvp(primals: Any, tangents: Any, *, fill_value: Any, **params: Any) 
 
 def _gather_transpose(
     ct: Any, operand: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: Any, fill_value: Any, **params: Any
-) -> Any:
+) -> tuple[Any, Any]:
     if type(ct) is ad.Zero:
         return ad.Zero(operand.aval), None
     zeros = zeros_of(operand.aval)
     return scatter_add_p.bind(zeros, indices, ct, dimension_numbers=as_scatter(dimension_numbers), **params), None
 
 
-def _gather_batch(args: Any, dims: Any, *, dimension_numbers: Any, slice_sizes: Any, **params: Any) -> Any:
+def _gather_batch(args: Any, dims: Any, *, dimension_numbers: Any, slice_sizes: Any, **params: Any) -> tuple[Any, Any]:
     (operand, indices), (dim, indices_dim) = args, dims
     shape, indices_rank = get_aval(operand).shape, len(get_aval(indices).shape)
     if indices_dim == indices_rank - 1:

@@ -111,7 +111,7 @@ def _abstract_eval(primitive: core.Primitive, accepts: Accepts) -> Callable[...,
 
 
 def _linear_jvp(primitive: core.Primitive) -> Callable[..., Any]:
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         operand, indices, updates = primals
         t, _, t_updates = tangents
         out = primitive.bind(operand, indices, updates, **params)
@@ -129,7 +129,7 @@ def _zeros(operand: Any, updates: Any) -> list[Any]:
 
 
 def _linear_transpose(negated: bool) -> Callable[..., Any]:
-    def transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: Any) -> Any:
+    def transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
         if type(ct) is ad.Zero:
             return _zeros(operand, updates)
         bar = None
@@ -141,7 +141,7 @@ def _linear_transpose(negated: bool) -> Callable[..., Any]:
     return transpose
 
 
-def _set_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _set_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     operand, indices, updates = primals
     t, _, t_updates = tangents
     if type(t) is ad.Zero and type(t_updates) is ad.Zero:
@@ -184,7 +184,7 @@ def _what_remains(shape: Any, indices: Any, updates_shape: Any, params: Any) -> 
     return kept, eq_p.bind(read_back(last, indices, updates_shape, **params), numbers)
 
 
-def _set_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: Any) -> Any:
+def _set_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
     if type(ct) is ad.Zero:
         return _zeros(operand, updates)
     aval = updates.aval if type(updates) is ad.UndefinedPrimal else get_aval(updates)
@@ -204,7 +204,7 @@ def _set_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: 
     return [bar, None, bar_updates]
 
 
-def _mul_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _mul_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     operand, indices, updates = primals
     t, _, t_updates = tangents
     numbers = params["dimension_numbers"]
@@ -223,7 +223,7 @@ def _mul_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return out, total
 
 
-def _mul_jvp_in_turn(primals: Any, tangents: Any, params: Any) -> Any:
+def _mul_jvp_in_turn(primals: Any, tangents: Any, params: Any) -> tuple[Any, Any]:
     """Where several windows lie on one place, each is multiplied by what those before it have left there."""
     operand, indices, updates = primals
     t, _, t_updates = tangents
@@ -240,7 +240,7 @@ def _mul_jvp_in_turn(primals: Any, tangents: Any, params: Any) -> Any:
     return out, tangent
 
 
-def _mul_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: Any) -> Any:
+def _mul_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
     if type(ct) is ad.Zero:
         return _zeros(operand, updates)
     if type(operand) is not ad.UndefinedPrimal or type(updates) is ad.UndefinedPrimal:
@@ -251,7 +251,7 @@ def _mul_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: 
 def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
     """Elements that are equal to the extremum have equal parts in its derivative."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         operand, indices, updates = primals
         t, _, t_updates = tangents
         out = primitive.bind(operand, indices, updates, **params)
@@ -271,7 +271,7 @@ def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
 
 
 def _batch(primitive: core.Primitive) -> Callable[..., Any]:
-    def batch(args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> Any:
+    def batch(args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> tuple[Any, Any]:
         operand, indices, updates = args
         dim, indices_dim, updates_dim = dims
         size = next(get_aval(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)

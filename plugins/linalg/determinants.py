@@ -68,7 +68,7 @@ def _det(a: Any) -> Any:
     return arithmetic.mul_p.bind(_product(diagonal(factors)), _parity(pivots, get_aval(a).dtype))
 
 
-def _det_jvp(primals: Any, tangents: Any) -> Any:
+def _det_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     """d det(A) = tr(adj(A) dA), where adj(A) dA = det(A) inv(A) dA is computed without dividing by the last pivot.
 
     So the derivative is right where the last pivot is zero. With U x = y, the last row of det(A) x is that of y,
@@ -137,7 +137,7 @@ def _of_factors(factors: Any, pivots: Any) -> list[Any]:
     return [sign, _sum(log_p.bind(arithmetic.abs_p.bind(pivotal)))]
 
 
-def _slogdet_jvp(primals: Any, tangents: Any, *, method: str) -> Any:
+def _slogdet_jvp(primals: Any, tangents: Any, *, method: str) -> tuple[Any, Any]:
     """d log det(A) = tr(inv(A) dA); its imaginary part turns the sign."""
     (a,), (t,) = primals, tangents
     factors, pivots, permutation = lu_p.bind(a)

@@ -89,7 +89,7 @@ def _lu_abstract_eval(x: ShapedArray) -> list[ShapedArray]:
     ]
 
 
-def _lu_jvp(primals: Any, tangents: Any) -> Any:
+def _lu_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     """With F = inv(L) P dA inv(U): dL = L tril(F, -1), dU = triu(F) U.
 
     L and U are made square with ones on the diagonal, which leaves the products as they are. S. F. Walter and
@@ -132,7 +132,7 @@ def _solve(a: Any, b: Any, **params: Any) -> Any:
     return triangular_solve_p.bind(a, b, **{"transpose_a": False, "conjugate_a": False, **params})
 
 
-def _lu_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _lu_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any]:
     hlo = mlir.hlo
     aval, of_pivots, of_permutation = ctx.avals_out
     batch = aval.shape[:-2]

@@ -173,7 +173,7 @@ def _eig_abstract_eval(
     return [ShapedArray(x.shape[:-1], dtype), *vectors]
 
 
-def _eig_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _eig_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     """dw = diag(C) with C = inv(V) dA V, and dV = V (F * C) with F[i, j] = 1 / (w[j] - w[i]) off the diagonal.
 
     To that each vector is added that multiple of itself that keeps its length, and its greatest component real.

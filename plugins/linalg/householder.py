@@ -136,7 +136,9 @@ def _householder_product_abstract_eval(a: ShapedArray, taus: ShapedArray) -> Sha
     return ShapedArray(a.shape, a.dtype)
 
 
-def _ormqr_abstract_eval(a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool) -> Any:
+def _ormqr_abstract_eval(
+    a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool
+) -> ShapedArray:
     _require_reflections("ormqr", a, taus)
     require_matrix("ormqr", c, "c")
     if c.dtype != a.dtype or c.shape[:-2] != a.shape[:-2]:
@@ -159,7 +161,7 @@ def _geqrf_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> Any:
     return lapack_call(ctx, "geqrf", aval.shape[:-2], [(a, aval)], [aval, of_taus], aliases={0: 0})
 
 
-def _geqp3_lowering(ctx: mlir.LoweringRuleContext, a: Any, jpvt: Any) -> Any:
+def _geqp3_lowering(ctx: mlir.LoweringRuleContext, a: Any, jpvt: Any) -> list[Any]:
     aval, of_columns, of_taus = ctx.avals_out
     if not aval.size:
         return [*ir_empty([aval]), _counted(of_columns), *ir_empty([of_taus])]
@@ -181,7 +183,9 @@ def _householder_product_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: A
     return lapack_call(ctx, "orgqr", aval.shape[:-2], operands, [aval], aliases={0: 0})
 
 
-def _ormqr_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+def _ormqr_lowering(
+    ctx: mlir.LoweringRuleContext, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool
+) -> list[Any]:
     (aval,) = ctx.avals_out
     if not aval.size or not ctx.avals_in[1].size:
         return [c]

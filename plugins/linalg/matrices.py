@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,10 +69,10 @@ def require_square(function: str, aval: ShapedArray, argument: str, accepts: Acc
         )
 
 
-def front_batch(primitive: Any) -> Any:
+def front_batch(primitive: Any) -> Callable[..., Any]:
     """The batch rule of a primitive that takes stacks: every mapped axis goes to the front."""
 
-    def batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> Any:
+    def batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         if all(dim is None for dim in dims):
             outs = primitive.bind(*args, **params)
             return outs, [None] * len(outs) if primitive.multiple_results else None
@@ -254,7 +254,7 @@ def rows_to(x: Any, permutation: Any) -> Any:
     return put_along(x, along_columns(permutation, shape), len(shape) - 2, shape[-2])
 
 
-def columns_merged(primitive: Any, known: Sequence[Any], b: Any, dim: int, free: int, **params: Any) -> Any:
+def columns_merged(primitive: Any, known: Sequence[Any], b: Any, dim: int, free: int, **params: Any) -> tuple[Any, Any]:
     """The batch rule of a solver whose matrix is the same for all: more columns, or rows, of one right-hand side.
 
     Args:

@@ -39,7 +39,7 @@ _ACCEPTED = Accepts(
 )
 
 
-def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> Any:
+def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple[Any, ...]:
     """The QR decomposition: x = Q R with orthonormal columns of Q and an upper triangular R.
 
     Args:
@@ -80,7 +80,7 @@ def _abstract_eval(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_m
     return [*outs, ShapedArray((*batch, n), np.dtype(np.int32))] if pivoting else outs
 
 
-def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, ...]:
     """With F = Q^H dA inv(R) and the skew-Hermitian S that is F below the diagonal: dQ = Q (S - F) + dA inv(R).
 
     Then dR = Q^H (dA - dQ R). For wide matrices dQ follows from the first columns. S. F. Walter and L. Lehmann,

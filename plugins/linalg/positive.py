@@ -65,7 +65,7 @@ def _abstract_eval(x: ShapedArray) -> ShapedArray:
     return ShapedArray(x.shape, x.dtype)
 
 
-def _jvp(primals: Any, tangents: Any) -> Any:
+def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     """dL = L phi(inv(L) dA inv(L)^H), where phi takes the lower triangle, with half of the diagonal.
 
     Iain Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527, equations 8 to 10.
@@ -92,12 +92,12 @@ def _solve(l: Any, b: Any, left_side: bool) -> Any:
     )
 
 
-def _builtin_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _builtin_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any]:
     (aval,) = ctx.avals_out
     return [ir_tril(mlir.hlo.cholesky(x, lower=mlir.ir.BoolAttr.get(True)), aval)]
 
 
-def _lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any]:
     (aval,) = ctx.avals_out
     if not aval.size:
         return ir_empty([aval])

@@ -82,7 +82,7 @@ def _pseudoinvert(a: Any, rtol: Any, *, hermitian: bool) -> Any:
     return matmul(scaled(v, along_rows(inverse, get_aval(v).shape)), adjoint(u))
 
 
-def _jvp(primals: Any, tangents: Any, *, hermitian: bool) -> Any:
+def _jvp(primals: Any, tangents: Any, *, hermitian: bool) -> tuple[Any, Any]:
     """dP = - P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P, at a constant rank, full or not.
 
     G. H. Golub and V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose

@@ -144,7 +144,7 @@ def _abstract_eval(
     return [s, ShapedArray((*batch, m, columns), x.dtype), ShapedArray((*batch, rows, n), x.dtype)]
 
 
-def _jvp(primals: Any, tangents: Any, *, compute_uv: bool, full_matrices: bool, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, *, compute_uv: bool, full_matrices: bool, **params: Any) -> tuple[Any, ...]:
     """With D = U^H dA V: ds = diag(D), and U^H dU and V^H dV divide what is symmetric by s[j]**2 - s[i]**2.
 
     S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.5;
@@ -270,7 +270,7 @@ def _lowering(
     compute_uv: bool,
     subset_by_index: Any,
     algorithm: Any,
-) -> Any:
+) -> list[Any]:
     routines = _ROUTINES_OF_GPUS if on_gpu(ctx) else _ROUTINES
     if not among(algorithm, tuple(routines)):
         raise NotImplementedError(

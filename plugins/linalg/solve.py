@@ -54,7 +54,7 @@ def _abstract_eval(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, t
     return ShapedArray(b.shape, b.dtype)
 
 
-def _jvp(primals: Any, tangents: Any, *, transpose_a: bool) -> Any:
+def _jvp(primals: Any, tangents: Any, *, transpose_a: bool) -> tuple[Any, Any]:
     """a dX = db - da X, by the same factors, whatever their own tangents."""
     a, *factors, _ = primals
     ta, *_, tb = tangents
@@ -68,7 +68,7 @@ def _jvp(primals: Any, tangents: Any, *, transpose_a: bool) -> Any:
     return x, solve_p.bind(a, *factors, change, transpose_a=transpose_a)
 
 
-def _transpose(ct: Any, *args: Any, transpose_a: bool) -> Any:
+def _transpose(ct: Any, *args: Any, transpose_a: bool) -> list[Any]:
     *known, b = args
     if any(type(x) is ad.UndefinedPrimal for x in known):
         raise TypeError("solve is linear in b, but not in a")
@@ -77,7 +77,7 @@ def _transpose(ct: Any, *args: Any, transpose_a: bool) -> Any:
     return [*[None] * len(known), solve_p.bind(*known, ct, transpose_a=not transpose_a)]
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, *, transpose_a: bool) -> Any:
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, transpose_a: bool) -> tuple[Any, Any]:
     *known, b = args
     *of_known, of_b = dims
     if all(dim is None for dim in dims):

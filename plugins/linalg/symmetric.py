@@ -134,7 +134,7 @@ def _eigh_abstract_eval(
     return [ShapedArray((*batch, n, count), x.dtype), ShapedArray((*batch, count), real_dtype(x.dtype))]
 
 
-def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: Any) -> Any:
+def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: Any) -> tuple[Any, Any]:
     """dw = diag(V^H dA V) and dV = V (F * (V^H dA V)) with F[i, j] = 1 / (w[j] - w[i]) off the diagonal.
 
     S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.4.
@@ -160,7 +160,7 @@ def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: An
 
 def _eigh_lowering(
     ctx: mlir.LoweringRuleContext, x: Any, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
-) -> Any:
+) -> list[Any]:
     ways = _WAYS_OF_GPUS if on_gpu(ctx) else _WAYS
     if not among(algorithm, tuple(ways)):
         raise NotImplementedError(

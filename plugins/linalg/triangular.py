@@ -87,7 +87,7 @@ def _abstract_eval(a: ShapedArray, b: ShapedArray, *, left_side: bool, **params:
     return ShapedArray(b.shape, b.dtype)
 
 
-def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     """op(a) dX = db - op(da) X; likewise from the right."""
     (a, b), (ta, tb) = primals, tangents
     x = triangular_solve_p.bind(a, b, **params)
@@ -105,7 +105,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return x, triangular_solve_p.bind(a, ad.add_tangents(change, tb), **params)
 
 
-def _transpose(ct: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> Any:
+def _transpose(ct: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> tuple[Any, Any]:
     if type(a) is ad.UndefinedPrimal:
         raise TypeError("triangular_solve is linear in b, but not in a")
     if type(ct) is ad.Zero:
@@ -113,7 +113,7 @@ def _transpose(ct: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> 
     return None, triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **params)
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, *, left_side: bool, **params: Any) -> Any:
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, left_side: bool, **params: Any) -> tuple[Any, Any]:
     (a, b), (a_dim, b_dim) = args, dims
     if a_dim is None and b_dim is None:
         return triangular_solve_p.bind(a, b, left_side=left_side, **params), None
@@ -127,7 +127,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, left_side: bool, **
 
 def _lowering(
     ctx: mlir.LoweringRuleContext, a: Any, b: Any, *, transpose_a: bool, conjugate_a: bool, **params: Any
-) -> Any:
+) -> list[Any]:
     hlo = mlir.hlo
     if conjugate_a and not transpose_a:
         a = mlir.chlo.conj(a)

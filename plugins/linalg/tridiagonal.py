@@ -76,7 +76,7 @@ def _times(diagonals: Sequence[Any], x: Any) -> Any:
     return total
 
 
-def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     """A dX = db - dA X."""
     *diagonals, b = primals
     *changes, tb = tangents
@@ -88,7 +88,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return x, tridiagonal_solve_p.bind(*diagonals, right, **params)
 
 
-def _transpose(ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> Any:
+def _transpose(ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> list[Any]:
     if any(type(x) is ad.UndefinedPrimal for x in (dl, d, du)):
         raise TypeError("tridiagonal_solve is linear in b, but not in the diagonals")
     if type(ct) is ad.Zero:

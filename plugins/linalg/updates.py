@@ -98,7 +98,7 @@ def _rotate_rows(r: Any, w: Any) -> Any:
     places = structural.iota_p.bind(dtype=np.dtype(np.int32), shape=(n,), dimension=0)
     rows = batching.moveaxis(triu(r), rank - 2, 0)
 
-    def step(w: Any, row_and_place: Any) -> Any:
+    def step(w: Any, row_and_place: Any) -> tuple[Any, Any]:
         row, place = row_and_place
         x, y = (_element(v, place) for v in (row, w))
         length = exponential.sqrt_p.bind(
@@ -125,7 +125,7 @@ def _repeated(x: Any, shape: tuple[int, ...]) -> Any:
     return structural.broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 1)))
 
 
-def _jvp(primals: Any, tangents: Any) -> Any:
+def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     """Of M = R^T R + w w^T, dR' = triu_half(inv(R')^T dM inv(R')) R', as for the Cholesky decomposition."""
     (r, w), (tr, tw) = primals, tangents
     out = cholesky_update_p.bind(r, w)
@@ -162,7 +162,7 @@ def _multiply(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
     return arithmetic.add_p.bind(product, arithmetic.mul_p.bind(c, scale(beta))) if beta else product
 
 
-def _product_jvp(primals: Any, tangents: Any, *, alpha: float, beta: float) -> Any:
+def _product_jvp(primals: Any, tangents: Any, *, alpha: float, beta: float) -> tuple[Any, Any]:
     (a, c), (ta, tc) = primals, tangents
     out = symmetric_product_p.bind(a, c, alpha=alpha, beta=beta)
     scale = get_aval(a).dtype.type

@@ -50,7 +50,7 @@ def _draw(keys: Any, alpha: Any, log_space: bool) -> Any:
             log_p.bind(u) >= square * 0.5 + d * (1.0 - cube + log_p.bind(cube))
         )
 
-    def propose(state: Any) -> Any:
+    def propose(state: Any) -> tuple[Any, ...]:
         again = rejected(state)
         following, for_x, for_u = _parts(state[0], 3)
         x, v = _positive(for_x, c)
@@ -70,7 +70,7 @@ def _draw(keys: Any, alpha: Any, log_space: bool) -> Any:
 def _positive(keys: Any, c: Any) -> tuple[Any, Any]:
     """Normal numbers x, drawn until v = 1 + c x is positive, and v."""
 
-    def propose(state: Any) -> Any:
+    def propose(state: Any) -> tuple[Any, ...]:
         again = state[2] <= 0.0
         following, now = _parts(state[0], 2)
         x = normal_numbers(now, (), c.dtype)
@@ -107,7 +107,7 @@ def _abstract_eval(keys: ShapedArray, alpha: ShapedArray, *, log_space: bool) ->
     return alpha.strip_weak_type()
 
 
-def _jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
+def _jvp(primals: Any, tangents: Any, *, log_space: bool) -> tuple[Any, Any]:
     """By implicit differentiation of the distribution function, which is a constant as the number moves with alpha."""
     out = random_gamma_p.bind(*primals, log_space=log_space)
     alpha, t = primals[1], tangents[1]
@@ -125,7 +125,7 @@ def _jvp(primals: Any, tangents: Any, *, log_space: bool) -> Any:
     return out, t * select_n_p.bind(underflows, slope, limit)
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, *, log_space: bool) -> Any:
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, log_space: bool) -> tuple[Any, Any]:
     if dims[0] is None and dims[1] is None:
         return random_gamma_p.bind(*args, log_space=log_space), None
     keys, alpha = (batching.to_dim(x, axis.size, dim, 0) for x, dim in zip(args, dims, strict=True))

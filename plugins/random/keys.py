@@ -198,7 +198,7 @@ def _random_clone_impl(keys: Any) -> Any:
     return ExtendedArray(keys.base, keys.dtype)
 
 
-def _random_wrap_batch(axis: batching.AxisData, args: Any, dims: Any, *, impl: PRNGImpl) -> Any:
+def _random_wrap_batch(axis: batching.AxisData, args: Any, dims: Any, *, impl: PRNGImpl) -> tuple[Any, Any]:
     (base,), (dim,) = args, dims
     if dim is None:
         return random_wrap_p.bind(base, impl=impl), None

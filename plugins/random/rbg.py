@@ -97,12 +97,12 @@ def _rng_bit_generator_abstract_eval(
     return [key, ShapedArray(shape, dtype)]
 
 
-def _rng_bit_generator_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _rng_bit_generator_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     outs = rng_bit_generator_p.bind(*primals, **params)
     return outs, [ad.Zero.from_primal_value(out) for out in outs]
 
 
-def _rng_bit_generator_batch(args: Any, dims: Any, *, shape: tuple[int, ...], **params: Any) -> Any:
+def _rng_bit_generator_batch(args: Any, dims: Any, *, shape: tuple[int, ...], **params: Any) -> tuple[Any, Any]:
     """The bits of all from the first key, which alone moves on."""
     keys = batching.moveaxis(args[0], dims[0], 0)
     size, *words = get_aval(keys).shape

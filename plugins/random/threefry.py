@@ -183,12 +183,12 @@ def _threefry2x32_abstract_eval(*avals: ShapedArray) -> list[ShapedArray]:
     return [_typed_alike(*avals)] * 2
 
 
-def _threefry2x32_jvp(primals: Any, tangents: Any) -> Any:
+def _threefry2x32_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     outs = threefry2x32_p.bind(*primals)
     return outs, [ad.Zero.from_primal_value(out) for out in outs]
 
 
-def _threefry2x32_batch(args: Any, dims: Any) -> Any:
+def _threefry2x32_batch(args: Any, dims: Any) -> tuple[Any, Any]:
     outs, dim = batching.broadcasting(threefry2x32_p)(args, dims)
     return outs, [dim, dim]
 

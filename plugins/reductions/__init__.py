@@ -276,7 +276,7 @@ def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
     return ad.standard_jvp2(primitive, jvp)
 
 
-def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> Any:
+def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     _check_axes("reduce_prod", get_aval(x), axes)
     if type(t) is ad.Zero or 0 in get_aval(x).shape:
@@ -379,7 +379,9 @@ def _folded(values: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int
     return combine(starts, fold_along(combine, list(operands), dimensions))
 
 
-def _reduce_jvp(primals: Any, tangents: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> Any:
+def _reduce_jvp(
+    primals: Any, tangents: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]
+) -> tuple[Any, Any]:
     if all(type(t) is ad.Zero for t in tangents):
         outs = reduce_p.bind(*primals, computation=computation, dimensions=dimensions)
         return outs, [ad.Zero.from_primal_value(out) for out in outs]
@@ -393,7 +395,7 @@ def _reduce_batch(
     *,
     computation: core.ClosedJaxpr,
     dimensions: tuple[int, ...],
-) -> Any:
+) -> tuple[Any, Any]:
     count = len(args) // 2
     if any(dim is not None for dim in dims[count:]):
         return batching.batch_flat(

@@ -42,16 +42,16 @@ def _abstract_eval(x: Any, *, name: str) -> Any:
     return x
 
 
-def _jvp(primals: Any, tangents: Any, *, name: str) -> Any:
+def _jvp(primals: Any, tangents: Any, *, name: str) -> tuple[Any, ...]:
     """The name is that of the value; its tangent has none."""
     return name_p.bind(*primals, name=name), *tangents
 
 
-def _transpose(ct: Any, *, name: str) -> Any:
+def _transpose(ct: Any, *, name: str) -> list[Any]:
     return [ct]
 
 
-def _lowering(ctx: Any, x: Any, *, name: str) -> Any:
+def _lowering(ctx: Any, x: Any, *, name: str) -> list[Any]:
     return [x]
 
 

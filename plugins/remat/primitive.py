@@ -29,16 +29,16 @@ def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
     return evaluate(jaxpr, args)
 
 
-def _abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     return jaxpr.out_avals, jaxpr.effects
 
 
-def _check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     context.check_operands(jaxpr, atoms)
     return jaxpr.out_avals, jaxpr.effects
 
 
-def _jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzero_flags(tangents))
     primals_out, found = sections(
         checkpoint_p.bind(*primals, *given(tangents), jaxpr=program, **params), len(nonzero_out)
@@ -46,7 +46,7 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, **params: Any)
     return primals_out, tangents_of(primals_out, nonzero_out, found)
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     program, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
     return checkpoint_p.bind(*args, jaxpr=program, **params), out_dims
 
@@ -57,7 +57,7 @@ def _rest(parts: Split, args: Sequence[Any], saved: Sequence[Any], params: dict[
     return [available[i] for i in parts.inputs], {**params, "jaxpr": parts.rest, "differentiated": True}
 
 
-def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
     params = eqn.params
     parts = split(params["jaxpr"], unknown_in, params["policy"])
     if parts.rest is params["jaxpr"]:
@@ -68,13 +68,13 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     return known, halves.rest(operands, rest, parts.rest.effects), parts.unknown_out
 
 
-def _transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]:
     program, nonzero_in = ad.transpose_jaxpr(jaxpr, linear_flags(args), nonzero_flags(cts))
     found = checkpoint_p.bind(*given(args), *given(cts), jaxpr=program, **params)
     return cotangents(args, nonzero_in, found)
 
 
-def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
     closed = eqn.params["jaxpr"]
     program, used_inputs = trimmed(closed, used_outputs)
     if program is closed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ def _sample(shape: Any, scope: dict[str, int], name: str, **params: Any) -> core
     return core.Sample([numbers((*scope.values(), *shape))], params, name=name, axes=scope)
 
 
-def _reductions(numpy_function: Any, groups: bool = True) -> Any:
+def _reductions(numpy_function: Any, groups: bool = True) -> Callable[..., Any]:
     def samples() -> Iterator[core.Sample]:
         def reference(x: Any, **params: Any) -> Any:
             return np.broadcast_to(numpy_function(x, 0, keepdims=True), x.shape)
@@ -47,7 +47,7 @@ def _reductions(numpy_function: Any, groups: bool = True) -> Any:
     return samples
 
 
-def _ways(shape: Any, untiled: dict[str, Any], tiled: dict[str, Any]) -> Any:
+def _ways(shape: Any, untiled: dict[str, Any], tiled: dict[str, Any]) -> Callable[..., Any]:
     def samples() -> Iterator[core.Sample]:
         own: dict[str, Any] = {"axis_name": ("i",), "axis_index_groups": None, "axis_size": 2}
         yield _sample(shape, _ONE, "stacked", **untiled, **own, tiled=False)
@@ -82,7 +82,7 @@ def _ragged() -> Iterator[core.Sample]:
         yield core.Sample(args, params, name=name, axes=_ONE, vary=_vary, skip=skip)
 
 
-def _vary(args: Any, k: int) -> Any:
+def _vary(args: Any, k: int) -> list[Any]:
     operand, output, *counts = args
     return [operand * (1 + k / 4), output - k, *counts]
 

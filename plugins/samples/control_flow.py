@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,8 @@ def _scan_samples() -> list[core.Sample]:
     """Forward and backward, with a constant, and carries and elements of several dtypes; and without elements."""
     a, x, n = numbers((2,), np.float64), numbers((3, 2), np.float64, 4), numbers((3,), np.int32)
 
-    def step(a: Any) -> Any:
-        def run(carry: Any, element: Any) -> Any:
+    def step(a: Any) -> Callable[..., Any]:
+        def run(carry: Any, element: Any) -> tuple[Any, Any]:
             (h, i), (x, n) = carry, element
             h = add(mul(a, h), mul(x, x))
             return (h, add(i, n)), (mul(h, x), i)
@@ -77,7 +77,7 @@ def _while_samples() -> list[core.Sample]:
     y, x = numbers((2,), np.float64), numbers((2,), np.float64, 4)
 
     def count(n: Any, y: Any, x: Any) -> Any:
-        def body(carry: Any) -> Any:
+        def body(carry: Any) -> tuple[Any, Any]:
             i, x = carry
             return add(i, np.int32(1)), mul(x, sub(y, x))
 

@@ -22,11 +22,11 @@ def _vmap_samples() -> list[core.Sample]:
     x, y, n = numbers((3,), np.float64), numbers((3,), np.float64, 4), numbers((2,), np.int32)
 
     @custom_vmap
-    def wave(x: Any, y: Any, n: Any) -> Any:
+    def wave(x: Any, y: Any, n: Any) -> tuple[Any, Any]:
         return mul(sin(x), y), add(n, n)
 
     @wave.def_vmap
-    def wave_vmap(axis_size: int, in_batched: Any, x: Any, y: Any, n: Any) -> Any:
+    def wave_vmap(axis_size: int, in_batched: Any, x: Any, y: Any, n: Any) -> tuple[Any, Any]:
         *floats, counted = in_batched
         ready = [a if b else broadcast_in_dim(a, (axis_size, 3), (1,)) for a, b in zip((x, y), floats, strict=True)]
         return (mul(sin(ready[0]), ready[1]), add(n, n)), (True, counted)

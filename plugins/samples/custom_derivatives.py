@@ -38,11 +38,11 @@ def _jvp_samples() -> list[core.Sample]:
     x, y, n = numbers((3,), np.float64), numbers((3,), np.float64, 4), numbers((2,), np.int32)
 
     @custom_jvp
-    def wave(x: Any, y: Any, n: Any) -> Any:
+    def wave(x: Any, y: Any, n: Any) -> tuple[Any, Any, Any]:
         return mul(sin(x), y), add(n, n), add(x, y)
 
     @wave.defjvp
-    def wave_jvp(primals: Any, tangents: Any) -> Any:
+    def wave_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (x, y, _), (dx, dy, dn) = primals, tangents
         return wave(*primals), (add(mul(mul(cos(x), dx), y), mul(sin(x), dy)), dn, add(dx, dy))
 
@@ -52,7 +52,7 @@ def _jvp_samples() -> list[core.Sample]:
     def product(x: Any, y: Any) -> Any:
         return mul(factor, mul(x, y))
 
-    def product_jvp(primals: Any, tangents: Any) -> Any:
+    def product_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (x, y), (dx, dy) = primals, tangents
         terms = [mul(factor, mul(t, other)) for t, other in ((dx, y), (dy, x)) if type(t) is not ad.Zero]
         return product(x, y), functools.reduce(ad.add_tangents, terms)
@@ -68,13 +68,13 @@ def _vjp_samples() -> list[core.Sample]:
     x, y = numbers((3,), np.float64), numbers((3,), np.float64, 4)
 
     @custom_vjp
-    def wave(x: Any, y: Any) -> Any:
+    def wave(x: Any, y: Any) -> tuple[Any, Any]:
         return mul(sin(x), y), neg(y)
 
-    def forward(x: Any, y: Any) -> Any:
+    def forward(x: Any, y: Any) -> tuple[Any, Any]:
         return wave(x, y), (sin(x), cos(x), y)
 
-    def backward(residuals: Any, cts: Any) -> Any:
+    def backward(residuals: Any, cts: Any) -> tuple[Any, Any]:
         (sin_x, cos_x, y), (ct, ct_y) = residuals, cts
         return mul(ct, mul(cos_x, y)), add(mul(ct, sin_x), neg(ct_y))
 
@@ -96,10 +96,10 @@ def _lin_samples() -> list[core.Sample]:
 def _linear_samples() -> list[core.Sample]:
     r, x, y = (numbers((3,), np.float64, start) for start in (0, 2, 5))
 
-    def fun(r: Any, xy: Any) -> Any:
+    def fun(r: Any, xy: Any) -> tuple[Any, Any]:
         return add(mul(r, xy[0]), xy[1]), mul(r, xy[1])
 
-    def transpose(r: Any, cts: Any) -> Any:
+    def transpose(r: Any, cts: Any) -> tuple[Any, Any]:
         return mul(r, cts[0]), add(cts[0], mul(r, cts[1]))
 
     def call(r: Any, x: Any, y: Any) -> Any:

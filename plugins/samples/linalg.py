@@ -252,7 +252,7 @@ def _factored(a: Any) -> tuple[Any, Any]:
     return factors, np.broadcast_to(np.arange(a.shape[-1], dtype=np.int32), a.shape[:-1]).copy()
 
 
-def _vary_last(args: Any, k: int) -> Any:
+def _vary_last(args: Any, k: int) -> list[Any]:
     *factored, b = args
     return [*factored, (b * (1 + k / 16)).astype(b.dtype)]
 
@@ -389,7 +389,7 @@ def _tridiagonal_solve_samples() -> list[core.Sample]:
     return samples
 
 
-def _vary_tridiagonal(args: Any, k: int) -> Any:
+def _vary_tridiagonal(args: Any, k: int) -> list[Any]:
     dl, d, du, b = args
     return [dl, (d * (1 + k / 4)).astype(d.dtype), du, (b * (1 - k / 8)).astype(b.dtype)]
 
@@ -407,7 +407,7 @@ def _updated(r: Any, w: Any) -> Any:
     return np.linalg.cholesky(product).swapaxes(-1, -2)
 
 
-def _vary_update(args: Any, k: int) -> Any:
+def _vary_update(args: Any, k: int) -> list[Any]:
     r, w = args
     return [(r * (1 + k / 4)).astype(r.dtype), (w * (1 - k / 8)).astype(w.dtype)]
 

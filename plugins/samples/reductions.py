@@ -46,7 +46,7 @@ def _reduce_samples() -> list[core.Sample]:
     def join(x: Any, y: Any) -> Any:
         return add(add(x, y), mul(x, y))
 
-    def greater(one: Any, other: Any) -> Any:
+    def greater(one: Any, other: Any) -> tuple[Any, Any]:
         (x, i), (y, j) = one, other
         return max(x, y), select_n_p.bind(lt_p.bind(x, y), i, j)
 

@@ -25,7 +25,7 @@ def _checkpoint_samples() -> list[core.Sample]:
     """With each kind of policy, a call inside, and several results, one of which is an argument."""
     x, y = numbers((2, 3), np.float64), numbers((3, 2), np.float64, 5)
 
-    def layer(x: Any, y: Any) -> Any:
+    def layer(x: Any, y: Any) -> tuple[Any, Any]:
         return jit(lambda x: sin(dot(x, y)))(cos(x)), x
 
     def named(x: Any, y: Any) -> Any:

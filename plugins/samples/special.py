@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def _beta_samples() -> list[core.Sample]:
 _NO_SECOND = {"second_derivatives": "its derivatives are not known in closed form"}
 
 
-def _gamma_samples(**options: Any) -> Any:
+def _gamma_samples(**options: Any) -> Callable[..., Any]:
     """Of rank 0, so that there is less to compile."""
     return lambda: [core.Sample([np.float32(2.7), np.float32(1.6)], **options)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def _held(shape: Any, params: Any) -> Iterator[tuple[Any, list[Any]]]:
         yield window, [tuple(i) for i, gap in spots if not gap.any() and (i >= 0).all() and (i < shape).all()]
 
 
-def _reduced(ufunc: Any, start: Any) -> Any:
+def _reduced(ufunc: Any, start: Any) -> Callable[..., Any]:
     """Windows reduced by a function of NumPy."""
 
     def reference(x: Any, **params: Any) -> Any:
@@ -142,7 +142,7 @@ def _general_samples() -> list[core.Sample]:
     """A function of one array, and one of two that does not commute."""
     x, y = numbers((3, 4), np.float64), numbers((3, 4), np.float64, 5)
 
-    def compose(f: Any, g: Any) -> Any:
+    def compose(f: Any, g: Any) -> tuple[Any, Any]:
         return f[0] * g[0], f[1] * g[0] + g[1]
 
     def join(x: Any, y: Any) -> Any:

@@ -82,15 +82,15 @@ def _impl(x: Any, *, callback: Callable[[Any], None]) -> list[Any]:
     return []
 
 
-def _abstract_eval(x: Any, *, callback: Callable[[Any], None]) -> Any:
+def _abstract_eval(x: Any, *, callback: Callable[[Any], None]) -> tuple[Any, Any]:
     return [], {DebugEffect()}
 
 
-def _jvp(primals: Any, tangents: Any, *, callback: Callable[[Any], None]) -> Any:
+def _jvp(primals: Any, tangents: Any, *, callback: Callable[[Any], None]) -> tuple[Any, Any]:
     return inspect_sharding_p.bind(*primals, callback=callback), []
 
 
-def _batch(args: Any, dims: Any, *, callback: Callable[[Any], None]) -> Any:
+def _batch(args: Any, dims: Any, *, callback: Callable[[Any], None]) -> tuple[Any, Any]:
     return inspect_sharding_p.bind(*args, callback=callback), []
 
 

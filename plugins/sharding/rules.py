@@ -56,7 +56,7 @@ def _impl(*args: Any, **params: Any) -> Any:
     return run_compiled(shard_map_p, params["jaxpr"], args, params)
 
 
-def _abstract_eval(*avals: Any, jaxpr: Closed, **params: Any) -> Any:
+def _abstract_eval(*avals: Any, jaxpr: Closed, **params: Any) -> tuple[Any, Any]:
     outs = [_whole(params, spec, aval) for spec, aval in zip(params["out_specs"], jaxpr.out_avals, strict=True)]
     return outs, jaxpr.effects
 
@@ -74,7 +74,7 @@ def _check(context: Any, *atoms: Any, jaxpr: Closed, **params: Any) -> Any:
     return _abstract_eval(jaxpr=jaxpr, **params)
 
 
-def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, **params: Any) -> Any:
+def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, **params: Any) -> tuple[Any, Any]:
     nonzero = nonzero_flags(tangents)
     with _scope(params):
         program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzero)
@@ -84,7 +84,7 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, **params: Any) -> Any:
     return primals_out, tangents_of(primals_out, nonzero_out, found)
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **params: Any) -> Any:
+def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **params: Any) -> tuple[Any, Any]:
     if all(d is None for d in dims) and axis.name not in core.named_axes(jaxpr):
         outs = shard_map_p.bind(*args, jaxpr=jaxpr, **params)
         return outs, [None] * len(outs)
@@ -97,7 +97,9 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **pa
     return shard_map_p.bind(*args, **_changed(params, program, list(ins), list(outs))), out_dims
 
 
-def _batch_along_mesh(axis: batching.AxisData, args: Any, dims: Any, jaxpr: Closed, params: dict[str, Any]) -> Any:
+def _batch_along_mesh(
+    axis: batching.AxisData, args: Any, dims: Any, jaxpr: Closed, params: dict[str, Any]
+) -> tuple[Any, Any]:
     """The batch rule where the mapped axis is divided along axes of the mesh: each device maps over its elements.
 
     Raises:
@@ -180,7 +182,7 @@ def _unstacked(closed: Closed, specs: Sequence[Any]) -> Closed:
     return core.cached(closed, ("unstacked residuals", tuple(specs)), make)  # type: ignore[no-any-return]
 
 
-def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
     params = eqn.params
     axes, checked = params["manual_axes"], params["check_vma"]
     with _scope(params):
@@ -209,7 +211,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     )
 
 
-def _transpose(cts: Any, *args: Any, jaxpr: Closed, **params: Any) -> Any:
+def _transpose(cts: Any, *args: Any, jaxpr: Closed, **params: Any) -> list[Any]:
     linear, nonzero = linear_flags(args), nonzero_flags(cts)
     residual_specs, linear_specs = partition(params["in_specs"], linear)
     ct_specs = list(compress(params["out_specs"], nonzero))
@@ -246,7 +248,7 @@ def _summed(
     return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info))  # type: ignore[no-any-return]
 
 
-def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
+def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
     params = eqn.params
     closed = params["jaxpr"]
     if not any(used_outputs) and not eqn.effects:
@@ -265,7 +267,7 @@ def _named_axes(*, jaxpr: Closed, manual_axes: Any, **params: Any) -> Any:
     return core.named_axes(jaxpr) - frozenset(manual_axes)
 
 
-def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Mesh, **params: Any) -> Any:
+def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Mesh, **params: Any) -> list[Any]:
     module = ctx.module_context
     axes = params["manual_axes"]
     around = module.manual
@@ -308,7 +310,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
         module.manual = before
 
 
-def _printed(params: dict[str, Any]) -> Any:
+def _printed(params: dict[str, Any]) -> dict[Any, Any]:
     order = ("jaxpr", "mesh", "in_specs", "out_specs", "manual_axes", "check_vma")
     return {name: params[name] for name in order}
 

@@ -171,7 +171,7 @@ def iterate(step: Callable[..., Sequence[Num]], active: Num, state: Sequence[Num
         some = reductions.reduce_or(going, range(len(core.get_aval(going).shape)))
         return bitwise.bitwise_and(comparison.le(n, number(most)), some)
 
-    def body(carry: Any) -> Any:
+    def body(carry: Any) -> tuple[Any, Any, Any]:
         n, going, xs = carry
         now = Num(going)
         more, *new = step(Num(n), *map(Num, xs))

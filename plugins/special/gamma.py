@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
@@ -42,7 +43,7 @@ def zeta(x: Any, q: Any) -> Any:
     return zeta_p.bind(x, q)
 
 
-def _no_derivative(function: str, argument: str) -> Any:
+def _no_derivative(function: str, argument: str) -> Callable[..., Any]:
     def refuse(t: Any, *primals: Any) -> Any:
         raise NotImplementedError(f"{function}: its derivative with respect to {argument} is not implemented")
 

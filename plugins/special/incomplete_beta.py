@@ -7,6 +7,7 @@ as in Press et al., Numerical Recipes, section 6.4.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def _fraction(a: Num, b: Num, x: Num, wanted: Num) -> Num:
     def away_from_zero(y: Num) -> Num:
         return select(abs(y) < tiny, tiny, y)
 
-    def step(m: Num, c: Num, d: Num, h: Num) -> Any:
+    def step(m: Num, c: Num, d: Num, h: Num) -> tuple[Any, Any, Any, Any]:
         k = a + 2 * m
         even = m * (b - m) * x / ((k - 1) * k)
         d = 1 / away_from_zero(even * d + 1)
@@ -105,7 +106,7 @@ def _limits(a: Num, b: Num, x: Num) -> Num:
     return select(inside, step, math.nan)
 
 
-def _no_derivative(argument: str) -> Any:
+def _no_derivative(argument: str) -> Callable[..., Any]:
     def refuse(t: Any, *primals: Any) -> Any:
         raise NotImplementedError(f"betainc: its derivative with respect to {argument} is not implemented")
 

@@ -111,7 +111,7 @@ def _series(a: Num, x: Num, wanted: Num) -> Num:
     """The sum over n of x**n / ((a + 1) ... (a + n))."""
     eps = x.eps
 
-    def step(n: Num, term: Num, total: Num) -> Any:
+    def step(n: Num, term: Num, total: Num) -> tuple[Any, Any, Any]:
         term = term * x / (a + n)
         total = total + term
         return term > total * eps, term, total
@@ -123,7 +123,7 @@ def _series_with_slope(a: Num, x: Num, wanted: Num) -> tuple[Num, Num]:
     """`_series` and its derivative with respect to a."""
     eps = x.eps
 
-    def step(n: Num, term: Num, slope: Num, total: Num, total_slope: Num) -> Any:
+    def step(n: Num, term: Num, slope: Num, total: Num, total_slope: Num) -> tuple[Any, Any, Any, Any, Any]:
         ratio = x / (a + n)
         slope = slope * ratio - term * ratio / (a + n)
         term = term * ratio
@@ -140,7 +140,7 @@ def _fraction(a: Num, x: Num, wanted: Num) -> Num:
     eps, tiny = x.eps, float(np.finfo(np.float32).tiny)
     b = x + 1 - a
 
-    def step(n: Num, b: Num, c: Num, d: Num, h: Num) -> Any:
+    def step(n: Num, b: Num, c: Num, d: Num, h: Num) -> tuple[Any, Any, Any, Any, Any]:
         factor = n * (a - n)
         b = b + 2
         d = _away_from_zero(factor * d + b, tiny)
@@ -157,7 +157,9 @@ def _fraction_with_slope(a: Num, x: Num, wanted: Num) -> tuple[Num, Num]:
     eps, tiny = x.eps, float(np.finfo(np.float32).tiny)
     b = x + 1 - a
 
-    def step(n: Num, b: Num, c: Num, d: Num, h: Num, c_slope: Num, d_slope: Num, h_slope: Num) -> Any:
+    def step(
+        n: Num, b: Num, c: Num, d: Num, h: Num, c_slope: Num, d_slope: Num, h_slope: Num
+    ) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
         factor = n * (a - n)
         b = b + 2
         d_slope = n * d + factor * d_slope - 1

@@ -143,7 +143,7 @@ def _convert_abstract_eval(operand: ShapedArray, *, new_dtype: Any, weak_type: b
     return ShapedArray(operand.shape, new_dtype, weak_type, vma=operand.vma)
 
 
-def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool) -> Any:
+def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool) -> tuple[Any, Any]:
     out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, weak_type=weak_type)
     (t,) = tangents
     if type(t) is ad.Zero or not dtypes.is_inexact(new_dtype):
@@ -151,7 +151,7 @@ def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool
     return out, convert_element_type_p.bind(t, new_dtype=dtypes.tangent_dtype(new_dtype), weak_type=weak_type)
 
 
-def _convert_transpose(ct: Any, operand: Any, *, new_dtype: Any, weak_type: bool) -> Any:
+def _convert_transpose(ct: Any, operand: Any, *, new_dtype: Any, weak_type: bool) -> list[Any]:
     aval = operand.aval
     return [convert_element_type_p.bind(ct, new_dtype=aval.dtype, weak_type=aval.weak_type)]
 
@@ -222,7 +222,7 @@ def _bitcast_abstract_eval(operand: ShapedArray, *, new_dtype: Any) -> ShapedArr
     return ShapedArray(shape, new_dtype, False, vma=operand.vma)
 
 
-def _bitcast_batch(args: Any, dims: Any, *, new_dtype: Any) -> Any:
+def _bitcast_batch(args: Any, dims: Any, *, new_dtype: Any) -> tuple[Any, Any]:
     x = batching.moveaxis(args[0], dims[0], 0)
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
 

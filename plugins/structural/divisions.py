@@ -36,7 +36,7 @@ def _letters(count: int) -> list[str]:
     return [f"d{i}" for i in range(count)]
 
 
-def _bitcast(x: ShapedArray, *, new_dtype: Any) -> Any:
+def _bitcast(x: ShapedArray, *, new_dtype: Any) -> str:
     old, new = x.dtype.itemsize, getattr(new_dtype, "itemsize", x.dtype.itemsize)
     if old == new:
         return "... -> ..."
@@ -50,7 +50,7 @@ def _barrier(*avals: ShapedArray) -> list[Any]:
     return list(map(axes_of_dims, avals))
 
 
-def _select(which: ShapedArray, *cases: ShapedArray) -> Any:
+def _select(which: ShapedArray, *cases: ShapedArray) -> str:
     return ", ".join(["..."] * (1 + len(cases))) + " -> ..."
 
 

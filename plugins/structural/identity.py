@@ -73,7 +73,7 @@ def _lower_identity(ctx: Any, *xs: Any) -> Any:
     return xs
 
 
-def _copy_transpose(ct: Any) -> Any:
+def _copy_transpose(ct: Any) -> list[Any]:
     return [copy_p.bind(ct)]
 
 
@@ -81,7 +81,7 @@ def _barrier_abstract_eval(*avals: Any) -> list[Any]:
     return list(avals)
 
 
-def _barrier_jvp(primals: Any, tangents: Any) -> Any:
+def _barrier_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     outs = optimization_barrier_p.bind(*primals)
     return outs, _barrier_nonzero(tangents)
 
@@ -92,16 +92,16 @@ def _barrier_nonzero(values: Any) -> list[Any]:
     return [x if type(x) is ad.Zero else next(passed) for x in values]
 
 
-def _barrier_transpose(cts: Any, *args: Any) -> Any:
+def _barrier_transpose(cts: Any, *args: Any) -> list[Any]:
     return _barrier_nonzero(cts)
 
 
-def _barrier_batch(args: Any, dims: Any) -> Any:
+def _barrier_batch(args: Any, dims: Any) -> tuple[Any, Any]:
     return optimization_barrier_p.bind(*args), list(dims)
 
 
 @mlir.physical_lowering
-def _barrier_lowering(ctx: Any, *xs: Any) -> Any:
+def _barrier_lowering(ctx: Any, *xs: Any) -> list[Any]:
     return mlir.hlo.OptimizationBarrierOp(xs).results if xs else []
 
 

@@ -87,7 +87,7 @@ def _abstract_eval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     return ShapedArray(first.shape, first.dtype, weak)
 
 
-def _jvp(primals: Any, tangents: Any) -> Any:
+def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     which, *_ = primals
     out = select_n_p.bind(*primals)
     moving = tangents[1:]
@@ -96,7 +96,7 @@ def _jvp(primals: Any, tangents: Any) -> Any:
     return out, select_n_p.bind(which, *map(ad.instantiate_zeros, moving))
 
 
-def _transpose(ct: Any, which: Any, *cases: Any) -> Any:
+def _transpose(ct: Any, which: Any, *cases: Any) -> list[Any]:
     undefined = [type(case) is ad.UndefinedPrimal for case in cases]
     if type(ct) is ad.Zero:
         return [None, *[ad.Zero(x.aval) if u else None for x, u in zip(cases, undefined, strict=True)]]
@@ -108,7 +108,7 @@ def _transpose(ct: Any, which: Any, *cases: Any) -> Any:
     ]
 
 
-def _batch(args: Any, dims: Any) -> Any:
+def _batch(args: Any, dims: Any) -> tuple[Any, Any]:
     which, *cases = args
     which_dim, *case_dims = dims
     which_shape = get_aval(which).shape
@@ -130,7 +130,7 @@ def _batch(args: Any, dims: Any) -> Any:
     return select_n_p.bind(which, *moved), dim
 
 
-def _lowering(ctx: Any, which: Any, *cases: Any) -> Any:
+def _lowering(ctx: Any, which: Any, *cases: Any) -> list[Any]:
     if len(cases) == 1:
         return [cases[0]]
     (aval,) = ctx.avals_out

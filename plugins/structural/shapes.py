@@ -401,7 +401,7 @@ def _broadcast_in_dim_abstract_eval(
     return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
-def _broadcast_in_dim_transpose(ct: Any, operand: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
+def _broadcast_in_dim_transpose(ct: Any, operand: Any, *, shape: Any, broadcast_dimensions: Any) -> list[Any]:
     kept = operand.aval.shape
     stretched = [dim for size, dim in zip(kept, broadcast_dimensions, strict=True) if size == 1 and shape[dim] != 1]
     axes = tuple([i for i in range(len(shape)) if i in stretched or i not in broadcast_dimensions])
@@ -409,7 +409,7 @@ def _broadcast_in_dim_transpose(ct: Any, operand: Any, *, shape: Any, broadcast_
     return [reshape(total, kept) if stretched else total]
 
 
-def _broadcast_in_dim_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
+def _broadcast_in_dim_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     size = get_aval(x).shape[dim]
     # The batch axis keeps its place among the axes of the operand, so that they need not move.
@@ -443,11 +443,11 @@ def _reshape_abstract_eval(operand: ShapedArray, *, new_sizes: tuple[int, ...], 
     return ShapedArray(new_sizes, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
-def _reshape_transpose(ct: Any, operand: Any, **params: Any) -> Any:
+def _reshape_transpose(ct: Any, operand: Any, **params: Any) -> list[Any]:
     return [reshape_p.bind(ct, new_sizes=operand.aval.shape, dimensions=None)]
 
 
-def _reshape_batch(args: Any, dims: Any, *, new_sizes: Any, dimensions: None) -> Any:
+def _reshape_batch(args: Any, dims: Any, *, new_sizes: Any, dimensions: None) -> tuple[Any, Any]:
     x = batching.moveaxis(args[0], dims[0], 0)
     return reshape_p.bind(x, new_sizes=(get_aval(x).shape[0], *new_sizes), dimensions=None), 0
 
@@ -466,11 +466,11 @@ def _transpose_abstract_eval(operand: ShapedArray, *, permutation: tuple[int, ..
     return ShapedArray([shape[i] for i in permutation], operand.dtype, operand.weak_type, vma=operand.vma)
 
 
-def _transpose_transpose(ct: Any, operand: Any, *, permutation: Any) -> Any:
+def _transpose_transpose(ct: Any, operand: Any, *, permutation: Any) -> list[Any]:
     return [transpose_p.bind(ct, permutation=tuple([int(i) for i in np.argsort(permutation)]))]
 
 
-def _transpose_batch(args: Any, dims: Any, *, permutation: Any) -> Any:
+def _transpose_batch(args: Any, dims: Any, *, permutation: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     return transpose_p.bind(x, permutation=(dim, *[i if i < dim else i + 1 for i in permutation])), 0
 
@@ -492,11 +492,11 @@ def _squeeze_abstract_eval(array: ShapedArray, *, dimensions: tuple[int, ...]) -
     return ShapedArray(kept, array.dtype, array.weak_type, vma=array.vma)
 
 
-def _squeeze_transpose(ct: Any, array: Any, *, dimensions: Any) -> Any:
+def _squeeze_transpose(ct: Any, array: Any, *, dimensions: Any) -> list[Any]:
     return [reshape_p.bind(ct, new_sizes=array.aval.shape, dimensions=None)]
 
 
-def _squeeze_batch(args: Any, dims: Any, *, dimensions: Any) -> Any:
+def _squeeze_batch(args: Any, dims: Any, *, dimensions: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     shifted = tuple([i if i < dim else i + 1 for i in dimensions])
     return squeeze_p.bind(x, dimensions=shifted), dim - sum([i < dim for i in shifted])
@@ -516,7 +516,7 @@ def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...]) ->
     return ShapedArray([n for i, n in enumerate(shape) if i not in axes], operand.dtype, operand.weak_type)
 
 
-def _reduce_sum_transpose(ct: Any, operand: Any, *, axes: Any) -> Any:
+def _reduce_sum_transpose(ct: Any, operand: Any, *, axes: Any) -> list[Any]:
     shape = operand.aval.shape
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     return [broadcast_in_dim_p.bind(ct, shape=shape, broadcast_dimensions=kept)]
@@ -548,18 +548,18 @@ def _interleaved(shape: Sequence[int], reps: Sequence[int]) -> tuple[int, ...]:
     return tuple([size for pair in zip(reps, shape, strict=True) for size in pair])
 
 
-def _tile_transpose(ct: Any, operand: Any, *, reps: Any) -> Any:
+def _tile_transpose(ct: Any, operand: Any, *, reps: Any) -> list[Any]:
     shape = operand.aval.shape
     apart = reshape_p.bind(ct, new_sizes=_interleaved(shape, reps), dimensions=None)
     return [reduce_sum_p.bind(apart, axes=tuple(range(0, 2 * len(shape), 2)))]
 
 
-def _tile_batch(args: Any, dims: Any, *, reps: Any) -> Any:
+def _tile_batch(args: Any, dims: Any, *, reps: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     return tile_p.bind(x, reps=inserted(reps, dim, 1)), dim
 
 
-def _tile_lowering(ctx: Any, x: Any, *, reps: Any) -> Any:
+def _tile_lowering(ctx: Any, x: Any, *, reps: Any) -> list[Any]:
     (aval,) = ctx.avals_in
     apart = ShapedArray(_interleaved(aval.shape, reps), aval.dtype)
     axes = mlir.ir.DenseI64ArrayAttr.get(range(1, 2 * len(reps), 2))

@@ -253,7 +253,7 @@ def _slice_abstract_eval(
     return ShapedArray(sizes, operand.dtype, operand.weak_type)
 
 
-def _slice_transpose(ct: Any, operand: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
+def _slice_transpose(ct: Any, operand: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> list[Any]:
     config = []
     steps = (1,) * len(start_indices) if strides is None else strides
     for start, step, size, part in zip(start_indices, steps, operand.aval.shape, get_aval(ct).shape, strict=True):
@@ -262,7 +262,7 @@ def _slice_transpose(ct: Any, operand: Any, *, start_indices: Any, limit_indices
     return [pad_p.bind(ct, zero_of(get_aval(ct).dtype), padding_config=tuple(config))]
 
 
-def _slice_batch(args: Any, dims: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
+def _slice_batch(args: Any, dims: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     out = slice_p.bind(
         x,
@@ -316,7 +316,7 @@ def _pad_abstract_eval(
     return ShapedArray(sizes, operand.dtype, operand.weak_type and padding_value.weak_type)
 
 
-def _pad_jvp(primals: Any, tangents: Any, *, padding_config: Any) -> Any:
+def _pad_jvp(primals: Any, tangents: Any, *, padding_config: Any) -> tuple[Any, Any]:
     out = pad_p.bind(*primals, padding_config=padding_config)
     t, t_value = tangents
     if type(t) is ad.Zero and type(t_value) is ad.Zero:
@@ -327,7 +327,7 @@ def _pad_jvp(primals: Any, tangents: Any, *, padding_config: Any) -> Any:
     return out, pad_p.bind(t, t_value, padding_config=padding_config)
 
 
-def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config: Any) -> Any:
+def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config: Any) -> list[Any]:
     of_operand = type(operand) is ad.UndefinedPrimal
     of_value = type(padding_value) is ad.UndefinedPrimal
     if type(ct) is ad.Zero:
@@ -358,7 +358,7 @@ def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config:
 _FALSE, _TRUE = np.False_, np.True_
 
 
-def _pad_batch(args: Any, dims: Any, *, padding_config: Any) -> Any:
+def _pad_batch(args: Any, dims: Any, *, padding_config: Any) -> tuple[Any, Any]:
     (x, value), (dim, value_dim) = args, dims
     if value_dim is None:
         return pad_p.bind(x, value, padding_config=inserted(padding_config, dim, (0, 0, 0))), dim
@@ -414,7 +414,7 @@ def _concatenate_abstract_eval(*operands: ShapedArray, dimension: int) -> Shaped
     return ShapedArray((*first.shape[:dimension], total, *first.shape[dimension + 1 :]), first.dtype, weak)
 
 
-def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> Any:
+def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> list[Any]:
     avals = [x.aval if type(x) is ad.UndefinedPrimal else get_aval(x) for x in operands]
     if type(ct) is ad.Zero:
         return [ad.Zero(x.aval) if type(x) is ad.UndefinedPrimal else None for x in operands]
@@ -431,7 +431,7 @@ def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> Any:
     return parts
 
 
-def _concatenate_batch(args: Any, dims: Any, *, dimension: int) -> Any:
+def _concatenate_batch(args: Any, dims: Any, *, dimension: int) -> tuple[Any, Any]:
     size, dim = next((get_aval(x).shape[d], d) for x, d in zip(args, dims, strict=True) if d is not None)
     moved = [batching.to_dim(x, size, d, dim) for x, d in zip(args, dims, strict=True)]
     return concatenate_p.bind(*moved, dimension=dimension + (dim <= dimension)), dim
@@ -455,13 +455,13 @@ def _split_abstract_eval(operand: ShapedArray, *, sizes: tuple[int, ...], axis: 
     return [ShapedArray((*shape[:axis], size, *shape[axis + 1 :]), operand.dtype, operand.weak_type) for size in sizes]
 
 
-def _split_transpose(cts: Any, operand: Any, *, sizes: Any, axis: int) -> Any:
+def _split_transpose(cts: Any, operand: Any, *, sizes: Any, axis: int) -> list[Any]:
     if all(type(ct) is ad.Zero for ct in cts):
         return [ad.Zero(operand.aval)]
     return [concatenate_p.bind(*map(ad.instantiate_zeros, cts), dimension=axis)]
 
 
-def _split_batch(args: Any, dims: Any, *, sizes: Any, axis: int) -> Any:
+def _split_batch(args: Any, dims: Any, *, sizes: Any, axis: int) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     return split_p.bind(x, sizes=sizes, axis=axis + (dim <= axis)), [dim] * len(sizes)
 
@@ -484,16 +484,16 @@ def _rev_abstract_eval(operand: ShapedArray, *, dimensions: tuple[int, ...]) -> 
     return operand
 
 
-def _rev_transpose(ct: Any, *, dimensions: Any) -> Any:
+def _rev_transpose(ct: Any, *, dimensions: Any) -> list[Any]:
     return [rev_p.bind(ct, dimensions=dimensions)]
 
 
-def _rev_batch(args: Any, dims: Any, *, dimensions: Any) -> Any:
+def _rev_batch(args: Any, dims: Any, *, dimensions: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     return rev_p.bind(x, dimensions=tuple([i + (dim <= i) for i in dimensions])), dim
 
 
-def _rev_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Any:
+def _rev_lowering(ctx: Any, x: Any, *, dimensions: Any) -> list[Any]:
     return [mlir.hlo.reverse(x, mlir.ir.DenseI64ArrayAttr.get(dimensions))]
 
 

@@ -83,14 +83,14 @@ def _stack_abstract_eval(*operands: ShapedArray, axis: int) -> ShapedArray:
     return ShapedArray(inserted(first.shape, axis, len(operands)), first.dtype, weak)
 
 
-def _stack_transpose(ct: Any, *operands: Any, axis: int) -> Any:
+def _stack_transpose(ct: Any, *operands: Any, axis: int) -> list[Any]:
     wanted = [type(x) is ad.UndefinedPrimal for x in operands]
     if type(ct) is ad.Zero:
         return [ad.Zero(x.aval) if want else None for x, want in zip(operands, wanted, strict=True)]
     return [part if want else None for part, want in zip(unstack_p.bind(ct, axis=axis), wanted, strict=True)]
 
 
-def _stack_batch(args: Any, dims: Any, *, axis: int) -> Any:
+def _stack_batch(args: Any, dims: Any, *, axis: int) -> tuple[Any, Any]:
     size, dim = next((get_aval(x).shape[d], d) for x, d in zip(args, dims, strict=True) if d is not None)
     moved = [batching.to_dim(x, size, d, dim) for x, d in zip(args, dims, strict=True)]
     # The new axis goes in front of the mapped one where both would be at one place.
@@ -114,13 +114,13 @@ def _unstack_abstract_eval(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
     return [out] * x.shape[axis]
 
 
-def _unstack_transpose(cts: Any, x: Any, *, axis: int) -> Any:
+def _unstack_transpose(cts: Any, x: Any, *, axis: int) -> list[Any]:
     if all(type(ct) is ad.Zero for ct in cts):
         return [ad.Zero(x.aval)]
     return [stack_p.bind(*map(ad.instantiate_zeros, cts), axis=axis)]
 
 
-def _unstack_batch(args: Any, dims: Any, *, axis: int) -> Any:
+def _unstack_batch(args: Any, dims: Any, *, axis: int) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     outs = unstack_p.bind(x, axis=axis + (dim <= axis))
     return outs, [dim - (axis < dim)] * len(outs)

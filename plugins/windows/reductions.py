@@ -135,7 +135,7 @@ def _abstract_eval(primitive: core.Primitive, monoid: Monoid) -> Callable[..., S
 
 
 def _batch(primitive: core.Primitive) -> Callable[..., Any]:
-    def batch(args: Any, dims: Any, **params: Any) -> Any:
+    def batch(args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         return primitive.bind(*args, **batched(params, dims[0])), dims[0]
 
     batch.__name__ = f"batch({primitive})"
@@ -143,7 +143,7 @@ def _batch(primitive: core.Primitive) -> Callable[..., Any]:
 
 
 def _lowering(primitive: core.Primitive, monoid: Monoid, by_axis: bool) -> Callable[..., Any]:
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> list[Any]:
         (out,) = ctx.avals_out
         start = monoid.ir_start(out.dtype)
         if empty(ctx):
@@ -174,7 +174,7 @@ def _parts(params: Params) -> list[Params]:
     ]
 
 
-def _sum_transpose(ct: Any, operand: Any, **params: Any) -> Any:
+def _sum_transpose(ct: Any, operand: Any, **params: Any) -> list[Any]:
     """A sum over windows again: strides become gaps, gaps become strides, and the windows reach from the other side."""
     padding = []
     for size, count, length, stride, (low, _), base, step in zip(
@@ -216,7 +216,7 @@ def _general_abstract_eval(*avals: ShapedArray, jaxpr: core.ClosedJaxpr, **param
     return [ShapedArray(shape, aval.dtype, out.weak_type) for aval, out in zip(operands, jaxpr.out_avals, strict=True)]
 
 
-def _folded(values: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _folded(values: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]:
     """The same as a tree of elementwise operations on arrays, each of one place of all windows."""
     count = len(values) // 2
     operands, inits = values[:count], values[count:]
@@ -256,14 +256,16 @@ def _where_present(combine: Combine) -> Combine:
     return joined
 
 
-def _general_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _general_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     if all(type(t) is ad.Zero for t in tangents):
         outs = reduce_window_p.bind(*primals, **params)
         return outs, [ad.Zero.from_primal_value(out) for out in outs]
     return ad.jvp_flat(lambda *xs: _folded(xs, **params), primals, tangents)
 
 
-def _general_batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _general_batch(
+    axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJaxpr, **params: Any
+) -> tuple[Any, Any]:
     count = len(args) // 2
     if any(dim is not None for dim in dims[count:]):
         return batching.batch_flat(lambda *xs: _folded(xs, jaxpr=jaxpr, **params), axis, args, dims)

@@ -123,7 +123,7 @@ def _check_select(name: str, select_prim: Any) -> None:
         raise ValueError(f"{name}: select_prim must be ge or le, got {select_prim}")
 
 
-def _gather_add_transpose(ct: Any, tangents: Any, operand: Any, *, select_prim: Any, **params: Any) -> Any:
+def _gather_add_transpose(ct: Any, tangents: Any, operand: Any, *, select_prim: Any, **params: Any) -> tuple[Any, Any]:
     if type(ct) is ad.Zero:
         return ad.Zero(tangents.aval), None
     if all(step == 1 for name in ("base_dilation", "window_dilation") for step in params[name]):
@@ -132,7 +132,7 @@ def _gather_add_transpose(ct: Any, tangents: Any, operand: Any, *, select_prim: 
     return _scatter_add(ct, operand, select_prim=select_prim, **params), None
 
 
-def _scatter_add_transpose(ct: Any, source: Any, operand: Any, *, select_prim: Any, **params: Any) -> Any:
+def _scatter_add_transpose(ct: Any, source: Any, operand: Any, *, select_prim: Any, **params: Any) -> tuple[Any, Any]:
     if type(ct) is ad.Zero:
         return ad.Zero(source.aval), None
     ones = (1,) * get_aval(operand).ndim
@@ -144,8 +144,8 @@ def _linear_in_first(primitive: core.Primitive) -> Any:
     return ad.standard_jvp(primitive, lambda t, x, operand, **params: primitive.bind(t, operand, **params), None)
 
 
-def _batch(primitive: core.Primitive) -> Any:
-    def batch(axis: batching.AxisData, args: Any, dims: Any, *, select_prim: Any, **params: Any) -> Any:
+def _batch(primitive: core.Primitive) -> Callable[..., Any]:
+    def batch(axis: batching.AxisData, args: Any, dims: Any, *, select_prim: Any, **params: Any) -> tuple[Any, Any]:
         dim = next((d for d in dims if d is not None), None)
         if dim is None:
             return primitive.bind(*args, select_prim=select_prim, **params), None
@@ -302,7 +302,7 @@ def _scattered(values: Any, *, select_jaxpr: Any, scatter_jaxpr: Any, **params: 
     return unpadded(total, init, aval.shape, **params)
 
 
-def _scatter_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+def _scatter_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     if all(type(t) is ad.Zero for t in tangents):
         out = select_and_scatter_p.bind(*primals, **params)
         return out, ad.Zero.from_primal_value(out)
@@ -312,7 +312,7 @@ def _scatter_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 
 def _scatter_batch(
     axis: batching.AxisData, args: Any, dims: Any, *, select_jaxpr: Any, scatter_jaxpr: Any, **params: Any
-) -> Any:
+) -> tuple[Any, Any]:
     programs = {"select_jaxpr": select_jaxpr, "scatter_jaxpr": scatter_jaxpr}
     operand_dim, source_dim, init_dim = dims
     if init_dim is not None:

@@ -36,7 +36,7 @@ def eigh(
     eigvals: None = None,
     type: int = 1,
     check_finite: bool = True,
-) -> Any:
+) -> tuple[Any, Any]:
     """The eigenvalues and eigenvectors of Hermitian matrices: a v = w v, or a v = w b v.
 
     Args:
@@ -77,7 +77,7 @@ def eigh_tridiagonal(
     select_range: tuple[float, float] | None = None,
     tol: float | None = None,
     key: Any = None,
-) -> Any:
+) -> tuple[Any, Any]:
     """The eigenvalues and eigenvectors of a real symmetric or Hermitian tridiagonal matrix.
 
     Args:

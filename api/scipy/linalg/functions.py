@@ -106,7 +106,7 @@ def _approximation(a: Any, degree: int) -> tuple[Any, Any]:
     return even + u, even - u
 
 
-def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> tuple[Any, Any]:
     """The derivatives of the exponentials of square matrices in given directions.
 
     Args:
@@ -168,7 +168,7 @@ def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
         columns = where((places <= to)[:, None], columns @ adjoint(rotation), columns)
         return dynamic_update_slice_in_dim(x, columns, first, -1)
 
-    def step(k: Any, both: Any) -> Any:
+    def step(k: Any, both: Any) -> tuple[Any, Any]:
         t, z = both
         i = n - 2 - k
         rows = dynamic_slice_in_dim(t, i, 2, -2)

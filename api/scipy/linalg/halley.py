@@ -69,7 +69,7 @@ def qdwh(
         _, least, change, count = state
         return ((absolute(1 - least) > 10 * precision) | (change > cbrt(4 * precision))) & (count < most)
 
-    def improve(state: Any) -> Any:
+    def improve(state: Any) -> tuple[Any, Any, Any, Any]:
         u, least, _, count = state
         square = least * least
         d = cbrt(4 * (1 - square) / (square * square))

@@ -87,7 +87,7 @@ def _cg(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> A
         _, r, _, _, k = state
         return (_square(r) > limit) & (k < maxiter)
 
-    def step(state: Any) -> Any:
+    def step(state: Any) -> tuple[Any, Any, Any, Any, Any]:
         x, r, gamma, p, k = state
         Ap = A(p)
         alpha = gamma / _safe(_dot(p, Ap))
@@ -108,7 +108,7 @@ def _bicgstab(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int
         _, _, r, _, _, _, _, broken, k = state
         return (_square(r) > limit) & (k < maxiter) & ~broken
 
-    def step(state: Any) -> Any:
+    def step(state: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
         x, shadow, r, p, rho, alpha_omega, v, _, k = state
         alpha, omega = alpha_omega
         new_rho = _dot(shadow, r)
@@ -156,7 +156,7 @@ def _cycle(A: Operator, r: Any, restart: int) -> Any:
     V = pnp.zeros((r.size, restart + 1), r.dtype).at[:, 0].set(r / _safe(beta))
     H = pnp.zeros((restart + 1, restart), r.dtype)
 
-    def step(k: Any, state: Any) -> Any:
+    def step(k: Any, state: Any) -> tuple[Any, Any]:
         V, H = state
         q, h = _arnoldi_step(A, V, k)
         return V.at[:, k + 1].set(q), H.at[:, k].set(h)
@@ -192,7 +192,7 @@ def _incremental_cycle(A: Operator, r: Any, restart: int, limit: Any) -> Any:
         rest = rhs[k]
         return (k < restart) & (pnp.real(rest * pnp.conj(rest)) > limit)
 
-    def step(state: Any) -> Any:
+    def step(state: Any) -> tuple[Any, Any, Any, Any, Any]:
         k, V, R, turns, rhs = state
         q, h = _arnoldi_step(A, V, k)
 
@@ -215,7 +215,7 @@ def _incremental_cycle(A: Operator, r: Any, restart: int, limit: Any) -> Any:
     return pnp.matmul(V[:, :restart], y, precision=lax.Precision.HIGHEST)
 
 
-def _gmres(restart: int, incremental: bool) -> Any:
+def _gmres(restart: int, incremental: bool) -> Callable[..., Any]:
     """Y. Saad and M. H. Schultz, "GMRES" (1986), with a preconditioner from the right."""
 
     def solve(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Any:
@@ -229,7 +229,7 @@ def _gmres(restart: int, incremental: bool) -> Any:
             rest = _square(r)
             return (rest > limit) & (k < maxiter) & (rest < before)
 
-        def step(state: Any) -> Any:
+        def step(state: Any) -> tuple[Any, Any, Any, Any]:
             x, r, _, k = state
             if incremental:
                 correction = _incremental_cycle(preconditioned, r, size, limit)
@@ -247,7 +247,7 @@ def _gmres(restart: int, incremental: bool) -> Any:
 
 def _solve(
     function: str, method: Any, A: Any, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: Any, hermitian: bool
-) -> Any:
+) -> tuple[Any, Any]:
     """What all solvers share: trees become vectors inside, and derivatives those of the solution."""
     b = _inexact_tree(function, "b", b)
     x0 = tree_util.tree_map(pnp.zeros_like, b) if x0 is None else _inexact_tree(function, "x0", x0)
@@ -358,7 +358,7 @@ def gmres(
     maxiter: int | None = None,
     M: Any = None,
     solve_method: str = "batched",
-) -> Any:
+) -> tuple[Any, Any]:
     size = integer("gmres", "restart", restart)
     if size < 1:
         raise ValueError(f"gmres: restart must be positive, got {size}")

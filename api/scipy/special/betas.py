@@ -81,7 +81,7 @@ def _betaln(a: Any, b: Any) -> Any:
     return where(_is_pole(a) | _is_pole(b), where((a == a) & (b == b), np.inf, np.nan), out)
 
 
-def _betaln_jvp(primals: Any, tangents: Any) -> Any:
+def _betaln_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     a, b = primals
     both = digamma_p.bind(a + b)
     slopes = (lambda: digamma_p.bind(a) - both), (lambda: digamma_p.bind(b) - both)
@@ -132,7 +132,7 @@ def _poch(z: Any, m: Any) -> Any:
     return where(m == 0, 1.0, where((z == z) & (m == m), out, np.nan))
 
 
-def _poch_jvp(primals: Any, tangents: Any) -> Any:
+def _poch_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     z, m = primals
     out, top = _poch(z, m), digamma_p.bind(z + m)
     return out, tangent_of(tangents, lambda: out * (top - digamma_p.bind(z)), lambda: out * top)

@@ -83,7 +83,7 @@ def _xlogy(x: Any, y: Any) -> Any:
     return where((x == 0) & (y == y), 0.0, x * log(y))
 
 
-def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
+def _xlogy_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     return _xlogy(x, y), tangent_of(tangents, lambda: log(y), lambda: _quotient(x, y))
 
@@ -96,7 +96,7 @@ def _xlog1py(x: Any, y: Any) -> Any:
     return where((x == 0) & (y == y), 0.0, x * log1p(y))
 
 
-def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
+def _xlog1py_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     return _xlog1py(x, y), tangent_of(tangents, lambda: log1p(y), lambda: _quotient(x, 1 + y))
 

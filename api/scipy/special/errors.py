@@ -74,7 +74,7 @@ _log_ndtr = custom_jvp(_log_ndtr_of, nondiff_argnums=(0,))
 
 
 @_log_ndtr.defjvp
-def _(order: int, primals: Any, tangents: Any) -> Any:
+def _(order: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     out = _log_ndtr(order, x)
     return out, t * exp(-0.5 * x * x - _HALF_LOG_TWO_PI - out)
@@ -106,7 +106,7 @@ def _ndtri(p: Any) -> Any:
 
 
 @_ndtri.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (p,), (t,) = primals, tangents
     x = _ndtri(p)
     return x, t * exp(0.5 * x * x + _HALF_LOG_TWO_PI)

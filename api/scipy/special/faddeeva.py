@@ -35,7 +35,7 @@ def _dawsn(x: Any) -> Any:
 
 
 @_dawsn.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     out = _dawsn(x)
     far = pnp.abs(x) > 30
@@ -72,7 +72,7 @@ def _erfcx(x: Any) -> Any:
 
 
 @_erfcx.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     out = _erfcx(x)
     far = x > 30
@@ -111,7 +111,7 @@ def _erfcinv(y: Any) -> Any:
 
 
 @_erfcinv.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (y,), (t,) = primals, tangents
     x = _erfcinv(y)
     return x, t * -pnp.exp(x * x) / _TWO_OVER_ROOT_PI
@@ -185,7 +185,7 @@ def _wofz(z: Any) -> Any:
 
 
 @_wofz.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (z,), (t,) = primals, tangents
     out = _wofz(z)
     return out, t * (1j * _TWO_OVER_ROOT_PI - 2 * z * out)

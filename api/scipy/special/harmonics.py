@@ -31,7 +31,7 @@ def _bessel(v: int, n_iter: int, z: Any) -> Any:
     zero = z == 0
     safe = pnp.where(zero, 1.0, z)
 
-    def step(carry: Any, k: Any) -> Any:
+    def step(carry: Any, k: Any) -> tuple[Any, Any]:
         above, now, total, scalings = carry
         below = 2 * (k + 1) / safe * now - above
         total = total + pnp.where(k % 2 == 0, pnp.where(k == 0, 1.0, 2.0), 0.0) * below
@@ -51,7 +51,7 @@ def _bessel(v: int, n_iter: int, z: Any) -> Any:
 
 
 @_bessel.defjvp
-def _(v: int, n_iter: int, primals: Any, tangents: Any) -> Any:
+def _(v: int, n_iter: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
     (z,), (t,) = primals, tangents
     out = _bessel(v + 1, n_iter, z)
     before = pnp.concatenate([-out[1:2], out[:-2]])
@@ -103,7 +103,7 @@ def _legendre(n_max: int, n: Any, m: Any, theta: Any) -> Any:
         k = pnp.asarray(k, theta.dtype)
         return pnp.where(k <= m, -p * pnp.sqrt(1 + 0.5 / k) * sine, p)
 
-    def upwards(k: Any, state: Any) -> Any:
+    def upwards(k: Any, state: Any) -> tuple[Any, Any]:
         before, p = state
         k = pnp.asarray(k, theta.dtype)
         going = (k > m) & (k <= n)

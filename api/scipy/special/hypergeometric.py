@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = 
         k, term, total = state
         return (k < most) & pnp.any(pnp.abs(term) * (1 + k) > least * pnp.abs(total))
 
-    def step(state: Any) -> Any:
+    def step(state: Any) -> tuple[Any, Any, Any]:
         k, term, total = state
         factor = x / (k + 1)
         for each in above:
@@ -99,7 +100,7 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     return _hyp1f1_of(a, b, x)
 
 
-def _by_series(function: Any, primals: tuple[Any, ...], which: int) -> Any:
+def _by_series(function: Any, primals: tuple[Any, ...], which: int) -> Callable[..., Any]:
     """The derivative with respect to one parameter, by the sums of which the function is made."""
 
     def of_one(value: Any) -> Any:
@@ -108,7 +109,7 @@ def _by_series(function: Any, primals: tuple[Any, ...], which: int) -> Any:
     return lambda: jvp(of_one, (primals[which],), (pnp.ones_like(primals[which]),))[1]
 
 
-def _hyp1f1_jvp(primals: Any, tangents: Any) -> Any:
+def _hyp1f1_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     a, b, x = primals
 
     def smooth(a: Any, b: Any, x: Any) -> Any:
@@ -191,7 +192,7 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     return _hyp2f1_of(a, b, c, x)
 
 
-def _hyp2f1_jvp(primals: Any, tangents: Any) -> Any:
+def _hyp2f1_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     a, b, c, x = primals
 
     def smooth(a: Any, b: Any, c: Any, x: Any) -> Any:

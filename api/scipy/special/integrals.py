@@ -57,7 +57,7 @@ def _exp1(x: Any) -> Any:
 
 
 @_exp1.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     return _exp1(x), t * pnp.where(x < 0, np.nan, -pnp.exp(-x) / x)
 
@@ -100,7 +100,7 @@ def _expi(x: Any) -> Any:
 
 
 @_expi.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     return _expi(x), t * pnp.exp(x) / x
 
@@ -163,7 +163,7 @@ def _expn(n: Any, x: Any) -> Any:
     return pnp.where(refused, np.nan, pnp.where(x == _INFINITY, 0.0, out))
 
 
-def _expn_jvp(primals: Any, tangents: Any) -> Any:
+def _expn_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (n, x), (_, t) = primals, tangents
     before = pnp.where(n == 0, -(1 + 1 / x) * pnp.exp(-x) / x, -_expn(pnp.maximum(n - 1, 0), x))
     return _expn(n, x), t * before
@@ -195,7 +195,7 @@ def _auxiliary(f: Any, g: Any, t: Any) -> tuple[Any, Any]:
 
 
 @custom_jvp
-def _sici(x: Any) -> Any:
+def _sici(x: Any) -> tuple[Any, Any]:
     size = pnp.abs(x)
     small = size < 4
     u = pnp.where(small & (size > 0), size, 1.0)
@@ -213,7 +213,7 @@ def _sici(x: Any) -> Any:
 
 
 @_sici.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     return _sici(x), (t * pnp.sinc(x / pi), t * pnp.cos(x) / x)
 
@@ -242,7 +242,7 @@ def _half_turns(x: Any) -> tuple[Any, Any]:
 
 
 @custom_jvp
-def _fresnel(x: Any) -> Any:
+def _fresnel(x: Any) -> tuple[Any, ...]:
     size = pnp.abs(x)
     small = size < 1.5
     u = pnp.where(small, size, 1.0)
@@ -260,7 +260,7 @@ def _fresnel(x: Any) -> Any:
 
 
 @_fresnel.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     s, c = _half_turns(x)
     return _fresnel(x), (t * s, t * c)
@@ -307,7 +307,7 @@ def _spence(x: Any) -> Any:
 
 
 @_spence.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     near = x == 1
     slope = pnp.where(near, -1.0, pnp.log(x) / pnp.where(near, 1.0, 1 - x))

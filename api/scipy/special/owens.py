@@ -45,7 +45,7 @@ def _owens_t(h: Any, a: Any) -> Any:
     return pnp.where((h != h) | (a != a), np.nan, pnp.where(a < 0, -value, value))
 
 
-def _owens_t_jvp(primals: Any, tangents: Any) -> Any:
+def _owens_t_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (h, a), (dh, da) = primals, tangents
     by_h = -pnp.exp(-0.5 * h * h) * erf(a * h * sqrt(0.5)) / (2 * sqrt(2 * pi))
     by_a = pnp.exp(-0.5 * h * h * (1 + a * a)) / (2 * pi * (1 + a * a))

@@ -67,7 +67,7 @@ def _hurwitz(x: Any, q: Any) -> Any:
     return where((x < 1) & (q == q), np.nan, where((x == 1) & (q == q) | pole, np.inf, out))
 
 
-def _hurwitz_jvp(primals: Any, tangents: Any) -> Any:
+def _hurwitz_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, q = primals
     slopes = (lambda: _slope(x, q)), (lambda: -x * _hurwitz(x + 1, q))
     return _hurwitz(x, q), tangent_of(tangents, *slopes)
