@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import real_number
 from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.held_programs import partition
 from primax.extend.transformations import vjp
 from primax.numpy.creation import asarray, zeros_like
 from primax.numpy.joining import concatenate, stack
@@ -237,8 +238,7 @@ def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> t
     arg_leaves, arg_tree = tree.flatten(args)
     moving = [dtypes.issubdtype(get_aval(x).dtype, np.inexact) for x in arg_leaves]
 
-    own = [x for x, m in zip(arg_leaves, moving, strict=True) if m]
-    fixed = [x for x, m in zip(arg_leaves, moving, strict=True) if not m]
+    fixed, own = partition(arg_leaves, moving)
 
     def whole(own: Sequence[Any], fixed: Sequence[Any]) -> Any:
         given, others = iter(own), iter(fixed)

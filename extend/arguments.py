@@ -18,6 +18,7 @@ __all__ = [
     "integers",
     "is_value",
     "listed",
+    "renumbered",
     "shape_or_size",
 ]
 
@@ -105,6 +106,11 @@ def canonical_axes(axes: Sequence[Any], rank: int, function: str, argument: str 
     if len(set(found)) != len(found):
         raise ValueError(f"{function}: {argument} must be distinct, got {tuple(axes)} for an array of rank {rank}")
     return found
+
+
+def renumbered(axes: Iterable[int], place: int) -> tuple[int, ...]:
+    """Axes as they are numbered after one has been inserted at a place."""
+    return tuple([d + (d >= place) for d in axes])
 
 
 def inserted(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:

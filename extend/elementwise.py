@@ -28,6 +28,7 @@ __all__ = [
     "ORDERED",
     "REAL",
     "SIGNED",
+    "boolean",
     "division_lowering",
     "elementwise_abstract_eval",
     "ir_full",
@@ -69,6 +70,11 @@ REAL = Accepts("a real number", lambda d: dtypes.is_integer(d) or dtypes.is_floa
 FLOAT32_OR_64 = Accepts("float32 or float64", lambda d: d in (np.float32, np.float64))
 FLOAT32_64_OR_COMPLEX = Accepts("float32, float64 or complex", lambda d: d in FLOAT32_OR_64 or d in COMPLEX)
 ORDERED = Accepts("real", lambda d: not dtypes.is_complex(d) and d != dtypes.float0)
+
+
+def boolean(dtype: Any) -> np.dtype[np.bool_]:
+    """What `row` is told of a primitive whose results are true or false, as `out`."""
+    return np.dtype(np.bool_)
 
 
 def elementwise_abstract_eval(

@@ -7,7 +7,7 @@ rules transform these by `ad.jvp_jaxpr`, `ad.transpose_jaxpr`, `batching.batch_j
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import Any
 
@@ -18,10 +18,12 @@ from primax.interpreters.tangents import UndefinedPrimal, Zero
 
 __all__ = [
     "SplitEquation",
+    "checked_types",
     "cotangents",
     "cut",
     "fixpoint",
     "given",
+    "held_types",
     "linear_flags",
     "merge",
     "nonzero_flags",
@@ -32,6 +34,27 @@ __all__ = [
     "tangents_of",
     "trimmed",
 ]
+
+
+def held_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
+    """The type rule of a primitive whose results, and effects, are those of the program that a parameter holds."""
+
+    def effectful_abstract_eval(*avals: Any, **params: Any) -> tuple[Any, Any]:
+        closed = params[parameter]
+        return closed.out_avals, closed.effects
+
+    return effectful_abstract_eval
+
+
+def checked_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
+    """The check of such a primitive: its operands have the types of the program's."""
+
+    def check(context: Any, *atoms: Any, **params: Any) -> tuple[Any, Any]:
+        closed = params[parameter]
+        context.check_operands(closed, atoms)
+        return closed.out_avals, closed.effects
+
+    return check
 
 
 def nonzero_flags(tangents: Iterable[Any]) -> list[bool]:

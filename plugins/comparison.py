@@ -7,11 +7,9 @@ from functools import reduce
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from primax.extend import core, hookimpl
 from primax.extend.core import dtypes, get_aval
-from primax.extend.elementwise import ORDERED, Accepts, row
+from primax.extend.elementwise import ORDERED, Accepts, boolean, row
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.bitwise import and_p, or_p
@@ -150,24 +148,20 @@ def _numbers(x: Any, element_shape: tuple[int, ...]) -> list[Any]:
     return [reshape_p.bind(place, new_sizes=shape, dimensions=None) for place in places]
 
 
-def _boolean(dtype: Any) -> Any:
-    return np.dtype(np.bool_)
-
-
 _COMPARABLE = Accepts("of any dtype with values", lambda dtype: dtype != dtypes.float0, extended=True)
 _TIE = ((0.3, -1.2, 2.6), (0.3, 0.8, -0.6))
 
 RULES: Table = dict(
     (
-        row(eq_p, (_COMPARABLE, _COMPARABLE), _compare_whole("EQ", eq_p, and_p), out=_boolean, at=_TIE),
-        row(ne_p, (_COMPARABLE, _COMPARABLE), _compare_whole("NE", ne_p, or_p), out=_boolean, at=_TIE),
-        row(ge_p, (ORDERED, ORDERED), _compare("GE"), out=_boolean, at=_TIE),
-        row(gt_p, (ORDERED, ORDERED), _compare("GT"), out=_boolean, at=_TIE),
-        row(le_p, (ORDERED, ORDERED), _compare("LE"), out=_boolean, at=_TIE),
-        row(lt_p, (ORDERED, ORDERED), _compare("LT"), out=_boolean, at=_TIE),
-        row(eq_to_p, (ORDERED, ORDERED), _compare("EQ", "TOTALORDER"), out=_boolean, at=_TIE),
-        row(le_to_p, (ORDERED, ORDERED), _compare("LE", "TOTALORDER"), out=_boolean, at=_TIE),
-        row(lt_to_p, (ORDERED, ORDERED), _compare("LT", "TOTALORDER"), out=_boolean, at=_TIE),
+        row(eq_p, (_COMPARABLE, _COMPARABLE), _compare_whole("EQ", eq_p, and_p), out=boolean, at=_TIE),
+        row(ne_p, (_COMPARABLE, _COMPARABLE), _compare_whole("NE", ne_p, or_p), out=boolean, at=_TIE),
+        row(ge_p, (ORDERED, ORDERED), _compare("GE"), out=boolean, at=_TIE),
+        row(gt_p, (ORDERED, ORDERED), _compare("GT"), out=boolean, at=_TIE),
+        row(le_p, (ORDERED, ORDERED), _compare("LE"), out=boolean, at=_TIE),
+        row(lt_p, (ORDERED, ORDERED), _compare("LT"), out=boolean, at=_TIE),
+        row(eq_to_p, (ORDERED, ORDERED), _compare("EQ", "TOTALORDER"), out=boolean, at=_TIE),
+        row(le_to_p, (ORDERED, ORDERED), _compare("LE", "TOTALORDER"), out=boolean, at=_TIE),
+        row(lt_to_p, (ORDERED, ORDERED), _compare("LT", "TOTALORDER"), out=boolean, at=_TIE),
     )
 )
 

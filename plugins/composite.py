@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core, derive, hookimpl
 from primax.extend.api_util import avals_of, check_function, integer, name_of
 from primax.extend.core import tree
+from primax.extend.held_programs import held_types
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Rules, Table
 
@@ -94,10 +95,6 @@ def _attribute(key: str, value: Any) -> Any:
     raise TypeError(f"composite: attribute {key} must be a number, a string, an array or a sequence, got {value!r}")
 
 
-def _abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
-    return jaxpr.out_avals, jaxpr.effects
-
-
 def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
     return core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 
@@ -148,13 +145,9 @@ def _call(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
     return core.eval_jaxpr(getattr(call_jaxpr, "jaxpr", call_jaxpr), consts, *args)
 
 
-def _call_abstract_eval(*avals: Any, call_jaxpr: Any, **params: Any) -> tuple[Any, Any]:
-    return call_jaxpr.out_avals, call_jaxpr.effects
-
-
 _CALL: Rules = {
     "impl": _call,
-    "effectful_abstract_eval": _call_abstract_eval,
+    "effectful_abstract_eval": held_types("call_jaxpr"),
     "jvp": derive.from_impl,
     "transpose": derive.from_impl,
     "batch": derive.from_impl,
@@ -165,7 +158,7 @@ _CALL: Rules = {
 RULES: Table = {
     composite_p: {
         "impl": _impl,
-        "effectful_abstract_eval": _abstract_eval,
+        "effectful_abstract_eval": held_types("jaxpr"),
         "lowering": _lowering,
         "interpret": _interpret,
         "unsupported": {"jvp": _NO_RULE, "batch": _NO_RULE, "transpose": _NO_RULE},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
+from primax.extend.arguments import renumbered
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import ad, mlir
 from primax.extend.narrow import in_whole_bytes
@@ -331,9 +332,9 @@ def _dot_general_batch(args: Any, dims: Any, *, dimension_numbers: Any, **params
     lhs, rhs = args
     lhs_dim, rhs_dim = dims
     if lhs_dim is not None:
-        lhs_contract, lhs_batch = _shift(lhs_contract, lhs_dim), _shift(lhs_batch, lhs_dim)
+        lhs_contract, lhs_batch = renumbered(lhs_contract, lhs_dim), renumbered(lhs_batch, lhs_dim)
     if rhs_dim is not None:
-        rhs_contract, rhs_batch = _shift(rhs_contract, rhs_dim), _shift(rhs_batch, rhs_dim)
+        rhs_contract, rhs_batch = renumbered(rhs_contract, rhs_dim), renumbered(rhs_batch, rhs_dim)
     if rhs_dim is None:
         kept = _kept(core.get_aval(lhs).ndim, lhs_contract, lhs_batch)
         out_dim = len(lhs_batch) + kept.index(lhs_dim)
@@ -345,11 +346,6 @@ def _dot_general_batch(args: Any, dims: Any, *, dimension_numbers: Any, **params
         lhs_batch, rhs_batch, out_dim = (lhs_dim, *lhs_batch), (rhs_dim, *rhs_batch), 0
     numbers = (lhs_contract, rhs_contract), (lhs_batch, rhs_batch)
     return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **params), out_dim
-
-
-def _shift(dims: Any, inserted: int) -> tuple[int, ...]:
-    """Dimensions as they are numbered after one has been inserted."""
-    return tuple([d + (d >= inserted) for d in dims])
 
 
 def _dot_general_lowering(

@@ -22,8 +22,8 @@ from primax.extend.elementwise import (
 )
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import add_p, div_p, max_p, mul_p, sub_p
-from primax.plugins.comparison import eq_p, ne_p
+from primax.plugins.arithmetic import add, div, max_p, mul, sub
+from primax.plugins.comparison import eq, ne
 from primax.plugins.structural import convert_element_type
 
 __all__ = [
@@ -207,20 +207,20 @@ def _pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
 def _pow_jvp_base(t: Any, out: Any, x: Any, y: Any) -> Any:
     y_dtype = core.get_aval(y).dtype
     if not dtypes.is_integer(y_dtype):
-        return mul_p.bind(t, mul_p.bind(y, pow_p.bind(x, sub_p.bind(y, like(y, 1.0)))))
+        return mul(t, mul(y, pow(x, sub(y, like(y, 1.0)))))
     # y * x ** (y - 1), where the exponent 0 stays 0, so that the derivative is 0 at x = 0 too. What is one less must
     # not wrap around, as the least of int8 does.
     if y_dtype.itemsize < 4:
         y, y_dtype = convert_element_type(y, np.int32), np.dtype(np.int32)
     above = max_p.bind(y, like(y, dtypes.iinfo(y_dtype).min + 1)) if dtypes.is_signed_integer(y_dtype) else y
-    lower = sub_p.bind(above, convert_element_type(ne_p.bind(y, like(y, 0)), y_dtype))
-    return mul_p.bind(t, mul_p.bind(convert_element_type(y, core.get_aval(x).dtype), pow_p.bind(x, lower)))
+    lower = sub(above, convert_element_type(ne(y, like(y, 0)), y_dtype))
+    return mul(t, mul(convert_element_type(y, core.get_aval(x).dtype), pow(x, lower)))
 
 
 def _pow_jvp_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
     # log(x) counts as 0 at x = 0, where the result does not depend on a positive exponent.
-    is_zero = convert_element_type(eq_p.bind(x, like(x, 0.0)), core.get_aval(x).dtype)
-    return mul_p.bind(t, mul_p.bind(log_p.bind(add_p.bind(x, is_zero)), out))
+    is_zero = convert_element_type(eq(x, like(x, 0.0)), core.get_aval(x).dtype)
+    return mul(t, mul(log(add(x, is_zero)), out))
 
 
 _POSITIVE = ((0.3, 1.7, 2.6),)
@@ -231,56 +231,56 @@ RULES: Table = dict(
             exp_p,
             INEXACT,
             accurate("stablehlo.exponential"),
-            lambda t, out, x, **_: mul_p.bind(t, out),
+            lambda t, out, x, **_: mul(t, out),
             uses_result=True,
         ),
         row(
             exp2_p,
             INEXACT,
             _exp2_lowering,
-            lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(out, like(x, math.log(2)))),
+            lambda t, out, x, **_: mul(t, mul(out, like(x, math.log(2)))),
             uses_result=True,
         ),
         row(
             expm1_p,
             INEXACT,
             accurate("stablehlo.exponential_minus_one"),
-            lambda t, out, x, **_: mul_p.bind(t, add_p.bind(out, like(x, 1.0))),
+            lambda t, out, x, **_: mul(t, add(out, like(x, 1.0))),
             uses_result=True,
         ),
-        row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div_p.bind(t, x), at=_POSITIVE),
+        row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div(t, x), at=_POSITIVE),
         row(
             log2_p,
             INEXACT,
             _log2_lowering,
-            lambda t, x, **_: div_p.bind(t, mul_p.bind(x, like(x, math.log(2)))),
+            lambda t, x, **_: div(t, mul(x, like(x, math.log(2)))),
             at=_POSITIVE,
         ),
         row(
             one_minus_square_p,
             INEXACT,
             _one_minus_square_lowering,
-            lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, -2.0))),
+            lambda t, x: mul(t, mul(x, like(x, -2.0))),
         ),
         row(
             log1p_p,
             INEXACT,
             accurate("stablehlo.log_plus_one"),
-            lambda t, x, **_: div_p.bind(t, add_p.bind(x, like(x, 1.0))),
+            lambda t, x, **_: div(t, add(x, like(x, 1.0))),
             at=_POSITIVE,
         ),
         row(
             logistic_p,
             INEXACT,
             accurate("stablehlo.logistic"),
-            lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(out, sub_p.bind(like(x, 1.0), out))),
+            lambda t, out, x, **_: mul(t, mul(out, sub(like(x, 1.0), out))),
             uses_result=True,
         ),
         row(
             sqrt_p,
             INEXACT,
             accurate("stablehlo.sqrt"),
-            lambda t, out, x, **_: mul_p.bind(t, div_p.bind(like(x, 0.5), out)),
+            lambda t, out, x, **_: mul(t, div(like(x, 0.5), out)),
             uses_result=True,
             at=_POSITIVE,
         ),
@@ -288,7 +288,7 @@ RULES: Table = dict(
             rsqrt_p,
             INEXACT,
             accurate("stablehlo.rsqrt"),
-            lambda t, out, x, **_: mul_p.bind(t, mul_p.bind(div_p.bind(out, x), like(x, -0.5))),
+            lambda t, out, x, **_: mul(t, mul(div(out, x), like(x, -0.5))),
             uses_result=True,
             at=_POSITIVE,
         ),
@@ -296,7 +296,7 @@ RULES: Table = dict(
             cbrt_p,
             FLOATING,
             accurate("stablehlo.cbrt"),
-            lambda t, out, x, **_: mul_p.bind(t, div_p.bind(like(x, 1 / 3), mul_p.bind(out, out))),
+            lambda t, out, x, **_: mul(t, div(like(x, 1 / 3), mul(out, out))),
             uses_result=True,
         ),
         row(

@@ -15,7 +15,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import axes_of_dims
-from primax.plugins.arithmetic import conj_p, mul_p
+from primax.plugins.arithmetic import conj, mul
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, pad_p
 
 __all__ = ["FftType", "fft", "fft_p"]
@@ -114,13 +114,13 @@ def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ..
     """
     size = math.prod(fft_lengths)
     if fft_type is FftType.RFFT:
-        halved = mul_p.bind(conj_p.bind(ct), _weights(ct, size, size / 2, fft_lengths))
+        halved = mul(conj(ct), _weights(ct, size, size / 2, fft_lengths))
         return [fft_p.bind(halved, fft_type=FftType.IRFFT, fft_lengths=fft_lengths)]
     if fft_type is FftType.IRFFT:
         if not size:
             return [ad.zeros_like_aval(x.aval)]
         half = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths)
-        return [conj_p.bind(mul_p.bind(half, _weights(half, 1 / size, 2 / size, fft_lengths)))]
+        return [conj(mul(half, _weights(half, 1 / size, 2 / size, fft_lengths)))]
     return [fft_p.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.api_util import check_function, wraps
+from primax.extend.arguments import renumbered
 from primax.extend.core import ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
@@ -363,8 +364,7 @@ def _forget_told(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int
 
 def _forget_batch(args: Any, dims: Any, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> tuple[Any, Any]:
     (dim,) = dims
-    kept = (*(i + (i >= dim) for i in mapped), dim)
-    return forget_p.bind(*args, mesh=mesh, mapped=kept), dim
+    return forget_p.bind(*args, mesh=mesh, mapped=(*renumbered(mapped, dim), dim)), dim
 
 
 _forget_told.left_to_xla = True  # type: ignore[attr-defined]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-import numpy as np
-
 from primax.extend import core, hookimpl
 from primax.extend.api_util import integer, naming
-from primax.extend.elementwise import FLOATING, row
+from primax.extend.elementwise import FLOATING, boolean, row
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 
@@ -127,16 +125,12 @@ def _reduce_precision_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, exponen
     return mlir.hlo.reduce_precision(x, bits(exponent_bits), bits(mantissa_bits))
 
 
-def _boolean(dtype: Any) -> Any:
-    return np.dtype(np.bool_)
-
-
 RULES: Table = dict(
     (
         row(floor_p, FLOATING, "stablehlo.floor"),
         row(ceil_p, FLOATING, "stablehlo.ceil"),
         row(round_p, FLOATING, _round_lowering, samples="primax.plugins.samples.rounding:SAMPLES"),
-        row(is_finite_p, FLOATING, "stablehlo.is_finite", out=_boolean),
+        row(is_finite_p, FLOATING, "stablehlo.is_finite", out=boolean),
         row(
             nextafter_p,
             (FLOATING, FLOATING),

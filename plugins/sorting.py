@@ -17,9 +17,15 @@ from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.narrow import in_whole_bytes
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import neg_p
-from primax.plugins.bitwise import and_p, or_p, shift_left_p, shift_right_arithmetic_p, xor_p
-from primax.plugins.comparison import eq_p, ne_p
+from primax.plugins.arithmetic import neg
+from primax.plugins.bitwise import (
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    shift_left,
+    shift_right_arithmetic,
+)
+from primax.plugins.comparison import eq, ne
 from primax.plugins.indexing import take_along
 from primax.plugins.structural import (
     bitcast_convert_type_p,
@@ -162,8 +168,8 @@ def approx_min_k(
     """The smallest elements along an axis in ascending order; see `approx_max_k`."""
     args = (operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk)
     count, axis = _candidates("approx_min_k", *args)
-    values, positions = top_k_p.bind(neg_p.bind(operand), k=count, axis=axis)
-    return neg_p.bind(values), positions
+    values, positions = top_k_p.bind(neg(operand), k=count, axis=axis)
+    return neg(values), positions
 
 
 def _candidates(
@@ -330,9 +336,9 @@ def _sort_packed(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> li
     with config.enable_x64(True):
         high = convert_element_type_p.bind(_as_integers(key), new_dtype=int64, weak_type=False)
         low = iota_p.bind(dtype=int64, shape=shape, dimension=dimension)
-        packed = or_p.bind(shift_left_p.bind(high, np.int64(32)), low)
+        packed = bitwise_or(shift_left(high, np.int64(32)), low)
         (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=True, num_keys=1)
-        low = and_p.bind(packed, np.int64(2**31 - 1))
+        low = bitwise_and(packed, np.int64(2**31 - 1))
         order = convert_element_type_p.bind(low, new_dtype=np.dtype(np.int32), weak_type=False)
     return [take_along(x, order, dimension) for x in xs]
 
@@ -345,7 +351,7 @@ def _as_integers(x: Any) -> Any:
     shape = x.aval.shape
     int32 = np.dtype(np.int32)
     if x.aval.dtype == np.uint32:
-        return xor_p.bind(bitcast_convert_type_p.bind(x, new_dtype=int32), np.int32(-(2**31)))
+        return bitwise_xor(bitcast_convert_type_p.bind(x, new_dtype=int32), np.int32(-(2**31)))
     if not dtypes.is_floating(x.aval.dtype):
         return x
 
@@ -354,11 +360,11 @@ def _as_integers(x: Any) -> Any:
 
     x = convert_element_type_p.bind(x, new_dtype=np.dtype(np.float32), weak_type=False)
     bits = bitcast_convert_type_p.bind(x, new_dtype=int32)
-    bits = select_n_p.bind(eq_p.bind(x, np.float32(0)), bits, full(0))
-    bits = select_n_p.bind(ne_p.bind(x, x), bits, full(0x7FC00000))
+    bits = select_n_p.bind(eq(x, np.float32(0)), bits, full(0))
+    bits = select_n_p.bind(ne(x, x), bits, full(0x7FC00000))
     # Negative numbers grow with their bits, seen as an integer, in the wrong direction.
-    sign = shift_right_arithmetic_p.bind(bits, np.int32(31))
-    return xor_p.bind(bits, and_p.bind(sign, np.int32(0x7FFFFFFF)))
+    sign = shift_right_arithmetic(bits, np.int32(31))
+    return bitwise_xor(bits, bitwise_and(sign, np.int32(0x7FFFFFFF)))
 
 
 def _top_k_abstract_eval(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:

@@ -12,20 +12,20 @@ from primax.extend.elementwise import INEXACT, like, row
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import (
-    add_p,
+    add,
     complex_p,
-    div_p,
-    imag_p,
-    mul_p,
-    neg_p,
+    div,
+    imag,
+    mul,
+    neg,
     real_p,
-    square_p,
-    sub_p,
+    square,
+    sub,
 )
-from primax.plugins.bitwise import and_p, not_p
-from primax.plugins.comparison import eq_p, lt_p
-from primax.plugins.exponential import expm1_p, rsqrt_p
-from primax.plugins.rounding import is_finite_p
+from primax.plugins.bitwise import bitwise_and, bitwise_not
+from primax.plugins.comparison import eq, lt
+from primax.plugins.exponential import expm1, rsqrt
+from primax.plugins.rounding import is_finite
 from primax.plugins.structural import select_n_p
 
 __all__ = [
@@ -158,60 +158,60 @@ def atanh(x: Any) -> Any:
 
 
 def _one_minus_square(x: Any) -> Any:
-    return sub_p.bind(like(x, 1.0), square_p.bind(x))
+    return sub(like(x, 1.0), square(x))
 
 
 def _one_plus_square(x: Any) -> Any:
-    return add_p.bind(square_p.bind(x), like(x, 1.0))
+    return add(square(x), like(x, 1.0))
 
 
 def _acosh_derivative(x: Any) -> Any:
     """One root of x**2 - 1 would be of the wrong sign in the left half plane, and inaccurate near 1."""
     one = like(x, 1.0)
-    return mul_p.bind(rsqrt_p.bind(sub_p.bind(x, one)), rsqrt_p.bind(add_p.bind(x, one)))
+    return mul(rsqrt(sub(x, one)), rsqrt(add(x, one)))
 
 
 def _atanh_jvp(t: Any, x: Any) -> Any:
     one = like(x, 1.0)
-    return div_p.bind(t, mul_p.bind(sub_p.bind(one, x), add_p.bind(one, x)))
+    return div(t, mul(sub(one, x), add(one, x)))
 
 
 def _atan2_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
-    out = atan2_p.bind(x, y)
+    out = atan2(x, y)
     if type(tx) is ad.Zero and type(ty) is ad.Zero:
         return out, ad.Zero.from_primal_value(out)
-    norm = add_p.bind(square_p.bind(x), square_p.bind(y))
-    along_x = tx if type(tx) is ad.Zero else mul_p.bind(tx, div_p.bind(y, norm))
-    along_y = ty if type(ty) is ad.Zero else mul_p.bind(ty, div_p.bind(neg_p.bind(x), norm))
+    norm = add(square(x), square(y))
+    along_x = tx if type(tx) is ad.Zero else mul(tx, div(y, norm))
+    along_y = ty if type(ty) is ad.Zero else mul(ty, div(neg(x), norm))
     return out, ad.add_tangents(along_x, along_y)
 
 
 def _hyperbolic(y: Any) -> tuple[Any, Any]:
     """sinh(y) and cosh(y), accurate near 0 and where they are large."""
-    up, down = expm1_p.bind(y), expm1_p.bind(neg_p.bind(y))
+    up, down = expm1(y), expm1(neg(y))
     half = like(y, 0.5)
-    cosh = add_p.bind(mul_p.bind(add_p.bind(up, down), half), like(y, 1.0))
-    return mul_p.bind(sub_p.bind(up, down), half), cosh
+    cosh = add(mul(add(up, down), half), like(y, 1.0))
+    return mul(sub(up, down), half), cosh
 
 
 def _complex_sin(z: Any) -> Any:
-    x, y = real_p.bind(z), imag_p.bind(z)
+    x, y = real_p.bind(z), imag(z)
     sinh, cosh = _hyperbolic(y)
     # On the imaginary axis, cosh may be infinite and the product still 0.
-    along = select_n_p.bind(eq_p.bind(x, like(x, 0.0)), mul_p.bind(sin_p.bind(x), cosh), x)
-    return complex_p.bind(along, mul_p.bind(cos_p.bind(x), sinh))
+    along = select_n_p.bind(eq(x, like(x, 0.0)), mul(sin(x), cosh), x)
+    return complex_p.bind(along, mul(cos(x), sinh))
 
 
 def _complex_cos(z: Any) -> Any:
-    x, y = real_p.bind(z), imag_p.bind(z)
+    x, y = real_p.bind(z), imag(z)
     sinh, cosh = _hyperbolic(y)
-    across = neg_p.bind(mul_p.bind(sin_p.bind(x), sinh))
-    undefined = and_p.bind(eq_p.bind(x, like(x, 0.0)), not_p.bind(is_finite_p.bind(sinh)))
-    zero = select_n_p.bind(lt_p.bind(y, like(y, 0.0)), neg_p.bind(x), x)
+    across = neg(mul(sin(x), sinh))
+    undefined = bitwise_and(eq(x, like(x, 0.0)), bitwise_not(is_finite(sinh)))
+    zero = select_n_p.bind(lt(y, like(y, 0.0)), neg(x), x)
     across = select_n_p.bind(undefined, across, zero)
-    return complex_p.bind(mul_p.bind(cos_p.bind(x), cosh), across)
+    return complex_p.bind(mul(cos(x), cosh), across)
 
 
 def _by_parts(operation: str, parts: Any) -> Callable[..., Any]:
@@ -233,42 +233,42 @@ RULES: Table = dict(
             sin_p,
             INEXACT,
             _by_parts("stablehlo.sine", _complex_sin),
-            lambda t, x, **how: mul_p.bind(t, cos_p.bind(x, **how)),
+            lambda t, x, **how: mul(t, cos(x, **how)),
         ),
         row(
             cos_p,
             INEXACT,
             _by_parts("stablehlo.cosine", _complex_cos),
-            lambda t, x, **how: mul_p.bind(t, neg_p.bind(sin_p.bind(x, **how))),
+            lambda t, x, **how: mul(t, neg(sin(x, **how))),
         ),
         row(
             tan_p,
             INEXACT,
             accurate("stablehlo.tan"),
-            lambda t, out, x, **_: mul_p.bind(t, _one_plus_square(out)),
+            lambda t, out, x, **_: mul(t, _one_plus_square(out)),
             uses_result=True,
         ),
-        row(asin_p, INEXACT, "chlo.asin", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), at=_UNIT),
+        row(asin_p, INEXACT, "chlo.asin", lambda t, x: mul(t, rsqrt(_one_minus_square(x))), at=_UNIT),
         row(
             acos_p,
             INEXACT,
             "chlo.acos",
-            lambda t, x: mul_p.bind(t, neg_p.bind(rsqrt_p.bind(_one_minus_square(x)))),
+            lambda t, x: mul(t, neg(rsqrt(_one_minus_square(x)))),
             at=_UNIT,
         ),
-        row(atan_p, INEXACT, "chlo.atan", lambda t, x: div_p.bind(t, _one_plus_square(x))),
+        row(atan_p, INEXACT, "chlo.atan", lambda t, x: div(t, _one_plus_square(x))),
         row(atan2_p, (INEXACT, INEXACT), "stablehlo.atan2", jvp_rule=_atan2_jvp),
-        row(sinh_p, INEXACT, "chlo.sinh", lambda t, x: mul_p.bind(t, cosh_p.bind(x))),
-        row(cosh_p, INEXACT, "chlo.cosh", lambda t, x: mul_p.bind(t, sinh_p.bind(x))),
+        row(sinh_p, INEXACT, "chlo.sinh", lambda t, x: mul(t, cosh_p.bind(x))),
+        row(cosh_p, INEXACT, "chlo.cosh", lambda t, x: mul(t, sinh_p.bind(x))),
         row(
             tanh_p,
             INEXACT,
             accurate("stablehlo.tanh"),
-            lambda t, out, x, **_: mul_p.bind(t, _one_minus_square(out)),
+            lambda t, out, x, **_: mul(t, _one_minus_square(out)),
             uses_result=True,
         ),
-        row(asinh_p, INEXACT, "chlo.asinh", lambda t, x: mul_p.bind(t, rsqrt_p.bind(_one_plus_square(x)))),
-        row(acosh_p, INEXACT, "chlo.acosh", lambda t, x: mul_p.bind(t, _acosh_derivative(x)), at=((1.3, 1.7, 2.6),)),
+        row(asinh_p, INEXACT, "chlo.asinh", lambda t, x: mul(t, rsqrt(_one_plus_square(x)))),
+        row(acosh_p, INEXACT, "chlo.acosh", lambda t, x: mul(t, _acosh_derivative(x)), at=((1.3, 1.7, 2.6),)),
         row(atanh_p, INEXACT, "chlo.atanh", _atanh_jvp, at=_UNIT),
     )
 )

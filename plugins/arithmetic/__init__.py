@@ -27,8 +27,8 @@ from primax.extend.elementwise import (
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic.halves import mulhi_lowering
-from primax.plugins.bitwise import and_p, or_p
-from primax.plugins.comparison import eq_p, ge_p, gt_p, lt_p
+from primax.plugins.bitwise import bitwise_and, or_p
+from primax.plugins.comparison import eq, ge, gt, gt_p, lt, lt_p
 from primax.plugins.rounding import RoundingMethod, round_p
 from primax.plugins.structural import (
     convert_element_type,
@@ -288,10 +288,10 @@ def _add_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
 def _sub_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
-    out = sub_p.bind(x, y)
+    out = sub(x, y)
     if type(tx) is ad.Zero:
-        return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else _spread(neg_p.bind(ty), out)
-    return out, _spread(tx, out) if type(ty) is ad.Zero else sub_p.bind(tx, ty)
+        return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else _spread(neg(ty), out)
+    return out, _spread(tx, out) if type(ty) is ad.Zero else sub(tx, ty)
 
 
 def _sub_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
@@ -299,38 +299,38 @@ def _sub_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
         return None, None
     return (
         unbroadcast(x.aval, ct) if type(x) is ad.UndefinedPrimal else None,
-        neg_p.bind(unbroadcast(y.aval, ct)) if type(y) is ad.UndefinedPrimal else None,
+        neg(unbroadcast(y.aval, ct)) if type(y) is ad.UndefinedPrimal else None,
     )
 
 
 def _div_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
-    return (None if type(ct) is ad.Zero else unbroadcast(x.aval, div_p.bind(ct, y))), None
+    return (None if type(ct) is ad.Zero else unbroadcast(x.aval, div(ct, y))), None
 
 
 def _mul_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
-    out = mul_p.bind(x, y)
+    out = mul(x, y)
     if type(tx) is ad.Zero:
-        return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else mul_p.bind(x, ty)
-    term = mul_p.bind(tx, y)
-    return out, term if type(ty) is ad.Zero else add_any_p.bind(term, mul_p.bind(x, ty))
+        return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else mul(x, ty)
+    term = mul(tx, y)
+    return out, term if type(ty) is ad.Zero else add_any(term, mul(x, ty))
 
 
 def _mul_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     if type(ct) is ad.Zero:
         return None, None
     if type(x) is ad.UndefinedPrimal:
-        return unbroadcast(x.aval, mul_p.bind(ct, y)), None
-    return None, unbroadcast(y.aval, mul_p.bind(x, ct))
+        return unbroadcast(x.aval, mul(ct, y)), None
+    return None, unbroadcast(y.aval, mul(x, ct))
 
 
 def _rem_by_y(t: Any, out: Any, x: Any, y: Any) -> Any:
     """-t times the quotient rounded towards zero."""
     zero = repeat(like(out, 0.0), core.get_aval(out).shape)
-    rest = select_n_p.bind(eq_p.bind(out, out), zero, out)  # NaN where x is infinite or y is 0
-    quotient = div_p.bind(sub_p.bind(x, rest), y)
-    return mul_p.bind(t, neg_p.bind(round_p.bind(quotient, rounding_method=RoundingMethod.AWAY_FROM_ZERO)))
+    rest = select_n_p.bind(eq(out, out), zero, out)  # NaN where x is infinite or y is 0
+    quotient = div(sub(x, rest), y)
+    return mul(t, neg(round_p.bind(quotient, rounding_method=RoundingMethod.AWAY_FROM_ZERO)))
 
 
 def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
@@ -342,11 +342,11 @@ def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
             return out, ad.Zero.from_primal_value(out)
         # Where both are the extremum, each contributes a half.
         dtype = core.get_aval(out).dtype
-        is_x = convert_element_type(eq_p.bind(x, out), dtype)
-        is_y = convert_element_type(eq_p.bind(y, out), dtype)
+        is_x = convert_element_type(eq(x, out), dtype)
+        is_y = convert_element_type(eq(y, out), dtype)
         one = like(out, 1.0)
-        by_x = tx if type(tx) is ad.Zero else mul_p.bind(tx, div_p.bind(is_x, add_p.bind(is_y, one)))
-        by_y = ty if type(ty) is ad.Zero else mul_p.bind(ty, div_p.bind(is_y, add_p.bind(is_x, one)))
+        by_x = tx if type(tx) is ad.Zero else mul(tx, div(is_x, add(is_y, one)))
+        by_y = ty if type(ty) is ad.Zero else mul(ty, div(is_y, add(is_x, one)))
         return out, ad.add_tangents(by_x, by_y)
 
     jvp.__name__ = f"extremum_jvp({primitive})"
@@ -363,14 +363,14 @@ def _clamp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     below, inside, above = tangents
     total: Any = None
     if type(inside) is not ad.Zero:
-        mask = and_p.bind(gt_p.bind(x, lower), lt_p.bind(x, upper))
+        mask = bitwise_and(gt(x, lower), lt(x, upper))
         total = _where(mask, _spread(inside, out))
     if type(below) is not ad.Zero:
-        mask = and_p.bind(lt_p.bind(x, lower), lt_p.bind(lower, upper))
+        mask = bitwise_and(lt(x, lower), lt(lower, upper))
         term = _where(mask, _spread(below, out))
         total = term if total is None else ad.add_tangents(total, term)
     if type(above) is not ad.Zero:
-        term = _where(lt_p.bind(upper, x), _spread(above, out))
+        term = _where(lt(upper, x), _spread(above, out))
         total = term if total is None else ad.add_tangents(total, term)
     return out, ad.Zero.from_primal_value(out) if total is None else total
 
@@ -378,23 +378,23 @@ def _clamp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
     dtype = core.get_aval(x).dtype
     if dtypes.is_complex(dtype):
-        one_at_zero = convert_element_type(eq_p.bind(out, like(out, 0.0)), core.get_aval(out).dtype)
-        modulus = convert_element_type(add_p.bind(out, one_at_zero), dtype)
-        return real_p.bind(mul_p.bind(t, div_p.bind(conj_p.bind(x), modulus)))
-    return select_n_p.bind(ge_p.bind(x, like(x, 0.0)), neg_p.bind(t), t)
+        one_at_zero = convert_element_type(eq(out, like(out, 0.0)), core.get_aval(out).dtype)
+        modulus = convert_element_type(add(out, one_at_zero), dtype)
+        return real_p.bind(mul(t, div(conj(x), modulus)))
+    return select_n_p.bind(ge(x, like(x, 0.0)), neg(t), t)
 
 
 def _sign_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
-    out = sign_p.bind(x)
+    out = sign(x)
     dtype = core.get_aval(x).dtype
     if type(t) is ad.Zero or not dtypes.is_complex(dtype):
         return out, ad.Zero.from_primal_value(out)
     # On the circle, only what turns x counts.
-    modulus = abs_p.bind(x)
-    is_zero = convert_element_type(eq_p.bind(modulus, like(modulus, 0.0)), core.get_aval(modulus).dtype)
-    turned = div_p.bind(imag_p.bind(mul_p.bind(t, conj_p.bind(out))), add_p.bind(modulus, is_zero))
-    return out, mul_p.bind(complex_p.bind(like(turned, 0.0), turned), out)
+    modulus = abs(x)
+    is_zero = convert_element_type(eq(modulus, like(modulus, 0.0)), core.get_aval(modulus).dtype)
+    turned = div(imag(mul(t, conj(out))), add(modulus, is_zero))
+    return out, mul(complex(like(turned, 0.0), turned), out)
 
 
 def _integer_pow_jvp(primals: Any, tangents: Any, *, y: int) -> tuple[Any, Any]:
@@ -405,17 +405,17 @@ def _integer_pow_jvp(primals: Any, tangents: Any, *, y: int) -> tuple[Any, Any]:
     if y == 1:
         return out, t
     power = x if y == 2 else integer_pow_p.bind(x, y=y - 1)
-    return out, mul_p.bind(t, mul_p.bind(power, like(x, float(y))))
+    return out, mul(t, mul(power, like(x, float(y))))
 
 
 def _complex_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
-    out = complex_p.bind(x, y)
+    out = complex(x, y)
     if type(tx) is ad.Zero and type(ty) is ad.Zero:
         return out, ad.Zero.from_primal_value(out)
     return out, _spread(
-        complex_p.bind(
+        complex(
             like(x, 0.0) if type(tx) is ad.Zero else tx,
             like(y, 0.0) if type(ty) is ad.Zero else ty,
         ),
@@ -428,7 +428,7 @@ def _complex_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
         return None, None
     return (
         unbroadcast(x.aval, real_p.bind(ct)) if type(x) is ad.UndefinedPrimal else None,
-        unbroadcast(y.aval, neg_p.bind(imag_p.bind(ct))) if type(y) is ad.UndefinedPrimal else None,
+        unbroadcast(y.aval, neg(imag(ct))) if type(y) is ad.UndefinedPrimal else None,
     )
 
 
@@ -480,7 +480,7 @@ def _sign_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
 def _infinite_where_a_part_is(modulus: Any, x: Any) -> Any:
     """The modulus of a complex number with an infinite part is infinite, though the other part be NaN."""
     infinity = like(modulus, np.inf)
-    parts = [eq_p.bind(abs_p.bind(part), infinity) for part in (real_p.bind(x), imag_p.bind(x))]
+    parts = [eq(abs(part), infinity) for part in (real_p.bind(x), imag(x))]
     return select_n_p.bind(or_p.bind(*parts), modulus, repeat(infinity, core.get_aval(modulus).shape))
 
 
@@ -503,9 +503,9 @@ def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
     def lexicographic(x: Any, y: Any) -> Any:
         """The greater or smaller of complex numbers by real part, then imaginary part."""
         rx, ry = real_p.bind(x), real_p.bind(y)
-        same_real = eq_p.bind(rx, ry)
+        same_real = eq(rx, ry)
         shape = core.get_aval(same_real).shape
-        by_imag = wins.bind(imag_p.bind(x), imag_p.bind(y))
+        by_imag = wins.bind(imag(x), imag(y))
         is_x = select_n_p.bind(same_real, wins.bind(rx, ry), by_imag)
         return select_n_p.bind(is_x, repeat(y, shape), repeat(x, shape))
 
@@ -576,8 +576,8 @@ RULES: Table = dict(
             NN,
             division_lowering("stablehlo.divide"),
             (
-                lambda t, out, x, y: div_p.bind(t, y),
-                lambda t, out, x, y: mul_p.bind(t, neg_p.bind(div_p.bind(out, y))),
+                lambda t, out, x, y: div(t, y),
+                lambda t, out, x, y: mul(t, neg(div(out, y))),
             ),
             uses_result=True,
             transpose=_div_transpose,
@@ -600,7 +600,7 @@ RULES: Table = dict(
             at=((-0.5, -0.7, 0.6), (0.3, -1.2, 2.6), (1.1, 0.9, 1.3)),
         ),
         row(mulhi_p, (INTEGER, INTEGER), mulhi_lowering(add_p, sub_p, mul_p)),
-        row(square_p, NUMERIC, _square_lowering, lambda t, x: mul_p.bind(t, mul_p.bind(x, like(x, 2.0)))),
+        row(square_p, NUMERIC, _square_lowering, lambda t, x: mul(t, mul(x, like(x, 2.0)))),
         row(
             integer_pow_p,
             NUMERIC,
@@ -611,13 +611,13 @@ RULES: Table = dict(
         ),
         row(sign_p, NUMERIC, _sign_lowering, jvp_rule=_sign_jvp),
         row(abs_p, SIGNED, _abs_lowering, _abs_jvp, uses_result=True, out=_real_dtype),
-        _linear(neg_p, NUMERIC, "stablehlo.negate", lambda ct: neg_p.bind(ct)),
-        _linear(real_p, COMPLEX, "stablehlo.real", lambda ct: complex_p.bind(ct, like(ct, 0.0)), out=_real_dtype),
+        _linear(neg_p, NUMERIC, "stablehlo.negate", lambda ct: neg(ct)),
+        _linear(real_p, COMPLEX, "stablehlo.real", lambda ct: complex(ct, like(ct, 0.0)), out=_real_dtype),
         _linear(
             imag_p,
             COMPLEX,
             "stablehlo.imag",
-            lambda ct: complex_p.bind(like(ct, 0.0), neg_p.bind(ct)),
+            lambda ct: complex(like(ct, 0.0), neg(ct)),
             out=_real_dtype,
         ),
         row(

@@ -9,7 +9,11 @@ from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.elementwise import like
 from primax.extend.interpreters import mlir
-from primax.plugins.bitwise import and_p, shift_right_arithmetic_p, shift_right_logical_p
+from primax.plugins.bitwise import (
+    bitwise_and,
+    shift_right_arithmetic,
+    shift_right_logical,
+)
 
 __all__ = ["mulhi_lowering"]
 
@@ -22,20 +26,19 @@ def mulhi_lowering(add_p: core.Primitive, sub_p: core.Primitive, mul_p: core.Pri
         dtype = core.get_aval(x).dtype
         bits = dtypes.iinfo(dtype).bits
         (low_x, high_x), (low_y, high_y) = (
-            (and_p.bind(z, like(z, 2 ** (bits // 2) - 1)), shift_right_logical_p.bind(z, like(z, bits // 2)))
-            for z in (x, y)
+            (bitwise_and(z, like(z, 2 ** (bits // 2) - 1)), shift_right_logical(z, like(z, bits // 2))) for z in (x, y)
         )
-        carried = shift_right_logical_p.bind(mul_p.bind(low_x, low_y), like(x, bits // 2))
+        carried = shift_right_logical(mul_p.bind(low_x, low_y), like(x, bits // 2))
         middle = add_p.bind(mul_p.bind(high_x, low_y), carried)
-        other = add_p.bind(mul_p.bind(low_x, high_y), and_p.bind(middle, like(middle, 2 ** (bits // 2) - 1)))
+        other = add_p.bind(mul_p.bind(low_x, high_y), bitwise_and(middle, like(middle, 2 ** (bits // 2) - 1)))
         out = mul_p.bind(high_x, high_y)
         for part in (middle, other):
-            out = add_p.bind(out, shift_right_logical_p.bind(part, like(part, bits // 2)))
+            out = add_p.bind(out, shift_right_logical(part, like(part, bits // 2)))
         if dtypes.is_unsigned_integer(dtype):
             return out
         for z, factor in ((x, y), (y, x)):
-            negative = shift_right_arithmetic_p.bind(z, like(z, bits - 1))
-            out = sub_p.bind(out, and_p.bind(negative, factor))
+            negative = shift_right_arithmetic(z, like(z, bits - 1))
+            out = sub_p.bind(out, bitwise_and(negative, factor))
         return out
 
     by_operation, by_halves = mlir.nary("chlo.mulhi"), mlir.lower_fun(upper_half, multiple_results=False)

@@ -11,9 +11,11 @@ from primax.extend import backend, core
 from primax.extend.core import dtypes
 from primax.extend.held_programs import (
     SplitEquation,
+    checked_types,
     cotangents,
     cut,
     given,
+    held_types,
     linear_flags,
     nonzero_flags,
     sections,
@@ -80,15 +82,6 @@ def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: boo
 
 def _jit_impl(*args: Any, jaxpr: core.ClosedJaxpr, name: str, keep_unused: bool, **params: Any) -> list[Any]:
     return run_program(jaxpr, name, args, keep_unused)
-
-
-def _jit_abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
-    return jaxpr.out_avals, jaxpr.effects
-
-
-def _jit_check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
-    context.check_operands(jaxpr, atoms)
-    return jaxpr.out_avals, jaxpr.effects
 
 
 def _jit_jvp(
@@ -179,14 +172,14 @@ def _jit_interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
 RULES: Table = {
     jit_p: {
         "impl": _jit_impl,
-        "effectful_abstract_eval": _jit_abstract_eval,
+        "effectful_abstract_eval": held_types("jaxpr"),
         "jvp": _jit_jvp,
         "transpose": _jit_transpose,
         "axis_batch": _jit_batch,
         "lowering": _jit_lowering,
         "partial_eval_jaxpr": _jit_partial_eval_jaxpr,
         "dce": _jit_dce,
-        "check": _jit_check,
+        "check": checked_types("jaxpr"),
         "print": printed,
         "interpret": _jit_interpret,
     },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from primax.extend import backend, core
@@ -267,7 +268,7 @@ class Compiled(Stage):
         leaves = flat_arguments(args, kwargs, self.in_tree, self.program.closed.in_avals, self.name, "compiled for")
         if any(isinstance(x, core.Tracer) for x in leaves):
             raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
-        given = [x for x, donated in zip(leaves, self.donated, strict=False) if donated]
+        given = list(compress(leaves, self.donated))
         backend.refuse_repeats(self.name, given, leaves)
         outs = self._executable(leaves)
         if backend.refuses_nonfinite():

@@ -14,7 +14,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import manual_scope
 from primax.plugins.arithmetic import add, sub
-from primax.plugins.bitwise import and_p
+from primax.plugins.bitwise import bitwise_and
 from primax.plugins.collectives.exchange import all_gather, all_to_all
 from primax.plugins.collectives.lowerings import lower_broadcast, lower_ragged_exchange, mesh_of
 from primax.plugins.collectives.mapped import collective_batch, gathered, index_along, own_part, rows
@@ -186,7 +186,7 @@ def _inside(length: int, starts: Any, sizes: Any) -> Any:
     places = broadcast_in_dim(place, shape, (len(shape) - 1,))
     low = broadcast_in_dim(starts, shape, spread)
     high = broadcast_in_dim(add(starts, sizes), shape, spread)
-    return and_p.bind(ge(places, low), lt(places, high))
+    return bitwise_and(ge(places, low), lt(places, high))
 
 
 def _received(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any) -> Any:

@@ -14,12 +14,12 @@ from primax.extend.dividing import along_axis
 from primax.extend.elementwise import INEXACT, NUMERIC, Accepts
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Rules, Table
-from primax.plugins.arithmetic import add_p, complex_p, imag_p, mul_p, real_p, sub_p
-from primax.plugins.comparison import eq_p, ne_p
+from primax.plugins.arithmetic import add, add_p, complex_p, imag, mul, mul_p, real, sub
+from primax.plugins.comparison import eq, ne
 from primax.plugins.cumulative.recurrence import RULES as _RECURRENCE_RULES
 from primax.plugins.cumulative.recurrence import linear_recurrence_p, shifted
 from primax.plugins.cumulative.sequential import accumulator_dtype, lower_to_loop
-from primax.plugins.exponential import exp_p, log_p
+from primax.plugins.exponential import exp, log
 from primax.plugins.reductions import ADD, MAX, MIN, MUL, Monoid
 from primax.plugins.structural import (
     convert_element_type,
@@ -175,7 +175,7 @@ def _prod_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
     """By p[i] = x[i] p[i - 1], so that nothing is divided by elements, which may be zero."""
     if 0 in get_aval(x).shape:
         return t
-    terms = mul_p.bind(t, shifted(out, 1, axis, reverse))
+    terms = mul(t, shifted(out, 1, axis, reverse))
     return linear_recurrence_p.bind(x, terms, axis=axis, reverse=reverse)
 
 
@@ -185,12 +185,12 @@ def _extremum_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         return t
     dtype = get_aval(t).dtype
     stays, takes = (
-        convert_element_type_p.bind(eq_p.bind(y, out), new_dtype=dtype, weak_type=False)
+        convert_element_type_p.bind(eq(y, out), new_dtype=dtype, weak_type=False)
         for y in (shifted(out, np.nan, axis, reverse), x)
     )
     half, one = (np.asarray(value, dtype)[()] for value in (0.5, 1))
-    keep = mul_p.bind(stays, sub_p.bind(one, mul_p.bind(half, takes)))
-    terms = mul_p.bind(t, sub_p.bind(one, keep))
+    keep = mul(stays, sub(one, mul(half, takes)))
+    terms = mul(t, sub(one, keep))
     return linear_recurrence_p.bind(keep, terms, axis=axis, reverse=reverse)
 
 
@@ -215,19 +215,19 @@ def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Any:
     if dtype.kind != "c":
         size, of_top = x, _same
     else:  # the real part tells the size; angles stay in the sum, so that its logarithm is the principal one
-        size, of_top = real_p.bind(x), _as_complex
+        size, of_top = real(x), _as_complex
     top = stop_gradient(cummax_p.bind(size, axis=axis, reverse=reverse))
-    decay = exp_p.bind(of_top(_difference(shifted(top, -np.inf, axis, reverse), top)))
+    decay = exp(of_top(_difference(shifted(top, -np.inf, axis, reverse), top)))
     relative = _difference(size, top)
-    terms = exp_p.bind(relative if dtype.kind != "c" else complex_p.bind(relative, imag_p.bind(x)))
+    terms = exp(relative if dtype.kind != "c" else complex_p.bind(relative, imag(x)))
     total = linear_recurrence_p.bind(decay, terms, axis=axis, reverse=reverse)
-    return convert_element_type(add_p.bind(of_top(top), log_p.bind(total)), aval.dtype)
+    return convert_element_type(add(of_top(top), log(total)), aval.dtype)
 
 
 def _difference(x: Any, y: Any) -> Any:
     """x - y, and 0 where that is NaN: where both are the same infinity, so that derivatives there are 0."""
-    difference = sub_p.bind(x, y)
-    return select_n_p.bind(ne_p.bind(difference, difference), difference, zeros_like(difference))
+    difference = sub(x, y)
+    return select_n_p.bind(ne(difference, difference), difference, zeros_like(difference))
 
 
 def _logsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ from primax.extend.core import ShapedArray, get_aval
 from primax.extend.elementwise import INEXACT
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import add_p, mul_p
+from primax.plugins.arithmetic import add, mul
 from primax.plugins.cumulative.sequential import accumulator_dtype, lower_to_loop
 from primax.plugins.reductions import scan_along
 from primax.plugins.structural import convert_element_type_p, pad_p
@@ -70,7 +70,7 @@ def _jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any,
     (a, b), (ta, tb) = primals, tangents
     out = linear_recurrence_p.bind(a, b, axis=axis, reverse=reverse)
     if type(ta) is not ad.Zero and get_aval(b).shape[axis]:
-        term = mul_p.bind(ta, shifted(out, 0, axis, reverse))
+        term = mul(ta, shifted(out, 0, axis, reverse))
         tb = ad.add_tangents(term, tb)
     if type(tb) is ad.Zero:
         return out, ad.Zero.from_primal_value(out)
@@ -107,7 +107,7 @@ def _loop_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, *, axis: int, 
 
     def step(h: Any, a: Any, b: Any) -> list[Any]:
         wide = [convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) for x in (a, b)]
-        h = add_p.bind(mul_p.bind(wide[0], h), wide[1])
+        h = add(mul(wide[0], h), wide[1])
         return [h, convert_element_type_p.bind(h, new_dtype=aval.dtype, weak_type=False)]
 
     return lower_to_loop(ctx, step, np.zeros((), dtype)[()], [a, b], axis, reverse)
@@ -121,7 +121,7 @@ def _tree(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
 
 def _compose(earlier: Sequence[Any], later: Sequence[Any]) -> list[Any]:
     (a, b), (c, d) = earlier, later
-    return [mul_p.bind(c, a), add_p.bind(mul_p.bind(c, b), d)]
+    return [mul(c, a), add(mul(c, b), d)]
 
 
 RULES: Table = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 from primax.extend import core
@@ -151,7 +152,7 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
             given = iter(mapped)
             return fun(*tree.unflatten(in_tree, [next(given) if b else x for x, b in zip(leaves, flags, strict=True)]))
 
-        out = map_one_by_one(element, [x for x, b in zip(leaves, flags, strict=True) if b])
+        out = map_one_by_one(element, list(compress(leaves, flags)))
         return out, tree.tree_map(lambda _: True, out)
 
     return function

@@ -16,8 +16,10 @@ from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.held_programs import (
     SplitEquation,
+    checked_types,
     cotangents,
     given,
+    held_types,
     linear_flags,
     merge,
     nonzero_flags,
@@ -38,15 +40,6 @@ Rule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool
 
 def _impl(*args: Any, call: core.ClosedJaxpr, **params: Any) -> Any:
     return evaluate(call, args)
-
-
-def _abstract_eval(*avals: Any, call: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
-    return call.out_avals, call.effects
-
-
-def _check(context: Any, *atoms: Any, call: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
-    context.check_operands(call, atoms)
-    return call.out_avals, call.effects
 
 
 def _batch(
@@ -200,13 +193,13 @@ def _printed(params: dict[str, Any]) -> dict[str, Any]:
 RULES: Table = {
     custom_vmap_call_p: {
         "impl": _impl,
-        "effectful_abstract_eval": _abstract_eval,
+        "effectful_abstract_eval": held_types("call"),
         "jvp": _jvp,
         "transpose": _transpose,
         "axis_batch": _batch,
         "lowering": _lowering,
         "partial_eval_jaxpr": _partial_eval_jaxpr,
-        "check": _check,
+        "check": checked_types("call"),
         "interpret": _interpret,
         "print": _printed,
     },

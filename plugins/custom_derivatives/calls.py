@@ -18,7 +18,6 @@ __all__ = [
     "Batch",
     "as_operands",
     "call_abstract_eval",
-    "call_check",
     "call_impl",
     "call_lowering",
     "call_transpose",
@@ -141,11 +140,6 @@ def _without_handed_on(closed: core.ClosedJaxpr) -> tuple[core.ClosedJaxpr, dict
 def call_abstract_eval(*avals: Any, call_jaxpr: Any, name: str, **params: Any) -> tuple[Any, Any]:
     if not isinstance(call_jaxpr, core.ClosedJaxpr):
         call_jaxpr = core.trace_to_jaxpr(call_jaxpr, avals, name, "the tracing")
-    return call_jaxpr.out_avals, call_jaxpr.effects
-
-
-def call_check(context: Any, *atoms: Any, call_jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
-    context.check_operands(call_jaxpr, atoms)
     return call_jaxpr.out_avals, call_jaxpr.effects
 
 

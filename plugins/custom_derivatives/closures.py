@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import check_function, name_of, wraps
 from primax.extend.core import dtypes, tree
+from primax.extend.held_programs import partition
 from primax.extend.interpreters import ad
 from primax.plugins.custom_derivatives.custom_vjp import as_array, custom_vjp
 
@@ -56,8 +57,7 @@ def convert(
     name = name_of(fun)
     closed = core.trace_to_jaxpr(flat, [core.get_aval(x) for x in leaves], name, "closure_convert")
     moved = [isinstance(x, core.Tracer) and hoisted(x.aval) for x in closed.consts]
-    consts = [x for x, m in zip(closed.consts, moved, strict=True) if m]
-    kept = [x for x, m in zip(closed.consts, moved, strict=True) if not m]
+    kept, consts = partition(closed.consts, moved)
     count = len(example_args)
 
     @wraps(fun)

@@ -7,14 +7,13 @@ from itertools import compress
 from typing import Any
 
 from primax.extend import core
-from primax.extend.held_programs import given, nonzero_flags, sections, tangents_of
+from primax.extend.held_programs import checked_types, given, nonzero_flags, sections, tangents_of
 from primax.extend.interpreters import ad, batching
 from primax.extend.rule_types import Table
 from primax.plugins.custom_derivatives.calls import (
     Batch,
     as_operands,
     call_abstract_eval,
-    call_check,
     call_impl,
     call_lowering,
     call_transpose,
@@ -96,7 +95,7 @@ RULES: Table = {
         "lowering": call_lowering,
         "partial_eval": in_place,
         "staging": _staging,
-        "check": call_check,
+        "check": checked_types("call_jaxpr"),
         "interpret": interpret_call,
         "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
     },

@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.api_util import check_function, name_of, wraps
 from primax.extend.core import tree
+from primax.extend.held_programs import checked_types, held_types
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
 from primax.extend.rule_types import Table
@@ -191,15 +192,6 @@ def _impl(*args: Any, callee: core.ClosedJaxpr, **params: Any) -> Any:
     return evaluate(callee, args)
 
 
-def _abstract_eval(*avals: Any, callee: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
-    return callee.out_avals, callee.effects
-
-
-def _check(context: Any, *atoms: Any, callee: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
-    context.check_operands(callee, atoms)
-    return callee.out_avals, callee.effects
-
-
 def _jvp(primals: Any, tangents: Any, *, num_residuals: int, whole: Any, **params: Any) -> tuple[Any, Any]:
     if any(type(t) is not ad.Zero for t in tangents[:num_residuals]):
         if whole is not None:
@@ -268,12 +260,12 @@ def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
 RULES: Table = {
     linear_call_p: {
         "impl": _impl,
-        "effectful_abstract_eval": _abstract_eval,
+        "effectful_abstract_eval": held_types("callee"),
         "jvp": _jvp,
         "transpose": _transpose,
         "axis_batch": _batch,
         "lowering": _lowering,
-        "check": _check,
+        "check": checked_types("callee"),
         "interpret": _interpret,
         "print": lambda params: {name: params[name] for name in ("callee", "transpose", "num_residuals")},
     },

@@ -12,6 +12,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import dtypes
+from primax.extend.held_programs import checked_types
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import axes_of_dims
@@ -19,7 +20,6 @@ from primax.plugins.custom_derivatives.calls import (
     Batch,
     as_operands,
     call_abstract_eval,
-    call_check,
     call_impl,
     call_lowering,
     call_transpose,
@@ -178,7 +178,7 @@ def _lin_transpose(
     found = iter(cts)
     all_cts = [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(found) for aval in out_avals]
     pulled = bwd(residuals, all_cts)
-    own = [ct for ct, nz in zip(pulled, nonzero, strict=True) if nz]
+    own = list(compress(pulled, nonzero))
     return [
         *[None] * num_residuals,
         *(ad.Zero(x.aval) if type(ct) is ad.Zero else ct for x, ct in zip(tangents, own, strict=True)),
@@ -232,7 +232,7 @@ RULES: Table = {
         "lowering": call_lowering,
         "partial_eval": in_place,
         "staging": _staging,
-        "check": call_check,
+        "check": checked_types("call_jaxpr"),
         "interpret": interpret_call,
         "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
     },

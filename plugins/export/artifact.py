@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple, cast
 
 from primax.extend import backend, core
@@ -153,8 +154,8 @@ def _vjp_site(site: backend.Site, closed: core.ClosedJaxpr) -> backend.Site:
     """Where the derivative runs: cotangents lie as XLA chooses, those of inputs like these."""
     ins = site.ins or (site.replicated,) * len(closed.in_avals)
     cts = sum(differentiable(closed.out_avals))
-    outs = [s for s, g in zip(ins, differentiable(closed.in_avals), strict=True) if g]
-    return site._replace(ins=(*ins, *[None] * cts), outs=tuple(outs))
+    outs = tuple(compress(ins, differentiable(closed.in_avals)))
+    return site._replace(ins=(*ins, *[None] * cts), outs=outs)
 
 
 def differentiable(avals: Sequence[Any]) -> list[bool]:

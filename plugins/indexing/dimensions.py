@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from primax.extend.arguments import inserted, integers
+from primax.extend.arguments import inserted, integers, renumbered
 from primax.extend.core import ShapedArray, dtypes
 
 __all__ = [
@@ -140,14 +140,16 @@ def window_axes(numbers: Numbers, rank: int) -> list[int]:
 
 def scatter_axes(numbers: Numbers, rank: int) -> list[int]:
     """The axes of a result (or of updates) of a given rank that run along the axes of the indices."""
-    return [d for d in range(rank) if d not in numbers[0]]
+    offset, *_ = numbers
+    return [d for d in range(rank) if d not in offset]
 
 
 def window_sizes(numbers: Numbers, operand: Sequence[int], updates: Sequence[int]) -> tuple[int, ...]:
     """The lengths of windows along all axes of an operand, from the shape of updates."""
-    sizes = [min(1, size) if d in numbers[3] else 1 for d, size in enumerate(operand)]
-    for d, offset in zip(window_axes(numbers, len(operand)), numbers[0], strict=True):
-        sizes[d] = updates[offset]
+    offset, _, _, batching, _ = numbers
+    sizes = [min(1, size) if d in batching else 1 for d, size in enumerate(operand)]
+    for d, place in zip(window_axes(numbers, len(operand)), offset, strict=True):
+        sizes[d] = updates[place]
     return tuple(sizes)
 
 
@@ -165,7 +167,7 @@ def mapped_numbers(
     """
     offset, collapsed, index_map, batching, indices_batching = numbers
     if operand_dim is not None:
-        collapsed, index_map, batching = [_shifted(dims, operand_dim) for dims in (collapsed, index_map, batching)]
+        collapsed, index_map, batching = [renumbered(dims, operand_dim) for dims in (collapsed, index_map, batching)]
     if indices_dim is None:
         kept = window_axes(numbers, operand_rank)
         place = sum([d < cast(int, operand_dim) for d in kept])
@@ -177,17 +179,13 @@ def mapped_numbers(
     else:
         rank = len(offset) + indices_rank - 1
         out_dim = [*scatter_axes(numbers, rank), rank][indices_dim]
-        offset = _shifted(offset, out_dim)
-        indices_batching = _shifted(indices_batching, indices_dim)
+        offset = renumbered(offset, out_dim)
+        indices_batching = renumbered(indices_batching, indices_dim)
         if operand_dim is not None:
             place = sum([d < operand_dim for d in batching])
             batching = inserted(batching, place, operand_dim)
             indices_batching = inserted(indices_batching, place, indices_dim)
     return type(numbers)(offset, collapsed, index_map, batching, indices_batching), out_dim
-
-
-def _shifted(dims: tuple[int, ...], place: int) -> tuple[int, ...]:
-    return tuple([d + (d >= place) for d in dims])
 
 
 def check_numbers(

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import integer, sequence
-from primax.extend.arguments import canonical_axis, canonical_shape, inserted
+from primax.extend.arguments import canonical_axis, canonical_shape, inserted, renumbered
 from primax.extend.core import ShapedArray, Tracer, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
@@ -286,7 +286,7 @@ def _slice_batch(args: Any, dims: Any, *, slice_sizes: Any) -> tuple[Any, Any]:
         return operand, dim
     numbers = GatherDimensionNumbers(tuple(range(1, len(sizes) + 1)), (), axes)
     if dim is not None:
-        numbers = GatherDimensionNumbers(numbers.offset_dims, (), tuple([d + (d >= dim) for d in axes]), (dim,), (0,))
+        numbers = GatherDimensionNumbers(numbers.offset_dims, (), renumbered(axes, dim), (dim,), (0,))
         slice_sizes = inserted(slice_sizes, dim, min(1, shape[dim]))
     out = gather_p.bind(
         operand,

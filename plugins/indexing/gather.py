@@ -11,8 +11,8 @@ from primax.extend.arguments import canonical_shape, inserted
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
-from primax.plugins.bitwise import and_p
-from primax.plugins.comparison import ge_p, le_p
+from primax.plugins.bitwise import bitwise_and
+from primax.plugins.comparison import ge, le
 from primax.plugins.indexing.dimensions import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -188,9 +188,9 @@ def _filled(operand: Any, indices: Any, *, fill_value: Any, **params: Any) -> An
     limits = bounds(get_aval(operand).shape, params["slice_sizes"], numbers, starts.dtype)
     if not limits.size:
         return found
-    inside = ge_p.bind(indices, zero_of(starts.dtype))
+    inside = ge(indices, zero_of(starts.dtype))
     limits = broadcast_in_dim_p.bind(limits, shape=starts.shape, broadcast_dimensions=(len(starts.shape) - 1,))
-    inside = and_p.bind(inside, le_p.bind(indices, limits))
+    inside = bitwise_and(inside, le(indices, limits))
     inside = reduce_and_p.bind(inside, axes=(len(starts.shape) - 1,))
     along = tuple(scatter_axes(numbers, len(aval.shape)))
     inside = broadcast_in_dim_p.bind(inside, shape=aval.shape, broadcast_dimensions=along)

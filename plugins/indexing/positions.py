@@ -10,8 +10,8 @@ import numpy as np
 from primax.extend.api_util import aval_of, of_call
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
-from primax.plugins.arithmetic import add_p
-from primax.plugins.comparison import lt_p
+from primax.plugins.arithmetic import add
+from primax.plugins.comparison import lt
 from primax.plugins.structural import convert_element_type_p, select_n_p
 
 __all__ = ["bounds", "cast_indices", "clipped", "from_the_end", "in_words", "index_dtype"]
@@ -61,13 +61,14 @@ def from_the_end(index: Any, size: int) -> Any:
         dtype = _INT32
         index = convert_element_type_p.bind(index, new_dtype=dtype, weak_type=False)
     scalar = dtype.type
-    return select_n_p.bind(lt_p.bind(index, scalar(0)), index, add_p.bind(index, scalar(size)))
+    return select_n_p.bind(lt(index, scalar(0)), index, add(index, scalar(size)))
 
 
 def bounds(shape: Sequence[int], sizes: Sequence[int], numbers: Any, dtype: Any) -> Any:
     """The last positions at which windows are inside, for each entry of an index vector."""
+    _, _, index_map, _, _ = numbers
     most = dtypes.iinfo(dtype).max
-    return np.array([min(shape[d] - sizes[d], most) for d in numbers[2]], dtype)
+    return np.array([min(shape[d] - sizes[d], most) for d in index_map], dtype)
 
 
 def in_words(aval: ShapedArray, x: Any) -> Any:

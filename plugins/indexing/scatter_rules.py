@@ -13,8 +13,8 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import ANY, NUMERIC, Accepts
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Rules, Table
-from primax.plugins.arithmetic import add_p, clamp_p, div_p, max_p, min_p, mul_p, neg_p, sub_p
-from primax.plugins.comparison import eq_p
+from primax.plugins.arithmetic import add, add_p, clamp_p, div, max_p, min_p, mul, mul_p, neg, sub_p
+from primax.plugins.comparison import eq
 from primax.plugins.indexing.dimensions import (
     GatherScatterMode,
     as_gather,
@@ -68,7 +68,10 @@ def is_unique(indices: Any, dimension_numbers: Any, unique_indices: bool) -> boo
     if unique_indices:
         return True
     shape = get_aval(indices).shape
-    return bool(prod([size for d, size in enumerate(shape[:-1]) if d not in dimension_numbers[4]]) <= 1)
+    return bool(
+        prod([size for d, size in enumerate(shape[:-1]) if d not in dimension_numbers.scatter_indices_batching_dims])
+        <= 1
+    )
 
 
 def _abstract_eval(primitive: core.Primitive, accepts: Accepts) -> Callable[..., ShapedArray]:
@@ -83,7 +86,7 @@ def _abstract_eval(primitive: core.Primitive, accepts: Accepts) -> Callable[...,
             )
         if operand.dtype not in accepts and not (primitive is scatter_p and dtypes.is_extended(operand.dtype)):
             raise TypeError(f"{name}: operand must be {accepts.name}, got {operand.str_short()}")
-        windows, vectors = len(dimension_numbers[0]), len(indices.shape) - 1
+        windows, vectors = len(dimension_numbers.update_window_dims), len(indices.shape) - 1
         rank = windows + vectors
         if len(updates.shape) != rank:
             raise TypeError(
@@ -98,7 +101,9 @@ def _abstract_eval(primitive: core.Primitive, accepts: Accepts) -> Callable[...,
                     f"{updates.shape[place]} for axis {place} of {updates.str_short()} and {size} in "
                     f"{indices.str_short()}"
                 )
-        for place, d in zip(dimension_numbers[0], window_axes(dimension_numbers, len(operand.shape)), strict=True):
+        for place, d in zip(
+            dimension_numbers.update_window_dims, window_axes(dimension_numbers, len(operand.shape)), strict=True
+        ):
             if updates.shape[place] > operand.shape[d]:
                 raise TypeError(
                     f"{name}: windows of updates must not be longer than operand, got {updates.shape[place]} for axis "
@@ -135,7 +140,7 @@ def _linear_transpose(negated: bool) -> Callable[..., Any]:
         bar = None
         if type(updates) is ad.UndefinedPrimal:
             bar = read_back(ct, indices, updates.aval.shape, **params)
-            bar = neg_p.bind(bar) if negated else bar
+            bar = neg(bar) if negated else bar
         return [ct if type(operand) is ad.UndefinedPrimal else None, None, bar]
 
     return transpose
@@ -175,13 +180,13 @@ def _what_remains(shape: Any, indices: Any, updates_shape: Any, params: Any) -> 
     count = prod(vectors)
     numbers = iota_p.bind(dtype=np.dtype(np.int32 if count < 2**31 - 1 else np.int64), shape=(count,), dimension=0)
     one = get_aval(numbers).dtype.type(1)
-    numbers = reshape_p.bind(add_p.bind(numbers, one), new_sizes=vectors, dimensions=None)
+    numbers = reshape_p.bind(add(numbers, one), new_sizes=vectors, dimensions=None)
     along = tuple(scatter_axes(params["dimension_numbers"], len(updates_shape)))
     numbers = broadcast_in_dim_p.bind(numbers, shape=updates_shape, broadcast_dimensions=along)
     nobody = zeros_of(ShapedArray(shape, get_aval(numbers).dtype))
     last = scatter_p.bind(nobody, indices, numbers, **params)
-    kept = eq_p.bind(last, zero_of(get_aval(numbers).dtype))
-    return kept, eq_p.bind(read_back(last, indices, updates_shape, **params), numbers)
+    kept = eq(last, zero_of(get_aval(numbers).dtype))
+    return kept, eq(read_back(last, indices, updates_shape, **params), numbers)
 
 
 def _set_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
@@ -218,7 +223,7 @@ def _mul_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         params["unique_indices"] = True
         before = read_back(operand, indices, get_aval(updates).shape, **params)
         zeros = zeros_of(get_aval(t_updates).update(shape=get_aval(operand).shape, weak_type=False))
-        term = scatter_add_p.bind(zeros, indices, mul_p.bind(before, t_updates), **params)
+        term = scatter_add_p.bind(zeros, indices, mul(before, t_updates), **params)
         total = ad.add_tangents(total, term)
     return out, total
 
@@ -258,13 +263,13 @@ def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
         if type(t) is ad.Zero and type(t_updates) is ad.Zero:
             return out, ad.Zero.from_primal_value(out)
         shape = get_aval(updates).shape
-        hits = eq_p.bind(operand, out), eq_p.bind(updates, read_back(out, indices, shape, **params))
+        hits = eq(operand, out), eq(updates, read_back(out, indices, shape, **params))
         t, t_updates = ad.instantiate_zeros(t), ad.instantiate_zeros(t_updates)
         dtype = get_aval(t).dtype
         counts = [convert_element_type_p.bind(hit, new_dtype=dtype, weak_type=False) for hit in hits]
         parts = [_where(hit, x, zero_of(dtype)) for hit, x in zip(hits, (t, t_updates), strict=True)]
         total = scatter_add_p.bind(parts[0], indices, parts[1], **params)
-        return out, div_p.bind(total, scatter_add_p.bind(counts[0], indices, counts[1], **params))
+        return out, div(total, scatter_add_p.bind(counts[0], indices, counts[1], **params))
 
     jvp.__name__ = f"jvp({primitive})"
     return jvp

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend.arguments import canonical_axes
 from primax.extend.core import ShapedArray, dtypes, get_aval
-from primax.plugins.arithmetic import rem_p
+from primax.plugins.arithmetic import rem
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, as_scatter
 from primax.plugins.indexing.positions import from_the_end
 from primax.plugins.indexing.primitives import gather_p, scatter_p
@@ -50,7 +50,7 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
     for x, d in zip(arrays, axes, strict=True):
         if get_aval(x).dtype != dtype:
             x = convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
-        x = from_the_end(rem_p.bind(x, dtype.type(shape[d])), shape[d])
+        x = from_the_end(rem(x, dtype.type(shape[d])), shape[d])
         columns.append(broadcast_in_dim_p.bind(x, shape=(*avals[0].shape, 1), broadcast_dimensions=(0,)))
     kept = len(shape) - len(axes)
     return gather_p.bind(

@@ -11,8 +11,8 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
-from primax.plugins.bitwise import and_p
-from primax.plugins.exponential import log_p
+from primax.plugins.bitwise import bitwise_and
+from primax.plugins.exponential import log
 from primax.plugins.linalg.gauss import lu_p
 from primax.plugins.linalg.householder import geqrf_p
 from primax.plugins.linalg.matrices import (
@@ -98,7 +98,7 @@ def _det_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     y = arithmetic.mul_p.bind(
         y, structural.broadcast_in_dim_p.bind(scale, shape=shape, broadcast_dimensions=(*batch, rank - 2))
     )
-    corner = and_p.bind(on_diagonals(shape), along_rows(is_last, shape))
+    corner = bitwise_and(on_diagonals(shape), along_rows(is_last, shape))
     upper = structural.select_n_p.bind(corner, factors, full_like(factors, 1))
     return det, _trace(triangular_solve_p.bind(upper, y, lower=False, unit_diagonal=False, **flags))
 
@@ -127,14 +127,14 @@ def _of_reflections(reflections: Any, taus: Any) -> list[Any]:
         arithmetic.div_p.bind(taus, conj(structural.select_n_p.bind(none, taus, full_like(taus, 1))))
     )
     turn = _product(structural.select_n_p.bind(none, turned, full_like(taus, 1)))
-    return [arithmetic.mul_p.bind(sign, turn), _sum(log_p.bind(arithmetic.abs_p.bind(pivotal)))]
+    return [arithmetic.mul_p.bind(sign, turn), _sum(log(arithmetic.abs_p.bind(pivotal)))]
 
 
 def _of_factors(factors: Any, pivots: Any) -> list[Any]:
     pivotal = diagonal(factors)
     dtype = get_aval(pivotal).dtype
     sign = arithmetic.mul_p.bind(_product(arithmetic.sign_p.bind(pivotal)), _parity(pivots, dtype))
-    return [sign, _sum(log_p.bind(arithmetic.abs_p.bind(pivotal)))]
+    return [sign, _sum(log(arithmetic.abs_p.bind(pivotal)))]
 
 
 def _slogdet_jvp(primals: Any, tangents: Any, *, method: str) -> tuple[Any, Any]:

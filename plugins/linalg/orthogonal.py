@@ -13,7 +13,7 @@ from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, structural
-from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product_p
+from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product
 from primax.plugins.linalg.matrices import (
     adjoint,
     as_complex,
@@ -167,7 +167,7 @@ def _decompose(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -
     if k > n:
         config = ((0, 0, 0),) * (len(batch) + 1) + ((0, k - n, 0),)
         vectors = structural.pad_p.bind(vectors, aval.dtype.type(0), padding_config=config)
-    return [householder_product_p.bind(vectors, taus), triu(_cut(reflections, k, n)), *rest]
+    return [householder_product(vectors, taus), triu(_cut(reflections, k, n)), *rest]
 
 
 RULES: Table = {

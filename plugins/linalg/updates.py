@@ -128,7 +128,7 @@ def _repeated(x: Any, shape: tuple[int, ...]) -> Any:
 def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     """Of M = R^T R + w w^T, dR' = triu_half(inv(R')^T dM inv(R')) R', as for the Cholesky decomposition."""
     (r, w), (tr, tw) = primals, tangents
-    out = cholesky_update_p.bind(r, w)
+    out = cholesky_update(r, w)
     terms = []
     if type(tr) is not ad.Zero:
         terms.append(matmul(mt(triu(tr)), triu(r)))

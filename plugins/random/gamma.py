@@ -14,13 +14,14 @@ from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import mul_p
+from primax.plugins.arithmetic import add, div, mul, sub
+from primax.plugins.comparison import lt
 from primax.plugins.control_flow import while_loop
-from primax.plugins.exponential import exp_p, log_p, pow_p, sqrt_p
+from primax.plugins.exponential import exp, log, pow_p, sqrt
 from primax.plugins.random.keys import random_split
 from primax.plugins.random.numbers import exponential_numbers, normal_numbers, unit
 from primax.plugins.reductions import reduce_or_p
-from primax.plugins.special import digamma_p, random_gamma_grad_p
+from primax.plugins.special import digamma, random_gamma_grad
 from primax.plugins.structural import broadcast_in_dim_p, reshape_p, select_n_p
 
 __all__ = ["RULES", "random_gamma_p"]
@@ -41,14 +42,12 @@ def _draw(keys: Any, alpha: Any, log_space: bool) -> Any:
     dtype = alpha.dtype
     boosted = alpha < 1.0
     d = select_n_p.bind(boosted, alpha, alpha + 1.0) - 1 / 3
-    c = dtype.type(1 / 3) / sqrt_p.bind(d)
+    c = dtype.type(1 / 3) / sqrt(d)
     keys, boosts = _parts(keys, 2)
 
     def rejected(state: Any) -> Any:
         _, square, cube, u = state
-        return (u >= 1.0 - 0.0331 * (square * square)) & (
-            log_p.bind(u) >= square * 0.5 + d * (1.0 - cube + log_p.bind(cube))
-        )
+        return (u >= 1.0 - 0.0331 * (square * square)) & (log(u) >= square * 0.5 + d * (1.0 - cube + log(cube)))
 
     def propose(state: Any) -> tuple[Any, ...]:
         again = rejected(state)
@@ -62,7 +61,7 @@ def _draw(keys: Any, alpha: Any, log_space: bool) -> Any:
     if log_space:
         log_u = -exponential_numbers(boosts, (), dtype)
         boost = select_n_p.bind(boosted & (log_u != 0.0), _repeated(dtype.type(0), alpha.shape), log_u * (1.0 / alpha))
-        return log_p.bind(d) + log_p.bind(cube) + boost
+        return log(d) + log(cube) + boost
     u = 1.0 - unit(boosts, (), dtype)
     return d * cube * select_n_p.bind(boosted, _repeated(dtype.type(1), alpha.shape), pow_p.bind(u, 1.0 / alpha))
 
@@ -114,15 +113,15 @@ def _jvp(primals: Any, tangents: Any, *, log_space: bool) -> tuple[Any, Any]:
     if type(t) is ad.Zero:
         return out, ad.Zero.from_primal_value(out)
     if not log_space:
-        return out, mul_p.bind(t, random_gamma_grad_p.bind(alpha, out))
-    number = exp_p.bind(out)
+        return out, mul(t, random_gamma_grad(alpha, out))
+    number = exp(out)
     tiny = number.dtype.type(dtypes.finfo(number.dtype).tiny)
-    underflows = number < tiny
+    underflows = lt(number, tiny)
     number = select_n_p.bind(underflows, number, _repeated(tiny, number.shape))
-    slope = random_gamma_grad_p.bind(alpha, number) / number
+    slope = div(random_gamma_grad(alpha, number), number)
     # The distribution function of so small an x is x**alpha / gamma(alpha + 1).
-    limit = (digamma_p.bind(alpha + number.dtype.type(1)) - out) / alpha
-    return out, t * select_n_p.bind(underflows, slope, limit)
+    limit = div(sub(digamma(add(alpha, number.dtype.type(1))), out), alpha)
+    return out, mul(t, select_n_p.bind(underflows, slope, limit))
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, log_space: bool) -> tuple[Any, Any]:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import dtypes
-from primax.plugins.arithmetic import max_p, neg_p
-from primax.plugins.bitwise import or_p, shift_right_logical_p
+from primax.plugins.arithmetic import max_p, neg
+from primax.plugins.bitwise import bitwise_or, shift_right_logical
 from primax.plugins.calls import jit
-from primax.plugins.exponential import log1p_p
+from primax.plugins.exponential import log1p
 from primax.plugins.random.keys import random_bits, random_split
-from primax.plugins.special import erf_inv_p
+from primax.plugins.special import erf_inv
 from primax.plugins.structural import bitcast_convert_type_p, convert_element_type_p
 
 __all__ = ["exponential_numbers", "normal_numbers", "probit", "sampler", "unit"]
@@ -39,14 +39,14 @@ def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     one = np.ones((), dtype).view(f"uint{info.bits}")[()]
     if width != info.bits:
         bits = convert_element_type_p.bind(bits, new_dtype=one.dtype, weak_type=False)
-    bits = or_p.bind(shift_right_logical_p.bind(bits, one.dtype.type(width - info.nmant)), one)
+    bits = bitwise_or(shift_right_logical(bits, one.dtype.type(width - info.nmant)), one)
     return bitcast_convert_type_p.bind(bits, new_dtype=dtype) - 1.0
 
 
 @sampler
 def exponential_numbers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """-log(1 - u)."""
-    return neg_p.bind(log1p_p.bind(neg_p.bind(unit(key, shape, dtype))))
+    return neg(log1p(neg(unit(key, shape, dtype))))
 
 
 @sampler
@@ -69,4 +69,4 @@ def _part(dtype: Any) -> Any:
 
 def probit(u: Any) -> Any:
     """The number below which a normal variable is with probability (1 + u) / 2."""
-    return erf_inv_p.bind(u) * sqrt(2)
+    return erf_inv(u) * sqrt(2)

@@ -19,7 +19,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
 from primax.extend.rule_types import Table
-from primax.plugins.bitwise import xor_p
+from primax.plugins.bitwise import bitwise_xor
 from primax.plugins.random.threefry import threefry_fold_in, threefry_seed, threefry_split
 from primax.plugins.resharding import resharded
 from primax.plugins.structural import concatenate_p, reshape_p, slice_p, squeeze_p
@@ -184,7 +184,7 @@ def _unsafe_rbg_split(key: Any, shape: tuple[int, ...]) -> Any:
 
 def _unsafe_rbg_fold_in(key: Any, data: Any) -> Any:
     drawn = _part(_bits(_rbg_seed(data), (_APART, 4)), _APART - 1, _APART)
-    return xor_p.bind(key, squeeze_p.bind(drawn, dimensions=(0,)))
+    return bitwise_xor(key, squeeze_p.bind(drawn, dimensions=(0,)))
 
 
 rbg_prng_impl = define_prng_impl(

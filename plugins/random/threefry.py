@@ -19,8 +19,13 @@ from primax.extend.elementwise import Accepts, elementwise_abstract_eval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import add_p
-from primax.plugins.bitwise import or_p, shift_left_p, shift_right_logical_p, xor_p
+from primax.plugins.arithmetic import add, add_p
+from primax.plugins.bitwise import (
+    bitwise_or,
+    bitwise_xor,
+    shift_left,
+    shift_right_logical,
+)
 from primax.plugins.control_flow import scan
 from primax.plugins.structural import (
     broadcast_in_dim_p,
@@ -60,7 +65,7 @@ def threefry_seed(seed: Any) -> Any:
     low = convert_element_type_p.bind(seed, new_dtype=_UINT32, weak_type=False)
     if dtype.itemsize < 8:
         return _pair(np.uint32(0), low)
-    high = shift_right_logical_p.bind(seed, dtype.type(32))
+    high = shift_right_logical(seed, dtype.type(32))
     return _pair(convert_element_type_p.bind(high, new_dtype=_UINT32, weak_type=False), low)
 
 
@@ -85,8 +90,8 @@ def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> An
     if bit_width == 64:
         dtype = _UINTS[64]
         high, low = (convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) for x in (high, low))
-        return or_p.bind(shift_left_p.bind(high, np.uint64(32)), low)
-    mixed = xor_p.bind(high, low)
+        return bitwise_or(shift_left(high, np.uint64(32)), low)
+    mixed = bitwise_xor(high, low)
     if bit_width == 32:
         return mixed
     return convert_element_type_p.bind(mixed, new_dtype=_UINTS[bit_width], weak_type=False)
@@ -121,9 +126,9 @@ def _bits_in_halves(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     if bit_width == 64:
         halves = split_p.bind(words, sizes=(size, size), axis=0)
         high, low = (convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) for x in halves)
-        words = or_p.bind(shift_left_p.bind(high, np.uint64(32)), low)
+        words = bitwise_or(shift_left(high, np.uint64(32)), low)
     elif bit_width < 32:
-        parts = [shift_right_logical_p.bind(words, np.uint32(shift)) for shift in range(0, 32, bit_width)]
+        parts = [shift_right_logical(words, np.uint32(shift)) for shift in range(0, 32, bit_width)]
         narrow = [convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False) for x in parts]
         wide = concatenate_p.bind(*map(_with_last_axis, narrow), dimension=1)
         words = _first(_reshape_flat(wide, count * 32 // bit_width), size)
@@ -151,7 +156,7 @@ def wide_iota_2x32(shape: tuple[int, ...]) -> tuple[Any, Any]:
     """The same for any number of elements, by arithmetic of 64 bits."""
     with config.enable_x64(True):
         counts = _reshape(iota_p.bind(dtype=_UINTS[64], shape=(prod(shape),), dimension=0), shape)
-        high = shift_right_logical_p.bind(counts, np.uint64(32))
+        high = shift_right_logical(counts, np.uint64(32))
         words = [convert_element_type_p.bind(x, new_dtype=_UINT32, weak_type=False) for x in (high, counts)]
     return words[0], words[1]
 
@@ -195,19 +200,19 @@ def _threefry2x32_batch(args: Any, dims: Any) -> tuple[Any, Any]:
 
 def _rounds(key0: Any, key1: Any, x: Any, y: Any) -> list[Any]:
     """The words that two counts are mixed to, under two words of a key."""
-    schedule = (key0, key1, xor_p.bind(xor_p.bind(key0, key1), _PARITY))
-    x, y = add_p.bind(x, key0), add_p.bind(y, key1)
+    schedule = (key0, key1, bitwise_xor(bitwise_xor(key0, key1), _PARITY))
+    x, y = add(x, key0), add(y, key1)
     for i in range(5):
         for distance in _ROTATIONS[i % 2]:
             x, y = _mix(x, y, np.uint32(distance), np.uint32(32 - distance))
-        x = add_p.bind(x, schedule[(i + 1) % 3])
-        y = add_p.bind(y, add_p.bind(schedule[(i + 2) % 3], np.uint32(i + 1)))
+        x = add(x, schedule[(i + 1) % 3])
+        y = add(y, add(schedule[(i + 2) % 3], np.uint32(i + 1)))
     return [x, y]
 
 
 def _mix(x: Any, y: Any, left: Any, right: Any) -> tuple[Any, Any]:
-    x = add_p.bind(x, y)
-    return x, xor_p.bind(or_p.bind(shift_left_p.bind(y, left), shift_right_logical_p.bind(y, right)), x)
+    x = add(x, y)
+    return x, bitwise_xor(bitwise_or(shift_left(y, left), shift_right_logical(y, right)), x)
 
 
 _STEPS = np.array([[*_ROTATIONS[i % 2], *(32 - np.array(_ROTATIONS[i % 2])), i + 1] for i in range(5)], np.uint32)
@@ -227,10 +232,10 @@ def _mixed_by_loop(key: Sequence[Any], count: Sequence[Any], shape: tuple[int, .
         )
         for left, right in zip(distances[:4], distances[4:], strict=True):
             x, y = _mix(x, y, left, right)
-        return (add_p.bind(x, second), add_p.bind(y, add_p.bind(third, number)), second, third, first), None
+        return (add(x, second), add(y, add(third, number)), second, third, first), None
 
     key0, key1 = key
-    third = xor_p.bind(xor_p.bind(key0, key1), _PARITY)
+    third = bitwise_xor(bitwise_xor(key0, key1), _PARITY)
     x, y = (_of_shape(add_p.bind(*each), shape) for each in zip(count, key, strict=True))
     (x, y, *_), _ = scan(step, (x, y, key0, key1, third), _STEPS)
     return x, y

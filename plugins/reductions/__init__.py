@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.arguments import canonical_axes, canonical_axis, integers, is_value
+from primax.extend.arguments import canonical_axes, canonical_axis, integers, is_value, renumbered
 from primax.extend.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.dividing import all_alike, dropped_axes, refuse_divided
@@ -16,9 +16,9 @@ from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Rules, Table
 from primax.extend.sharding import with_out_sharding
-from primax.plugins.arithmetic import add, div_p, max, min, mul, mul_p
-from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, or_p
-from primax.plugins.comparison import eq_p, ne_p
+from primax.plugins.arithmetic import add, div, max, min, mul, mul_p
+from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor
+from primax.plugins.comparison import eq, ne
 from primax.plugins.reductions.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, Monoid
 from primax.plugins.reductions.trees import Combine, fold_along, scan_along
 from primax.plugins.resharding import divided_call
@@ -268,10 +268,10 @@ def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
         shape = get_aval(operand).shape
         kept = tuple([i for i in range(len(shape)) if i not in axes])
         spread = broadcast_in_dim_p.bind(out, shape=shape, broadcast_dimensions=kept)
-        equal = eq_p.bind(operand, spread)
+        equal = eq(operand, spread)
         share = convert_element_type_p.bind(equal, new_dtype=get_aval(t).dtype, weak_type=False)
         count = reduce_sum_p.bind(share, axes=axes)
-        return div_p.bind(reduce_sum_p.bind(mul_p.bind(t, share), axes=axes), count)
+        return div(reduce_sum_p.bind(mul(t, share), axes=axes), count)
 
     return ad.standard_jvp2(primitive, jvp)
 
@@ -344,9 +344,9 @@ def _arg_lowering(extremum: core.Primitive) -> Callable[..., Any]:
         shape, dtype = x.aval.shape, x.aval.dtype
         kept = tuple([i for i in range(len(shape)) if i not in axes])
         best = broadcast_in_dim_p.bind(extremum.bind(x, axes=axes), shape=shape, broadcast_dimensions=kept)
-        hit = eq_p.bind(x, best)
+        hit = eq(x, best)
         if dtypes.is_floating(dtype):
-            hit = or_p.bind(hit, ne_p.bind(x, x))
+            hit = bitwise_or(hit, ne(x, x))
         places = broadcasted_iota(index_dtype, shape, axes[0])
         last = np.asarray(shape[axes[0]] - 1, index_dtype)[()]
         nowhere = broadcast_in_dim_p.bind(last, shape=shape, broadcast_dimensions=())
@@ -406,7 +406,7 @@ def _reduce_batch(
         return outs, [None] * count
     where = next(dim for dim in dims if dim is not None)
     operands = [batching.to_dim(x, axis.size, dim, where) for x, dim in zip(args[:count], dims, strict=False)]
-    shifted = tuple([d + (d >= where) for d in dimensions])
+    shifted = renumbered(dimensions, where)
     outs = reduce_p.bind(*operands, *args[count:], computation=computation, dimensions=shifted)
     return outs, [where - sum(d < where for d in shifted)] * count
 

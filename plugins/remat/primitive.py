@@ -8,9 +8,11 @@ from typing import Any
 from primax.extend import core
 from primax.extend.held_programs import (
     SplitEquation,
+    checked_types,
     cotangents,
     cut,
     given,
+    held_types,
     linear_flags,
     nonzero_flags,
     sections,
@@ -27,15 +29,6 @@ __all__ = ["RULES", "checkpoint_p"]
 
 def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
     return evaluate(jaxpr, args)
-
-
-def _abstract_eval(*avals: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
-    return jaxpr.out_avals, jaxpr.effects
-
-
-def _check(context: Any, *atoms: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
-    context.check_operands(jaxpr, atoms)
-    return jaxpr.out_avals, jaxpr.effects
 
 
 def _jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
@@ -108,14 +101,14 @@ def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
 RULES: Table = {
     checkpoint_p: {
         "impl": _impl,
-        "effectful_abstract_eval": _abstract_eval,
+        "effectful_abstract_eval": held_types("jaxpr"),
         "jvp": _jvp,
         "transpose": _transpose,
         "axis_batch": _batch,
         "lowering": _lowering,
         "partial_eval_jaxpr": _partial_eval_jaxpr,
         "dce": _dce,
-        "check": _check,
+        "check": checked_types("jaxpr"),
         "interpret": _interpret,
     },
 }

@@ -11,7 +11,7 @@ from primax.extend import core
 from primax.extend.elementwise import ORDERED
 from primax.extend.sampling import Maker, array_samples, bound_by, numbers
 from primax.plugins.arithmetic import add, max, mul
-from primax.plugins.comparison import lt_p
+from primax.plugins.comparison import lt
 from primax.plugins.reductions import (
     argmax_p,
     argmin_p,
@@ -48,7 +48,7 @@ def _reduce_samples() -> list[core.Sample]:
 
     def greater(one: Any, other: Any) -> tuple[Any, Any]:
         (x, i), (y, j) = one, other
-        return max(x, y), select_n_p.bind(lt_p.bind(x, y), i, j)
+        return max(x, y), select_n_p.bind(lt(x, y), i, j)
 
     return [
         bound_by(reduce_p, lambda x: reduce(x, 0.0, join, (1,)), x),

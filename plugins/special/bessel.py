@@ -8,8 +8,8 @@ from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import abs_p, add_p, div_p, mul_p, sign_p, sub_p
-from primax.plugins.comparison import lt_p
+from primax.plugins.arithmetic import abs_p, add, div, mul, sign, sub
+from primax.plugins.comparison import lt
 from primax.plugins.special.formula import Num, formula, select
 from primax.plugins.structural import broadcast_in_dim, select_n_p
 
@@ -118,11 +118,11 @@ def _bessel_i0e(x: Num) -> Num:
 def _bessel_i1e_jvp(t: Any, out: Any, x: Any) -> Any:
     # i0e(x) - i1e(x) (sign(x) + 1 / x); where x is 0, the quotient i1e(x) / x is 1/2, and next to it i1e(x) underflows.
     shape, dtype = core.get_aval(x).shape, core.get_aval(x).dtype
-    near_zero = lt_p.bind(abs_p.bind(x), like(x, float(dtypes.finfo(dtype).eps)))
+    near_zero = lt(abs_p.bind(x), like(x, float(dtypes.finfo(dtype).eps)))
     one, half = (broadcast_in_dim(like(x, number), shape, ()) for number in (1.0, 0.5))
-    quotient = select_n_p.bind(near_zero, div_p.bind(out, select_n_p.bind(near_zero, x, one)), half)
-    value = sub_p.bind(bessel_i0e_p.bind(x), add_p.bind(quotient, mul_p.bind(sign_p.bind(x), out)))
-    return mul_p.bind(t, value)
+    quotient = select_n_p.bind(near_zero, div(out, select_n_p.bind(near_zero, x, one)), half)
+    value = sub(bessel_i0e(x), add(quotient, mul(sign(x), out)))
+    return mul(t, value)
 
 
 _SMALL_AND_LARGE = ((-10.0, 0.4, 9.0),)
@@ -133,7 +133,7 @@ RULES: Table = dict(
             bessel_i0e_p,
             FLOATING,
             formula(_bessel_i0e),
-            lambda t, out, x: mul_p.bind(t, sub_p.bind(bessel_i1e_p.bind(x), mul_p.bind(sign_p.bind(x), out))),
+            lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))),
             uses_result=True,
             at=_SMALL_AND_LARGE,
         ),

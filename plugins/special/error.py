@@ -8,8 +8,8 @@ from typing import Any
 from primax.extend import core
 from primax.extend.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import mul_p, neg_p, square_p
-from primax.plugins.exponential import exp_p
+from primax.plugins.arithmetic import mul, neg, square
+from primax.plugins.exponential import exp
 
 __all__ = ["erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p"]
 
@@ -35,20 +35,20 @@ def erf_inv(x: Any) -> Any:
 
 def _bell(x: Any, scale: float) -> Any:
     """scale * exp(-x**2)."""
-    return mul_p.bind(exp_p.bind(neg_p.bind(square_p.bind(x))), like(x, scale))
+    return mul(exp(neg(square(x))), like(x, scale))
 
 
 _SLOPE = 2 / math.sqrt(math.pi)
 
 RULES: Table = dict(
     (
-        row(erf_p, FLOATING, "chlo.erf", lambda t, x: mul_p.bind(t, _bell(x, _SLOPE))),
-        row(erfc_p, FLOATING, "chlo.erfc", lambda t, x: mul_p.bind(t, _bell(x, -_SLOPE))),
+        row(erf_p, FLOATING, "chlo.erf", lambda t, x: mul(t, _bell(x, _SLOPE))),
+        row(erfc_p, FLOATING, "chlo.erfc", lambda t, x: mul(t, _bell(x, -_SLOPE))),
         row(
             erf_inv_p,
             FLOATING,
             "chlo.erf_inv",
-            lambda t, out, x: mul_p.bind(t, mul_p.bind(exp_p.bind(square_p.bind(out)), like(x, 1 / _SLOPE))),
+            lambda t, out, x: mul(t, mul(exp(square(out)), like(x, 1 / _SLOPE))),
             uses_result=True,
             at=((0.3, -0.6, 0.8),),
         ),

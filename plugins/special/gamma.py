@@ -8,7 +8,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import add_p, mul_p, neg_p
+from primax.plugins.arithmetic import add, mul, neg
 
 __all__ = ["digamma", "digamma_p", "lgamma", "lgamma_p", "polygamma", "polygamma_p", "zeta", "zeta_p"]
 
@@ -55,12 +55,12 @@ _POSITIVE = ((0.6, 1.7, 2.6),)
 
 RULES: Table = dict(
     (
-        row(lgamma_p, FLOATING, "chlo.lgamma", lambda t, x: mul_p.bind(t, digamma_p.bind(x)), at=_POSITIVE),
+        row(lgamma_p, FLOATING, "chlo.lgamma", lambda t, x: mul(t, digamma(x)), at=_POSITIVE),
         row(
             digamma_p,
             FLOATING,
             "chlo.digamma",
-            lambda t, x: mul_p.bind(t, polygamma_p.bind(like(x, 1.0), x)),
+            lambda t, x: mul(t, polygamma(like(x, 1.0), x)),
             at=_POSITIVE,
         ),
         row(
@@ -69,7 +69,7 @@ RULES: Table = dict(
             "chlo.polygamma",
             (
                 _no_derivative("polygamma", "m"),
-                lambda t, m, x: mul_p.bind(t, polygamma_p.bind(add_p.bind(m, like(m, 1.0)), x)),
+                lambda t, m, x: mul(t, polygamma(add(m, like(m, 1.0)), x)),
             ),
             samples="primax.plugins.samples.special:SAMPLES",
         ),
@@ -79,7 +79,7 @@ RULES: Table = dict(
             "chlo.zeta",
             (
                 _no_derivative("zeta", "x"),
-                lambda t, x, q: mul_p.bind(t, mul_p.bind(neg_p.bind(x), zeta_p.bind(add_p.bind(x, like(x, 1.0)), q))),
+                lambda t, x, q: mul(t, mul(neg(x), zeta(add(x, like(x, 1.0)), q))),
             ),
             samples="primax.plugins.samples.special:SAMPLES",
         ),

@@ -15,10 +15,10 @@ import numpy as np
 from primax.extend import core
 from primax.extend.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import add_p, mul_p, neg_p, sub_p
-from primax.plugins.exponential import exp_p, log1p_p, log_p
+from primax.plugins.arithmetic import add, mul, neg, sub
+from primax.plugins.exponential import exp, log, log1p
 from primax.plugins.special.formula import Num, formula, iterate, select
-from primax.plugins.special.gamma import lgamma_p
+from primax.plugins.special.gamma import lgamma
 from primax.plugins.special.incomplete_gamma import excess, stirling, times_log
 
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
@@ -44,7 +44,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 def _log_gamma(x: Num) -> Num:
-    return Num(lgamma_p.bind(x.value))
+    return Num(lgamma(x.value))
 
 
 def _power(a: Num, b: Num, x: Num) -> Num:
@@ -116,10 +116,10 @@ def _no_derivative(argument: str) -> Callable[..., Any]:
 def _density(a: Any, b: Any, x: Any) -> Any:
     """x**(a - 1) (1 - x)**(b - 1) / B(a, b)."""
     one = like(x, 1.0)
-    power_a = times_log(sub_p.bind(a, one), log_p.bind(x))
-    power_b = times_log(sub_p.bind(b, one), log1p_p.bind(neg_p.bind(x)))
-    log_beta = sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
-    return exp_p.bind(sub_p.bind(add_p.bind(power_a, power_b), log_beta))
+    power_a = times_log(sub(a, one), log(x))
+    power_b = times_log(sub(b, one), log1p(neg(x)))
+    log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
+    return exp(sub(add(power_a, power_b), log_beta))
 
 
 RULES: Table = dict(
@@ -131,7 +131,7 @@ RULES: Table = dict(
             (
                 _no_derivative("a"),
                 _no_derivative("b"),
-                lambda t, a, b, x: mul_p.bind(t, _density(a, b, x)),
+                lambda t, a, b, x: mul(t, _density(a, b, x)),
             ),
             samples="primax.plugins.samples.special:SAMPLES",
         ),

@@ -15,12 +15,12 @@ import numpy as np
 from primax.extend import core
 from primax.extend.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import mul_p, neg_p, sub_p
-from primax.plugins.comparison import eq_p
-from primax.plugins.exponential import exp_p, log_p
-from primax.plugins.special.error import erfc_p
+from primax.plugins.arithmetic import mul, neg, sub
+from primax.plugins.comparison import eq
+from primax.plugins.exponential import exp, log_p
+from primax.plugins.special.error import erfc
 from primax.plugins.special.formula import Num, formula, iterate, select
-from primax.plugins.special.gamma import digamma_p, lgamma_p
+from primax.plugins.special.gamma import digamma, lgamma
 from primax.plugins.structural import select_n
 
 __all__ = [
@@ -103,7 +103,7 @@ def excess(ratio: Num, mu: Num) -> Num:
 def _power(a: Num, x: Num) -> Num:
     """x**a exp(-x) / gamma(a + 1)."""
     large = (-a * excess(x / a, (x - a) / a) - stirling(a)).exp() / (a * (2 * math.pi)).sqrt()
-    small = (a * x.log() - x - Num(lgamma_p.bind((a + 1).value))).exp()
+    small = (a * x.log() - x - Num(lgamma((a + 1).value))).exp()
     return select(a >= 10, large, small)
 
 
@@ -201,7 +201,7 @@ def _signed_root(a: Num, x: Num, half: Num) -> Num:
 
 
 def _erfc(x: Num) -> Num:
-    return Num(erfc_p.bind(x.value))
+    return Num(erfc(x.value))
 
 
 def _uniform_sample_slope(a: Num, x: Num) -> Num:
@@ -255,8 +255,8 @@ def _slope_of_tail(a: Num, x: Num) -> tuple[Num, Num]:
     total, total_slope = _series_with_slope(a, x, valid & ~upper & ~large)
     fraction, fraction_slope = _fraction_with_slope(a, x, valid & upper & ~large)
     log = x.log()
-    below = total_slope + total * (log - Num(digamma_p.bind((a + 1).value)))
-    above = a * (fraction_slope + fraction * (log - Num(digamma_p.bind(a.value))))
+    below = total_slope + total * (log - Num(digamma((a + 1).value)))
+    above = a * (fraction_slope + fraction * (log - Num(digamma(a.value))))
     return select(large, -_uniform_sample_slope(a, x) * a / x, select(upper, -above, below)), valid
 
 
@@ -272,13 +272,13 @@ def _random_gamma_grad(a: Num, x: Num) -> Num:
 
 def times_log(exponent: Any, logarithm: Any) -> Any:
     """Their product, and 0 for an exponent of 0, of whatever number the logarithm is."""
-    return select_n(eq_p.bind(exponent, like(exponent, 0.0)), mul_p.bind(exponent, logarithm), exponent)
+    return select_n(eq(exponent, like(exponent, 0.0)), mul(exponent, logarithm), exponent)
 
 
 def _density(a: Any, x: Any) -> Any:
     """exp((a - 1) log(x) - x - lgamma(a)), the derivative of P with respect to x."""
-    power = times_log(sub_p.bind(a, like(a, 1.0)), log_p.bind(x))
-    return exp_p.bind(sub_p.bind(sub_p.bind(power, x), lgamma_p.bind(a)))
+    power = times_log(sub(a, like(a, 1.0)), log_p.bind(x))
+    return exp(sub(sub(power, x), lgamma(a)))
 
 
 _NO_SECOND = {"jvp": "its derivatives are not known in closed form"}
@@ -292,8 +292,8 @@ RULES: Table = dict(
             _TWO,
             formula(_igamma),
             (
-                lambda t, a, x: mul_p.bind(t, igamma_grad_a_p.bind(a, x)),
-                lambda t, a, x: mul_p.bind(t, _density(a, x)),
+                lambda t, a, x: mul(t, igamma_grad_a(a, x)),
+                lambda t, a, x: mul(t, _density(a, x)),
             ),
             samples="primax.plugins.samples.special:SAMPLES",
         ),
@@ -302,8 +302,8 @@ RULES: Table = dict(
             _TWO,
             formula(_igammac),
             (
-                lambda t, a, x: mul_p.bind(t, neg_p.bind(igamma_grad_a_p.bind(a, x))),
-                lambda t, a, x: mul_p.bind(t, neg_p.bind(_density(a, x))),
+                lambda t, a, x: mul(t, neg(igamma_grad_a(a, x))),
+                lambda t, a, x: mul(t, neg(_density(a, x))),
             ),
             samples="primax.plugins.samples.special:SAMPLES",
         ),

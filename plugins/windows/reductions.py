@@ -13,7 +13,7 @@ from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, max, min
-from primax.plugins.bitwise import and_p, or_p
+from primax.plugins.bitwise import bitwise_and, bitwise_or
 from primax.plugins.comparison import ge_p, le_p
 from primax.plugins.reductions import ADD, MAX, MIN, Combine, Monoid, fold_along
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, select_n_p, zero_of
@@ -248,10 +248,10 @@ def _where_present(combine: Combine) -> Combine:
 
     def joined(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
         (p, *a), (q, *b) = xs, ys
-        both = and_p.bind(p, q)
+        both = bitwise_and(p, q)
         alone = [select_n_p.bind(p, y, x) for x, y in zip(a, b, strict=True)]
         outs = [select_n_p.bind(both, x, c) for x, c in zip(alone, combine(a, b), strict=True)]
-        return [or_p.bind(p, q), *outs]
+        return [bitwise_or(p, q), *outs]
 
     return joined
 

@@ -14,8 +14,8 @@ from primax.extend.computations import elementwise, interpreted, require_pure
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import add_any_p, max_p, min_p
-from primax.plugins.comparison import eq_p, ge_p, le_p
+from primax.plugins.arithmetic import add_any, max_p, min_p
+from primax.plugins.comparison import eq, ge_p, le_p
 from primax.plugins.reductions import ADD, MAX, MIN
 from primax.plugins.structural import broadcast_in_dim_p, select_n_p, zero_of, zeros_of
 from primax.plugins.windows.geometry import (
@@ -47,7 +47,7 @@ _JOIN = {ge_p: max_p, le_p: min_p}
 def _prefers(select_prim: Any, x: Any, y: Any) -> Any:
     """Whether `x`, which comes first, is selected of two elements."""
     if dtypes.is_complex(get_aval(x).dtype):
-        return eq_p.bind(_JOIN[select_prim].bind(x, y), x)
+        return eq(_JOIN[select_prim].bind(x, y), x)
     return select_prim.bind(x, y)
 
 
@@ -77,7 +77,7 @@ def _selected(prefers: Callable[..., Any], operand: Any, params: Any) -> tuple[A
 
 def _at(place: Any, k: int) -> Any:
     index = broadcast_in_dim_p.bind(np.int32(k), shape=get_aval(place).shape, broadcast_dimensions=())
-    return eq_p.bind(place, index)
+    return eq(place, index)
 
 
 def _scatter_add(source: Any, operand: Any, *, select_prim: Any, **params: Any) -> Any:
@@ -92,7 +92,7 @@ def _scatter_add(source: Any, operand: Any, *, select_prim: Any, **params: Any) 
     total: Any = None
     for k, place in enumerate(all_places):
         term = placed(select_n_p.bind(_at(at, k), zeros, source), zero, place, around, params)
-        total = term if total is None else add_any_p.bind(total, term)
+        total = term if total is None else add_any(total, term)
     return unpadded(total, zero, shape, **params)
 
 
