@@ -24,6 +24,7 @@ from typing import Any
 import primax.numpy as pnp
 from primax.extend import core, define_primitive, derive
 from primax.extend.interpreters import ad, batching
+from primax.extend.rule_types import Table
 
 
 def impl(x: Any, y: Any, *, scale: float) -> Any:
@@ -46,6 +47,10 @@ def batch(args: Sequence[Any], dims: Sequence[int | None], *, scale: float) -> t
     return p.bind(*args, scale=scale), dims[0]
 
 
+def axis_batch(axis: Any, args: Sequence[Any], dims: Any) -> tuple[Any, int]:
+    return q.bind(*args), 0
+
+
 def lowering(ctx: Any, x: Any, y: Any, *, scale: float) -> list[Any]:
     return [x]
 
@@ -62,6 +67,10 @@ q = define_primitive(
     lowering={"cuda": lowering, None: derive.from_impl},
     parameters={"k": int},
 )
+RULES: Table = {
+    p: {"impl": impl, "abstract_eval": types, "jvp": jvp, "unsupported": {"transpose": "why"}, "sharding": None},
+    q: {"batch": batching.vectorized(q), "axis_batch": axis_batch, "lowering": {None: lowering, "cuda": lowering}},
+}
 """
 
 WRONG = """
@@ -70,6 +79,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import core, define_primitive
+from primax.extend.rule_types import Rules, Table
 
 
 def jvp_of_one(primals: Any) -> tuple[Any, Any]:
@@ -106,6 +116,11 @@ define_primitive("g", linear="x y")  # E
 define_primitive("h", vjp=(jvp_of_one,))  # E
 define_primitive("i", elementwise="yes")  # E
 define_primitive(3)  # E
+p = core.Primitive("p")
+one: Rules = {"jpv": jvp_of_one}  # E
+two: Rules = {"jvp": jvp_of_one}  # E
+three: Rules = {"axis_batch": batch_without_dim}  # E
+table: Table = {"p": {}}  # E
 """
 
 
