@@ -41,7 +41,7 @@ class StatefulPRNG:
             raise RuntimeError("StatefulPRNG.key: numbers must be drawn outside of traced functions; pass them a key")
         found = random.fold_in(self._base_key, self._counter)
         self._counter += 1
-        return found if shape == () else random.split(found, shape)
+        return found if shape == () else random.split(found, shape if isinstance(shape, int) else tuple(shape))
 
     def random(self, size: int | Sequence[int] | None = None, dtype: Any = float) -> Any:
         """Numbers from 0 to 1."""
@@ -78,7 +78,7 @@ class StatefulPRNG:
 
 def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     if size is None:
-        return pnp.broadcast_shapes(*map(pnp.shape, parameters))  # type: ignore[no-any-return]
+        return pnp.broadcast_shapes(*map(pnp.shape, parameters))
     return (size,) if isinstance(size, int) else tuple(size)
 
 
