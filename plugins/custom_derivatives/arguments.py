@@ -7,11 +7,56 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from primax.extend import core
 from primax.extend.api_util import avals_of, one_or_several
 from primax.extend.core import tree
 
-__all__ = ["Arguments", "Forwarding", "resolve", "split", "without_positions"]
+__all__ = ["Arguments", "Forwarding", "resolve", "split", "typed", "without_positions"]
+
+
+class _Typed:
+    """What a number of Python has as an argument of a function with a rule: a dtype, as arrays have."""
+
+    __slots__ = ()
+    _plain: type
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype that the number has in programs, as its type weakly."""
+        return self.aval.dtype  # type: ignore[no-any-return]
+
+    @property
+    def aval(self) -> Any:
+        """The type that the number has in programs."""
+        return core.get_aval(self._plain(self))
+
+    def __reduce__(self) -> Any:
+        return self._plain, (self._plain(self),)
+
+
+class _Int(_Typed, int):
+    __slots__ = ()
+    _plain = int
+
+
+class _Float(_Typed, float):
+    __slots__ = ()
+    _plain = float
+
+
+class _Complex(_Typed, complex):
+    __slots__ = ()
+    _plain = complex
+
+
+_TYPED: dict[type, Callable[[Any], Any]] = {int: _Int, float: _Float, complex: _Complex}
+
+
+def typed(leaves: Sequence[Any]) -> list[Any]:
+    """Operands as functions and rules are given them: numbers of Python are such still, and have a dtype."""
+    return [_TYPED[type(x)](x) if type(x) in _TYPED else x for x in leaves]
 
 
 class Forwarding:
@@ -101,7 +146,7 @@ class Arguments(NamedTuple):
     def merged(self, constants: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
         """All arguments, with other constants and leaves."""
         fixed = self.fixed_with(constants)
-        others = iter(tree.unflatten(self.in_tree, leaves))
+        others = iter(tree.unflatten(self.in_tree, typed(leaves)))
         return [fixed[i] if i in fixed else next(others) for i in range(self.total)]
 
     def avals(self) -> list[Any]:

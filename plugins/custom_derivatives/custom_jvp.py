@@ -10,7 +10,7 @@ from primax.extend import core
 from primax.extend.api_util import name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
-from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, without_positions
+from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, typed, without_positions
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
 
 __all__ = ["custom_jvp"]
@@ -132,7 +132,7 @@ class _Call:
         if not self.owner.symbolic_zeros:
             tangents = [ad.instantiate_zeros(t) for t in tangents]
         fixed = [x for _, x in sorted(given.fixed_with(constants).items())]
-        args = tree.unflatten(given.in_tree, primals), tree.unflatten(given.in_tree, tangents)
+        args = tree.unflatten(given.in_tree, typed(primals)), tree.unflatten(given.in_tree, tangents)
         returned = self.jvp(*fixed, *args)  # type: ignore[misc]
         rule = f"the rule of {name}, {getattr(self.jvp, '__name__', 'jvp')},"
         if not isinstance(returned, tuple | list) or len(returned) != 2:

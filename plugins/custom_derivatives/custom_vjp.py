@@ -14,7 +14,7 @@ from primax.extend import backend, core
 from primax.extend.api_util import name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
-from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, without_positions
+from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, typed, without_positions
 from primax.plugins.custom_derivatives.vjp_rules import custom_vjp_call_p
 
 __all__ = ["CustomVJPPrimal", "as_array", "custom_vjp"]
@@ -157,7 +157,7 @@ class _Call:
                 "the rule has no cotangent for it; pass it as an argument that is (with None for its cotangent)"
             )
         if self.symbolic_zeros:
-            leaves = [CustomVJPPrimal(x, nz) for x, nz in zip(leaves, perturbed, strict=True)]
+            leaves = [CustomVJPPrimal(x, nz) for x, nz in zip(typed(leaves), perturbed, strict=True)]
         returned = self.fwd(*self.given.merged(constants, leaves))
         rule = f"the forward rule of {name}, {getattr(self.fwd, '__name__', 'fwd')},"
         if not isinstance(returned, tuple | list) or len(returned) != 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -490,3 +491,32 @@ def test_backward_rules_are_given_arrays():
     f.defvjp(lambda x: (f(x), None), backward)
     assert float(px.grad(f)(1.0)) == float(px.vjp(f, 1.0)[1](1.0)[0]) == 2.0
     assert seen == [(True, (), "float32")] * 2
+
+
+@pytest.mark.parametrize("number", [2, 2.5, 1 + 2j])
+def test_numbers_of_python_have_a_dtype_in_functions_and_rules(number):
+    seen = []
+
+    def f(x, y):
+        seen.append((isinstance(y, type(number)), y == number, hash(y) == hash(number), y.dtype))
+        return x * y
+
+    by_jvp, by_vjp = px.custom_jvp(f), px.custom_vjp(f)
+    by_jvp.defjvp(lambda primals, tangents: (f(*primals), tangents[0] * primals[1].dtype.type(primals[1])))
+    by_vjp.defvjp(lambda x, y: (f(x, y), (x, y)), lambda rest, ct: (ct * rest[1], ct * rest[0]))
+    by_gradient = px.custom_gradient(lambda x, y: (f(x, y), lambda ct: (ct * y, ct * x)))
+    x = np.float32(3.0) if not isinstance(number, complex) else np.complex64(3.0)
+    for g in (by_jvp, by_vjp, by_gradient):
+        assert np.asarray(g(x, number)) == x * number
+        assert np.asarray(px.vjp(lambda v, g=g: g(v, number), x)[1](x)[0]) == x * number
+    wanted = px.typeof(number).dtype
+    assert seen
+    assert all(entry == (True, True, True, wanted) for entry in seen), seen
+
+
+def test_a_number_that_a_rule_was_given_is_pickled_as_that_number():
+    given = []
+    f = px.custom_jvp(lambda x: (given.append(x), x * 1)[1])
+    f.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+    f(2.5)
+    assert type(pickle.loads(pickle.dumps(given[0]))) is float

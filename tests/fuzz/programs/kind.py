@@ -59,7 +59,7 @@ class Programs(Kind):
 
     name = "programs"
     lifetime = 400
-    seconds_per_case = 120.0
+    seconds_per_case = 300.0  # many processes may share a core, and jax takes long for derivatives of derivatives
 
     def cases(self, rng: random.Random, only: str) -> Iterator[ProgramCase]:
         while True:
