@@ -62,4 +62,6 @@ def require(name: str, foreign: Foreign) -> None:
         except core.PluginError as error:
             raise core.PluginError(f"{what} is not active: {error}") from None
         if function not in ffi_targets:
-            raise core.PluginError(f"{what} must register it, with register_ffi_target, and does not")
+            raise core.PluginError(
+                f"{what} must register it in its primax_register (register_ffi_target), but does not"
+            )

@@ -123,6 +123,4 @@ def test_what_is_read_where_a_plugin_is_missing_says_which(written: Path, tmp_pa
     for name in ("alpha", "beta"):
         _install(tmp_path, name, SCALE.format(name=name, factor=1.0, register="pass"))
     found = _run(READ, written, tmp_path)
-    assert (
-        "'abroad_alpha' of plugin 'alpha', which must register it, with register_ffi_target, and does not" in found[2]
-    )
+    assert "'abroad_alpha' of plugin 'alpha', which must register it in its primax_register (" in found[2]
