@@ -137,8 +137,9 @@ def _updates() -> list[core.Sample]:
         out[i : i + update.shape[0], j : j + update.shape[1]] = update
         return out
 
-    starts = [np.int32(1), np.int32(0)]
-    return [core.Sample([numbers((4, 3)), numbers(sizes, start=5), *starts], reference=reference) for sizes in _SIZES]
+    starts, first = [np.int32(1), np.int32(0)], [np.int32(0), np.int32(0)]
+    parts = [core.Sample([numbers((4, 3)), numbers(sizes, start=5), *starts], reference=reference) for sizes in _SIZES]
+    return [*parts, core.Sample([numbers((2, 3)), numbers((2, 3), start=5), *first], reference=reference, name="all")]
 
 
 SAMPLES = {

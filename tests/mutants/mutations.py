@@ -41,9 +41,9 @@ class Mutant:
 
 
 def _negated(mutant: Mutant, x: Any) -> Any:
-    """Another value of the same type; the same for what has no sign, such as keys."""
+    """Another value of the same type; the same for what has no sign, such as keys, or no elements."""
     dtype = core.get_aval(x).dtype
-    if not isinstance(dtype, np.dtype) or dtype == core.dtypes.float0:
+    if not isinstance(dtype, np.dtype) or dtype == core.dtypes.float0 or not core.get_aval(x).size:
         return x
     mutant.applied += 1
     negation = core.primitives.not_p if dtype == np.bool_ else core.primitives.neg_p
@@ -52,7 +52,7 @@ def _negated(mutant: Mutant, x: Any) -> Any:
 
 def _alike(x: Any, y: Any) -> bool:
     one, other = core.get_aval(x), core.get_aval(y)
-    return core.same_type(one, other, core.WEAKNESS) and one.dtype != core.dtypes.float0
+    return core.same_type(one, other, core.WEAKNESS) and one.dtype != core.dtypes.float0 and one.size > 0
 
 
 def _exchanged(xs: Sequence[Any]) -> list[Any]:
@@ -166,7 +166,7 @@ def _lowering_negated(mutant: Mutant, right: Rule) -> Rule:
         outs = list(out) if isinstance(out, list | tuple) else [out]
         for i, (x, aval) in enumerate(zip(outs, ctx.avals_out, strict=True)):
             dtype = getattr(aval, "dtype", None)
-            if isinstance(dtype, np.dtype) and dtype != core.dtypes.float0:
+            if isinstance(dtype, np.dtype) and dtype != core.dtypes.float0 and aval.size:
                 mutant.applied += 1
                 outs[i] = mlir.hlo.not_(x) if dtype == np.bool_ else mlir.hlo.negate(x)
         return outs if isinstance(out, list | tuple) else outs[0]
@@ -176,7 +176,7 @@ def _lowering_negated(mutant: Mutant, right: Rule) -> Rule:
 
 def _lowering_exchanged(mutant: Mutant, right: Rule) -> Rule:
     def rule(ctx: Any, *args: Any, **params: Any) -> Any:
-        if len(args) < 2 or str(args[0].type) != str(args[1].type):
+        if len(args) < 2 or str(args[0].type) != str(args[1].type) or not getattr(ctx.avals_in[0], "size", 0):
             return right(ctx, *args, **params)
         found = right(ctx, *_exchanged(args), **params)  # one that only raises is as it was
         mutant.applied += 1

@@ -10,6 +10,7 @@ from elementwise import DTYPES, awkward, check_against_jax_at_awkward_numbers, c
 from rulecheck import equations
 
 import primax as px
+from primax.extend.core import primitives
 
 NAMES = ("eq", "ne", "ge", "gt", "le", "lt")
 CALLS = {name: (2, lambda lax, x, y, name=name: getattr(lax, name)(x, y)) for name in NAMES}
@@ -32,6 +33,18 @@ def test_comparisons_are_those_of_python(name):
     got = getattr(px.lax, name)(x, y)
     assert got.dtype == np.bool_
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "bfloat16", "float16", "float32"])
+def test_the_total_order_puts_minus_zero_below_zero_and_nan_above_all(dtype):
+    numbers = [0, 1, 2, 7] if dtype == "uint32" else [-3, -1, 0, 2]
+    if "float" in dtype:
+        numbers = [-np.inf, -2.5, -0.0, 0.0, 1.0, np.inf, np.nan]
+    x = np.array(numbers, awkward(dtype).dtype)
+    places = np.arange(len(x))
+    for name in ("eq", "le", "lt"):
+        got = px.vmap(lambda a, name=name: primitives[f"{name}_to"].bind(px.numpy.full_like(x, a), x))(x)
+        np.testing.assert_array_equal(got, getattr(operator, name)(places[:, None], places), err_msg=name)
 
 
 @pytest.mark.parametrize("name", NAMES)
