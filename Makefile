@@ -8,12 +8,13 @@ JOBS ?= auto
 SECONDS ?= 120
 SEED ?= 0
 
-.PHONY: help setup demo demo-sharded test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem golden bench clean
+.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem golden bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       train a network on handwritten digits, with an example plugin, and write a report with pictures"
 	@echo "make demo-sharded  train a network and a transformer on eight devices, of one process and of two, and draw what lies where"
+	@echo "make demo-for-jax  a neural ODE in Diffrax and a regression in NumPyro, without jax, with pictures; needs a package index"
 	@echo "make test       tests and doctests, then the tests again in 64 bits"
 	@echo "make test-slow  the tests that need a package index or more than 20 seconds"
 	@echo "make fuzz       random calls against jax, for SECONDS=120 and with SEED=0, ONLY=name; tests/fuzz/README.md tells more"
@@ -38,6 +39,12 @@ demo-sharded: $(VENV)/.demo
 	for example in many_devices transformer; do for processes in 1 2; do \
 	  $(BIN)/python examples/$$example.py --processes $$processes --out report/$$example-$$processes.png || exit 1; \
 	done; done
+
+demo-for-jax: $(VENV)/.for-jax
+	mkdir -p report
+	for example in neural_ode launches; do \
+	  $(VENV)/for-jax/bin/python -m primax as-jax examples/for_jax/$$example.py --out report/$$example.png || exit 1; \
+	done
 
 test: test-suite
 	@$(MAKE) --no-print-directory test-x64
@@ -140,4 +147,11 @@ $(VENV)/.dev: $(VENV)/.sources pyproject.toml
 
 $(VENV)/.demo: $(VENV)/.sources pyproject.toml $(wildcard examples/primax-swish/pyproject.toml)
 	$(PIP) install --no-build-isolation --editable ".[demo]" --editable examples/primax-swish
+	@touch $@
+
+# An environment without jax for the packages that were written for it.
+$(VENV)/.for-jax: $(VENV)/.sources pyproject.toml $(wildcard examples/for_jax/*.txt)
+	$(BIN)/python -m venv --clear $(VENV)/for-jax
+	$(VENV)/for-jax/bin/python -m pip --quiet install . -r examples/for_jax/requirements.txt
+	$(VENV)/for-jax/bin/python -m pip --quiet install --no-deps -r examples/for_jax/packages.txt
 	@touch $@

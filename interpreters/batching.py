@@ -114,7 +114,7 @@ class BatchTrace(Trace):
         if not batched and primitive not in _axis_functions:
             return self.parent.process(primitive, values, params)
         promise = require_operands(primitive, args, params, 2) if outsiders[primitive] else None
-        results = self.results(primitive, self.call_rule(primitive, values, dims, params))
+        results = self.results(primitive, self.call_rule(primitive, tuple(values), tuple(dims), params))
         if promise is not None:
             promise.keep(_table_of(primitive), results)
         return results

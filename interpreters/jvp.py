@@ -84,7 +84,7 @@ class JVPTrace(Trace):
             return self.parent.process(primitive, primals, params)
         promise = require_operands(primitive, args, params, 1) if outsiders[primitive] else None
         rule = _functions.get(primitive) or _table.find(primitive, "differentiation (jvp, grad, linearize)")
-        returned = call_rule(self.parent, _table, primitive, rule, primals, tangents, params=params)
+        returned = call_rule(self.parent, _table, primitive, rule, tuple(primals), tuple(tangents), params=params)
         results = self.results(primitive, returned)
         if promise is not None:
             promise.keep(_table, results)

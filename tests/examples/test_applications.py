@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 from packages import run
+
+from primax.porting.lookup import ported_path
+from primax.porting.names import uses_of
 
 EXAMPLES = ROOT / "examples"
 
@@ -72,3 +76,26 @@ def test_networks_learn_the_same_on_many_devices_and_in_several_processes(
 @pytest.mark.parametrize("name", ["predator_prey.py", "gaussian_process.py", "hmc.py"])
 def test_an_application_is_one_short_file(name: str) -> None:
     assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) < 80
+
+
+@pytest.mark.parametrize("name", ["neural_ode.py", "launches.py"])
+def test_what_programs_for_jax_use_is_there(name: str) -> None:
+    text = (EXAMPLES / "for_jax" / name).read_text(encoding="utf-8")
+    paths = {use.path for use in uses_of(ast.parse(text))}
+    assert len(paths) > 2
+    assert sorted(path for path in paths if path != "jax" and ported_path(path) is None) == []
+
+
+def test_packages_for_jax_are_named_apart_from_what_they_need() -> None:
+    """So that installing them brings no jax."""
+    packages, others = (
+        {line for line in (EXAMPLES / "for_jax" / name).read_text(encoding="utf-8").split("\n") if line[:1].isalpha()}
+        for name in ("packages.txt", "requirements.txt")
+    )
+    imported = set()
+    for name in ("neural_ode.py", "launches.py"):
+        for node in ast.walk(ast.parse((EXAMPLES / "for_jax" / name).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+    assert not packages & others
+    assert imported - packages - set(sys.stdlib_module_names) - {"jax", "numpy"} == {"matplotlib"} <= others

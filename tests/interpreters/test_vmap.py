@@ -11,7 +11,7 @@ import primax as px
 import primax.numpy as pnp
 from primax import lax
 from primax.extend import core
-from primax.extend.interpreters import batching
+from primax.extend.interpreters import ad, batching
 
 X = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
 
@@ -219,3 +219,24 @@ def test_objects_that_stand_for_tracers_are_mapped_and_differentiated():
     np.testing.assert_allclose(px.grad(f)(x[0]), 1 / 3 + 2 * x[0], rtol=1e-6)
     np.testing.assert_allclose(px.vmap(px.grad(f))(x), 1 / 3 + 2 * x, rtol=1e-6)
     np.testing.assert_allclose(px.jit(px.grad(f))(x[0]), 1 / 3 + 2 * x[0], rtol=1e-6)
+
+
+def test_rules_are_given_tuples():
+    """Such as rules written for JAX compare, and put into parameters."""
+    p = core.Primitive("given_tuples")
+    seen = []
+
+    def batch(args, dims):
+        seen.append((type(args), dims))
+        return p.bind(*args), dims[0]
+
+    def jvp(primals, tangents):
+        seen.append((type(primals), type(tangents)))
+        return p.bind(*primals), tangents[0]
+
+    p.def_impl(lambda x, y: x)
+    p.def_abstract_eval(lambda x, y: x)
+    ad.primitive_jvps[p] = jvp
+    batching.primitive_batchers[p] = batch
+    px.vmap(lambda x: px.jvp(lambda x: p.bind(x, 2.0), (x,), (x,))[1])(X)
+    assert seen == [(tuple, tuple), (tuple, (0, None))]

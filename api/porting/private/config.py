@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import Any
 
 from primax.core.config import config as _options
 from primax.core.option import options
-from primax.core.option_kinds import BOOL
 from primax.porting.absent import AbsentNameError, record
 
 __all__ = ["JaxConfig", "config"]
@@ -138,27 +136,31 @@ class JaxConfig:
             raise AbsentNameError(f"config.update: {rule}, got {value!r}", name=name, obj=self)
 
     def config_with_absl(self) -> None:
-        """Define the flags of absl by which a command line sets options, such as `--jax_enable_x64`."""
-        flags = importlib.import_module("absl.flags")
+        """Let absl, where the program uses it, take flags such as `--jax_enable_x64`."""
+        flags = sys.modules.get("absl.flags")
+        if flags is None:
+            return
         for short, value in {**_FREE, **_options.values}.items():
             name = f"jax_{short}"
             if name in flags.FLAGS:
                 continue
-            if isinstance(value, bool) or (short in options and options[short].kind is BOOL):
+            if isinstance(value, bool):
                 flags.DEFINE_bool(name, value, f"The option {name}.")
             else:
                 flags.DEFINE_string(name, None, f"The option {name}.")
 
     def parse_flags_with_absl(self) -> None:
-        """Define the flags, and set the options that this process's command line names."""
+        """Set the options that the command line names, such as `--jax_enable_x64` or `--jax_platforms=cpu`."""
         self.config_with_absl()
-        flags = importlib.import_module("absl.flags")
-        flags.FLAGS(sys.argv, known_only=True)
-        for short in {**_FREE, **_options.values}:
-            flag = flags.FLAGS[f"jax_{short}"]
-            if flag.present:
-                option = options.get(short)
-                self.update(short, option.kind.parse(str(flag.value)) if option is not None else flag.value)
+        known = {**_FREE, **_options.values}
+        for word in sys.argv[1:]:
+            name, given, text = word.lstrip("-").partition("=")
+            short = name.removeprefix("no").removeprefix("jax_")
+            if not word.startswith("--") or not name.startswith(("jax_", "nojax_")) or short not in known:
+                continue
+            if not given:
+                text = "false" if name.startswith("no") else "true"
+            self.update(short, options[short].kind.parse(text) if short in options else text)
 
 
 config = JaxConfig()

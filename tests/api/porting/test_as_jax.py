@@ -150,41 +150,23 @@ except AttributeError as error:
     assert "nonsense" in str(error)
 else:
     raise AssertionError
-# The command line, by flags of absl.
-sys.argv += ["--jax_enable_x64", "--jax_default_matmul_precision=high", "--other"]
+# The command line; absl is told of the flags where it is used.
+class Flags(dict):
+    pass
+class Absl:
+    FLAGS = Flags()
+    DEFINE_bool = DEFINE_string = lambda name, value, text: Absl.FLAGS.update({name: value})
+sys.modules["absl.flags"] = Absl
+sys.argv += ["--jax_enable_x64", "--nojax_log_compiles", "--jax_default_matmul_precision=high", "--other", "jax_no"]
 config.parse_flags_with_absl()
 assert config.x64_enabled and primax.config.enable_x64 and primax.config.default_matmul_precision == "high"
-assert config.values["jax_enable_x64"] is True
+assert config.values["jax_enable_x64"] is True and config.jax_log_compiles is False
+assert Absl.FLAGS["jax_enable_x64"] is False and "jax_platforms" in Absl.FLAGS
 print("all is well")
-"""
-
-ABSL = """
-import sys
-
-class Flag:
-    def __init__(self, value):
-        self.value, self.present = value, 0
-
-class Flags(dict):
-    def __call__(self, argv, known_only):
-        for word in argv:
-            name, _, value = word.removeprefix("--").partition("=")
-            if name in self:
-                self[name].present, self[name].value = 1, value or True
-
-FLAGS = Flags()
-
-def define(name, value, text):
-    FLAGS[name] = Flag(value)
-
-DEFINE_bool = DEFINE_string = define
 """
 
 
 def test_options_of_jax_are_taken_read_back_or_refused(tmp_path: Path) -> None:
-    (tmp_path / "absl").mkdir()
-    (tmp_path / "absl" / "__init__.py").touch()
-    (tmp_path / "absl" / "flags.py").write_text(ABSL, encoding="utf-8")
     (tmp_path / "program.py").write_text(OPTIONS, encoding="utf-8")
     assert run("program.py", folder=tmp_path).stdout == "all is well\n"
 
