@@ -6,6 +6,12 @@ from fuzz.differences.entry import Meant
 
 JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
+        r"lax\.scaled_dot",
+        "jax raises",
+        "Vectors have a product too.",
+        message=r"0-rank and 1-rank operands",
+    ),
+    Meant(
         r"no_execution",
         "jax raises",
         "Constants are placed without a program that is executed.",
