@@ -12,7 +12,7 @@ from primax.extend.core import get_aval, tree
 from primax.extend.programs import stage
 from primax.plugins.control_flow import map as map_one_by_one
 from primax.plugins.custom_batching.rules import custom_vmap_call_p
-from primax.plugins.custom_derivatives import Forwarding, resolve
+from primax.plugins.custom_derivatives import Forwarding, resolve, typed
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
@@ -103,7 +103,7 @@ class _FlatRule:
                 "pass it as an argument"
             )
         flags = list(tree.unflatten(self.in_tree, batched[self.num_consts :]))
-        args = tree.unflatten(self.in_tree, values[self.num_consts :])
+        args = tree.unflatten(self.in_tree, typed(values[self.num_consts :]))
         returned = self.rule(size, flags, *args)
         where = f"custom_vmap: the rule of {name}, {getattr(self.rule, '__name__', 'vmap_rule')},"
         if not isinstance(returned, tuple | list) or len(returned) != 2:

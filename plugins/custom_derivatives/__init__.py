@@ -5,7 +5,7 @@ from __future__ import annotations
 from primax.extend import core, hookimpl
 from primax.extend.rule_types import Table
 from primax.plugins.custom_derivatives import jvp_rules, linear, vjp_rules
-from primax.plugins.custom_derivatives.arguments import Forwarding, resolve
+from primax.plugins.custom_derivatives.arguments import Forwarding, resolve, typed
 from primax.plugins.custom_derivatives.closures import closure_convert, custom_gradient
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
 from primax.plugins.custom_derivatives.custom_vjp import CustomVJPPrimal, custom_vjp, custom_vjp_primal_tree_values
@@ -31,6 +31,7 @@ __all__ = [
     "linear_call",
     "linear_call_p",
     "resolve",
+    "typed",
 ]
 
 

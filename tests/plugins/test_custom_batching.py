@@ -138,3 +138,11 @@ def test_constants_come_out_of_it_as_arrays():
     constant.def_vmap(lambda size, batched, x: (2.0, False))
     assert isinstance(constant(1.0), px.Array)
     assert constant(1.0).weak_type
+
+
+def test_numbers_of_python_have_a_dtype_in_rules():
+    seen = []
+    f = px.custom_batching.custom_vmap(lambda x, y: x * y)
+    f.def_vmap(lambda size, batched, x, y: (seen.append((y, y.dtype)), (x * y, batched[0]))[1])
+    assert px.vmap(f, (0, None))(np.ones(2, np.float32), 3.0).tolist() == [3.0, 3.0]
+    assert seen == [(3.0, px.typeof(3.0).dtype)]
