@@ -7,7 +7,7 @@ elements have been moved `base_dilation` apart, and then padded or, where paddin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import product
 from typing import Any
@@ -233,7 +233,8 @@ def inside(shape: Sequence[int], out_shape: Sequence[int], params: Params) -> li
     ):
         at = np.arange(length)[:, None] * step + np.arange(count) * stride - low
         along.append((at >= 0) & (at < dilated(size, base)) & (at % base == 0))
+    outer: Callable[[Any, Any], Any] = np.logical_and.outer
     return [
-        reduce(np.logical_and.outer, [one[k] for one, k in zip(along, place, strict=True)], np.True_)
+        reduce(outer, [one[k] for one, k in zip(along, place, strict=True)], np.True_)
         for place in places(**params)
     ]

@@ -345,7 +345,7 @@ def _scatter_lowering(
     shapes = ctx.avals_in[0].shape, ctx.avals_in[1].shape
     if empty(ctx):
         return [mlir.broadcast_scalar(init, ctx.avals_out[0])]
-    if not np.logical_or.reduce(inside(*shapes, params)).all():
+    if not np.any(inside(*shapes, params), axis=0).all():
         # Some window lies in the margins, and what XLA would do is undefined.
         return _scattered_lowering(
             ctx, operand, source, init, select_jaxpr=select_jaxpr, scatter_jaxpr=scatter_jaxpr, **params
