@@ -235,6 +235,5 @@ def inside(shape: Sequence[int], out_shape: Sequence[int], params: Params) -> li
         along.append((at >= 0) & (at < dilated(size, base)) & (at % base == 0))
     outer: Callable[[Any, Any], Any] = np.logical_and.outer
     return [
-        reduce(outer, [one[k] for one, k in zip(along, place, strict=True)], np.True_)
-        for place in places(**params)
+        reduce(outer, [one[k] for one, k in zip(along, place, strict=True)], np.True_) for place in places(**params)
     ]
