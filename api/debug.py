@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from primax.plugins.callbacks import DebugEffect, OrderedDebugEffect
 from primax.plugins.callbacks import debug_callback as callback
+from primax.plugins.callbacks import debug_log as log
 from primax.plugins.callbacks import debug_print as print
 from primax.plugins.sharding.drawing import inspect_array_sharding, visualize_array_sharding, visualize_sharding
 
 __all__ = [
+    "DebugEffect",
+    "OrderedDebugEffect",
     "callback",
     "inspect_array_sharding",
+    "log",
     "print",
     "visualize_array_sharding",
     "visualize_sharding",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from primax.plugins.export import (
+    DisabledSafetyCheck,
     Exported,
+    default_export_platform,
     deserialize,
     export,
     register_namedtuple_serialization,
@@ -11,7 +13,9 @@ from primax.plugins.export import (
 )
 
 __all__ = [
+    "DisabledSafetyCheck",
     "Exported",
+    "default_export_platform",
     "deserialize",
     "export",
     "register_namedtuple_serialization",

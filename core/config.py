@@ -4,6 +4,7 @@ overridden in one thread for the length of a block by `with enable_x64(True):`.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ __all__ = [
     "enable_x64",
     "explain_cache_misses",
     "log_compiles",
+    "make_user_context",
     "mesh_scope",
     "no_execution",
     "no_tracing",
@@ -287,6 +289,31 @@ class Config:
             raise AttributeError(f"config: name must be one of {known}, got {name!r}")
         return option
 
+
+def make_user_context(default_value: Any = None) -> Option:
+    """A value of the user's that compiled functions depend on: they are traced anew where it is another.
+
+    Args:
+      default_value: the value where no other was set; it must have a hash.
+
+    Returns:
+      A function whose result, `with context(value):`, sets the value in this thread; `context.value` is the value.
+
+    >>> import primax as px
+    >>> scale = px.make_user_context(1.0)
+    >>> f = px.jit(lambda x: x * scale.value)
+    >>> with scale(3.0):
+    ...     print(f(2.0))
+    6.0
+    >>> print(f(2.0))
+    2.0
+    """
+    return Option(
+        f"user_context_{next(_contexts)}", default_value, ANY, "A value of the user's.", tracing=True, listed=False
+    )
+
+
+_contexts = itertools.count()
 
 config = Config()
 settle()

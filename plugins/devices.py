@@ -41,20 +41,25 @@ device_put_p = core.Primitive("device_put")
 sharding_constraint_p = core.Primitive("sharding_constraint")
 
 
-def device_put(x: Any, device: Any = None) -> Any:
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: bool | None = None
+) -> Any:
     """Place the arrays of a tree on devices.
 
     Args:
       x: arrays, NumPy arrays and numbers in any containers.
       device: where to: a device, a sharding, a `PartitionSpec` over the mesh in scope, or a tree of these that is a
         prefix of `x`. None leaves arrays where they are, and puts the rest uncommitted on the default device.
+      src: where the arrays are; not looked at, since they say so.
+      donate: whether arrays that lie elsewhere are deleted; a bool, or a tree of bools that is a prefix of `x`.
+      may_alias: whether the result may share memory with `x`; False makes copies.
 
     Returns:
       The same structure, with an `Array` for each leaf.
 
     Raises:
       TypeError: `device` is none of these, or a leaf of `x` is not an array.
-      ValueError: an array cannot be divided so.
+      ValueError: an array cannot be divided so; both `donate` and `may_alias` are True.
 
     >>> import primax as px
     >>> px.device_put([1.0, 2])
@@ -67,13 +72,24 @@ def device_put(x: Any, device: Any = None) -> Any:
         given = tree.flatten_axes("device_put device", structure, device)
         targets = [canonical_sharding("device_put", "device", each) for each in given]
 
-    def put(leaf: Any, target: Any) -> Any:
+    donated = [donate] * len(leaves)
+    if not isinstance(donate, bool):
+        donated = tree.flatten_axes("device_put donate", structure, donate)
+    if may_alias and any(donated):
+        raise ValueError("device_put: may_alias must not be True where donate is, got both")
+
+    def put(leaf: Any, target: Any, given: bool) -> Any:
         aval = core.get_aval(leaf)
         if aval.dtype == core.dtypes.float0:
             return leaf
-        return device_put_p.bind(leaf, device=target)
+        out = device_put_p.bind(leaf, device=target)
+        if may_alias is False and type(out) in (core.Array, core.ExtendedArray):
+            return backend.spare(out, constant=True)
+        if given and type(leaf) is core.Array and out is not leaf and leaf.sharding != out.sharding:
+            leaf.delete()
+        return out
 
-    return tree.unflatten(structure, map(put, leaves, targets))
+    return tree.unflatten(structure, map(put, leaves, targets, donated))
 
 
 def _device_put_impl(x: Any, *, device: Any) -> Any:

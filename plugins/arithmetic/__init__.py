@@ -135,8 +135,10 @@ def sub(x: Any, y: Any) -> Any:
     return sub_p.bind(x, y)
 
 
-def mul(x: Any, y: Any) -> Any:
-    """Elementwise x * y, for numbers of one dtype and of shapes as in `add`."""
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    """Elementwise x * y, for numbers of one dtype and of shapes as in `add`; computed in `out_dtype` if given."""
+    if out_dtype is not None:
+        x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
     return mul_p.bind(x, y)
 
 

@@ -5,14 +5,23 @@ from __future__ import annotations
 from primax.extend import core, hookimpl
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks import debug, foreign, io, pure
-from primax.plugins.callbacks.debug import DebugEffect, debug_callback, debug_callback_p, debug_print
+from primax.plugins.callbacks.debug import (
+    DebugEffect,
+    OrderedDebugEffect,
+    debug_callback,
+    debug_callback_p,
+    debug_log,
+    debug_print,
+)
 from primax.plugins.callbacks.io import io_callback, io_callback_p
 from primax.plugins.callbacks.pure import pure_callback, pure_callback_p
 
 __all__ = [
     "DebugEffect",
+    "OrderedDebugEffect",
     "debug_callback",
     "debug_callback_p",
+    "debug_log",
     "debug_print",
     "io_callback",
     "io_callback_p",

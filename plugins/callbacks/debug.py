@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import string
 import sys
 from collections.abc import Callable
@@ -16,7 +17,15 @@ from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, flat_call, one_by_one, require_callable
 
-__all__ = ["DebugEffect", "OrderedDebugEffect", "RULES", "debug_callback", "debug_callback_p", "debug_print"]
+__all__ = [
+    "DebugEffect",
+    "OrderedDebugEffect",
+    "RULES",
+    "debug_callback",
+    "debug_callback_p",
+    "debug_log",
+    "debug_print",
+]
 
 debug_callback_p = core.Primitive("debug_callback", multiple_results=True)
 
@@ -136,24 +145,62 @@ class Printer:
                 text = " ".join((self.fmt, *map(str, args)))  # not checked, and without a place for its values
             else:
                 text = self.fmt.format(*args, **kwargs)
+        self.write(text)
+
+    def write(self, text: str) -> None:
         sys.stdout.write(f"{text}\n")
 
     def __repr__(self) -> str:
         return f"print({self.fmt!r})"
 
 
-def _print(fmt: Any, args: Any, kwargs: Any, ordered: bool, unchecked: bool) -> None:
+class Logger(Printer):
+    """Writes to the log `primax.debug` in place of printing."""
+
+    def write(self, text: str) -> None:
+        logging.getLogger("primax.debug").info("%s", text)
+
+    def __repr__(self) -> str:
+        return f"log({self.fmt!r})"
+
+
+def debug_log(
+    fmt: str | None = None, *args: Any, ordered: bool = False, skip_format_check: bool = False, **kwargs: Any
+) -> Any:
+    """`debug.print` that writes to the log `primax.debug`, at the level INFO.
+
+    Args:
+      fmt: as for `debug.print`.
+      args: likewise.
+      ordered: likewise.
+      skip_format_check: likewise.
+      kwargs: likewise.
+
+    Raises:
+      TypeError, KeyError, IndexError, ValueError: as for `debug.print`.
+
+    >>> import primax as px
+    >>> px.debug.log("step {}", 3)  # nothing is shown unless the log is listened to
+    """
+    if fmt is None:
+        _refuse_arguments("debug.log", args, kwargs)
+        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, ordered, skip_format_check, "debug.log")
+    return _print(fmt, args, kwargs, ordered, skip_format_check, "debug.log")
+
+
+def _print(fmt: Any, args: Any, kwargs: Any, ordered: bool, unchecked: bool, user: str = "debug.print") -> None:
     if not isinstance(fmt, str):
-        raise TypeError(f"debug.print: fmt must be a string, got {fmt!r}")
+        raise TypeError(f"{user}: fmt must be a string, got {fmt!r}")
     if not unchecked:
         try:
             _Checker().format(fmt, *args, **kwargs)
         except (KeyError, IndexError) as error:
             raise type(error)(
-                f"debug.print: fmt must refer to values that are given, got {fmt!r} for {len(args)} values and "
+                f"{user}: fmt must refer to values that are given, got {fmt!r} for {len(args)} values and "
                 f"the names {sorted(kwargs)}"
             ) from None
-    _bind("debug.print", Printer(fmt, tuple(np.get_printoptions().items())), args, kwargs, ordered)
+    kind = Printer if user == "debug.print" else Logger
+    _bind(user, kind(fmt, tuple(np.get_printoptions().items())), args, kwargs, ordered)
 
 
 class _Checker(string.Formatter):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from primax.extend import core, hookimpl
 from primax.plugins.export.artifact import RULES, call_exported_p
-from primax.plugins.export.exported import Exported, deserialize, export
+from primax.plugins.export.exported import DisabledSafetyCheck, Exported, default_export_platform, deserialize, export
 from primax.plugins.export.structure import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
 
 __all__ = [
+    "DisabledSafetyCheck",
     "Exported",
     "call_exported_p",
+    "default_export_platform",
     "deserialize",
     "export",
     "register_namedtuple_serialization",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from primax.extend import backend
@@ -14,7 +15,7 @@ from primax.plugins.export.artifact import Artifact, differentiable, make_artifa
 from primax.plugins.export.file import from_bytes, to_bytes
 from primax.plugins.export.structure import structure_from_json, structure_to_json
 
-__all__ = ["Exported", "deserialize", "export"]
+__all__ = ["DisabledSafetyCheck", "Exported", "default_export_platform", "deserialize", "export"]
 
 _HIGHEST_ORDER = 16  # with each order derivatives have more arguments and results, like Fibonacci's numbers
 
@@ -189,29 +190,65 @@ def deserialize(blob: bytes) -> Exported:
     return Exported(artifact, in_tree, out_tree)
 
 
-def export(fun: Any, *, platforms: Sequence[str] | None = None) -> Callable[..., Exported]:
+@dataclass(frozen=True, slots=True)
+class DisabledSafetyCheck:
+    """A check of an exported function that is left out where it is loaded; there are none to leave out here.
+
+    Args:
+      description: which check.
+    """
+
+    description: str
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """That of the platform."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """That of calls of a foreign function."""
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """The foreign function that it is about; None if it is about something else."""
+        kind, _, target = self.description.partition(":")
+        return target if kind == "custom_call" else None
+
+
+def default_export_platform() -> str:
+    """The platform that functions are exported for, unless others are named."""
+    return str(backend.default_device().platform)
+
+
+def export(
+    fun_jit: Any, *, platforms: Sequence[str] | None = None, disabled_checks: Sequence[DisabledSafetyCheck] = ()
+) -> Callable[..., Exported]:
     """Turn a jitted function into a portable program.
 
     Args:
-      fun: a function returned by `jit`.
+      fun_jit: a function returned by `jit`.
       platforms: what to build it for; they need not be present. By default the platform it would run on.
+      disabled_checks: of no effect: foreign functions are called as they are.
 
     Returns:
       A function from arguments, or `ShapeDtypeStruct`s in their place, to the `Exported` function for their types.
 
     Raises:
-      TypeError: `fun` is not jitted.
+      TypeError: `fun_jit` is not jitted, or `disabled_checks` are others.
 
     >>> import primax as px
     >>> exported = px.export.export(px.jit(lambda x: 2.0 * x))(px.ShapeDtypeStruct((3,), "float32"))
     >>> exported.in_avals, exported.platforms
     ((ShapedArray(f32[3]),), ('cpu',))
     """
-    if not hasattr(fun, "trace"):
-        raise TypeError(f"export: fun must be a function returned by jit, got {fun!r}")
+    if not hasattr(fun_jit, "trace"):
+        raise TypeError(f"export: fun_jit must be a function returned by jit, got {fun_jit!r}")
+    if not all(isinstance(check, DisabledSafetyCheck) for check in disabled_checks):
+        raise TypeError(f"export: disabled_checks must be DisabledSafetyChecks, got {disabled_checks!r}")
 
     def make(*args: Any, **kwargs: Any) -> Exported:
-        traced = fun.trace(*args, **kwargs)
+        traced = fun_jit.trace(*args, **kwargs)
         where = tuple(platforms) if platforms is not None else (traced.site.platform,)
         if not where or isinstance(platforms, str):
             raise ValueError(f"export: platforms must be a sequence of names, got {platforms!r}")

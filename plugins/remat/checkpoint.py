@@ -21,6 +21,7 @@ def checkpoint(
     policy: Policy | None = None,
     static_argnums: Any = (),
     static_argnames: Any = (),
+    concrete: bool = False,
 ) -> Callable[..., Any]:
     """A function whose derivative in reverse mode computes intermediate values again, rather than save them.
 
@@ -35,6 +36,7 @@ def checkpoint(
         `primax.checkpoint_policies`; None saves the arguments only.
       static_argnums: positions of arguments that are no arrays; of those without a hash nothing is remembered.
       static_argnames: names of such arguments.
+      concrete: False; values of arguments are asked for by `static_argnums`.
 
     Returns:
       A function of the same arguments and results.
@@ -47,6 +49,8 @@ def checkpoint(
     >>> px.ad_checkpoint.print_saved_residuals(f, 1.0)
     f32[] from the argument x
     """
+    if concrete:
+        raise NotImplementedError("checkpoint: concrete must be False, got True; use static_argnums in its place")
     if not callable(fun):
         raise TypeError(f"checkpoint: fun must be callable, got {fun!r}")
     if policy is not None and (not callable(policy) or getattr(policy, "__hash__", None) is None):

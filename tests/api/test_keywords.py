@@ -1,0 +1,101 @@
+"""Names and keywords of JAX's functions that are seldom used."""
+
+import logging
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax import lax
+
+
+def test_device_put_takes_a_source_and_may_copy_or_give_away():
+    x = pnp.arange(3.0)
+    assert px.device_put(x, may_alias=True) is x
+    copy = px.device_put(x, may_alias=False)
+    assert copy.tolist() == [0.0, 1.0, 2.0]
+    assert copy._b.unsafe_buffer_pointer() != x._b.unsafe_buffer_pointer()
+    keys = px.device_put(px.random.split(px.random.key(0)), may_alias=False)
+    assert keys.shape == (2,)
+    put = px.device_put({"a": x, "b": 1.0}, px.devices()[0], src=px.devices()[0], donate=True)
+    assert put["a"].tolist() == [0.0, 1.0, 2.0]
+    assert not x.is_deleted()
+    assert px.jit(lambda x: px.device_put(x, may_alias=False) * 2.0)(3.0) == 6.0
+    with pytest.raises(ValueError, match="device_put: may_alias must not be True where donate is"):
+        px.device_put(x, donate=True, may_alias=True)
+
+
+@pytest.mark.skipif(len(px.devices()) < 2, reason="there is one device")
+def test_device_put_deletes_what_it_moves_elsewhere_if_that_is_given_away():
+    x, y = pnp.arange(3.0), pnp.ones(2)
+    moved = px.device_put([x, y], px.devices()[1], donate=[True, False])
+    assert moved[0].tolist() == [0.0, 1.0, 2.0]
+    assert x.is_deleted()
+    assert not y.is_deleted()
+
+
+def test_checkpoint_refuses_concrete_values():
+    with pytest.raises(NotImplementedError, match="checkpoint: concrete must be False, got True; use static_argnums"):
+        px.checkpoint(lambda x: x, concrete=True)
+    assert px.checkpoint(lambda x: x, concrete=False)(1.0) == 1.0
+
+
+def test_mul_multiplies_in_a_wider_dtype():
+    x = pnp.asarray([300.0, 2.0], "float16")
+    out = lax.mul(x, x, out_dtype="float32")
+    assert out.dtype == "float32"
+    assert out.tolist() == [90000.0, 4.0]
+    assert px.grad(lambda x: lax.mul(x, x, out_dtype="float32"))(pnp.float16(3.0)) == 6.0
+
+
+def test_debug_log_writes_to_a_log(caplog):
+    with caplog.at_level(logging.INFO, logger="primax.debug"):
+        px.jit(lambda x: px.debug.log("x = {x:.1f}", x=x))(2.0)
+        px.effects_barrier()
+        px.debug.log("{} of {}", 1, np.arange(2))
+    assert caplog.messages == ["x = 2.0", "1 of [0 1]"]
+    with pytest.raises(TypeError, match=r"debug\.log: fmt must be a string, got 3"):
+        px.debug.log(3)
+    with pytest.raises(KeyError, match=r"debug\.log: fmt must refer to values that are given"):
+        px.debug.log("{y}", x=1)
+
+
+def test_effects_of_looking_are_public():
+    program = px.make_jaxpr(lambda x: px.debug.print("{}", x))(1.0)
+    assert program.effects == {px.debug.DebugEffect()}
+    program = px.make_jaxpr(lambda x: px.debug.print("{}", x, ordered=True))(1.0)
+    assert program.effects == {px.debug.OrderedDebugEffect()}
+
+
+def test_compiled_functions_depend_on_contexts_of_users():
+    scale, other = px.make_user_context(1.0), px.make_user_context()
+    traced = []
+
+    @px.jit
+    def f(x):
+        traced.append(scale.value)
+        return x * scale.value
+
+    assert f(2.0) == 2.0
+    with scale(3.0), other("anything"):
+        assert f(2.0) == 6.0
+        assert f(4.0) == 12.0
+        assert other.value == "anything"
+    assert f(5.0) == 5.0
+    assert traced == [1.0, 3.0]
+    assert other.value is None
+
+
+def test_exports_take_checks_to_leave_out():
+    check = px.export.DisabledSafetyCheck
+    made = px.export.export(px.jit(lambda x: x), disabled_checks=[check.platform(), check.custom_call("f")])(1.0)
+    assert made.platforms == (px.export.default_export_platform(),) == ("cpu",)
+    assert px.export.deserialize(blob=made.serialize()).call(2.0) == 2.0
+    assert check.custom_call("f").is_custom_call() == "f"
+    assert check.platform().is_custom_call() is None
+    assert check.platform() == check.platform() != check.custom_call("platform")
+    with pytest.raises(TypeError, match="export: disabled_checks must be DisabledSafetyChecks, got"):
+        px.export.export(px.jit(lambda x: x), disabled_checks=[3])
+    with pytest.raises(TypeError, match="export: fun_jit must be a function returned by jit"):
+        px.export.export(fun_jit=lambda x: x)
