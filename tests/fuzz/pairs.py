@@ -21,7 +21,7 @@ INNER = {"as_jax", "core", "extend", "interpreters", "plugins", "porting", "__ma
 NOT_CALLED = frozenset(
     "Array numpy.ndarray stages.Compiled stages.Lowered stages.Traced stages.ArgInfo stages.CompilerOptions "
     "stages.Wrapped sharding.Sharding checking_leaks experimental.checkify.Error "
-    "experimental.checkify.ErrorCategory export.Exported "
+    "experimental.checkify.ErrorCategory experimental.random.StatefulPRNG export.Exported "
     "profiler.ProfileData profiler.ProfileEvent profiler.ProfileOptions profiler.ProfilePlane profiler.ProfileLine "
     "nn.initializers.Initializer "
     "tree_util.PyTreeDef tree_util.KeyPath dtypes.extended dtypes.prng_key custom_derivatives.SymbolicZero "
