@@ -55,7 +55,7 @@ def _parity(pivots: Any, dtype: Any) -> Any:
     rows = structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=len(shape) - 1)
     ones = structural.broadcast_in_dim_p.bind(dtype.type(1), shape=shape, broadcast_dimensions=())
     minus_ones = structural.broadcast_in_dim_p.bind(dtype.type(-1), shape=shape, broadcast_dimensions=())
-    return _product(structural.select_n_p.bind(comparison.ne_p.bind(pivots, rows), ones, minus_ones))
+    return _product(structural.select_n_p.bind(comparison.ne(pivots, rows), ones, minus_ones))
 
 
 def _det_abstract_eval(a: ShapedArray) -> ShapedArray:
@@ -65,7 +65,7 @@ def _det_abstract_eval(a: ShapedArray) -> ShapedArray:
 
 def _det(a: Any) -> Any:
     factors, pivots, _ = lu_p.bind(a)
-    return arithmetic.mul_p.bind(_product(diagonal(factors)), _parity(pivots, get_aval(a).dtype))
+    return arithmetic.mul(_product(diagonal(factors)), _parity(pivots, get_aval(a).dtype))
 
 
 def _det_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
@@ -79,23 +79,23 @@ def _det_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     factors, pivots, permutation = lu_p.bind(a)
     pivotal = diagonal(factors)
     parity = _parity(pivots, dtype)
-    det = arithmetic.mul_p.bind(_product(pivotal), parity)
+    det = arithmetic.mul(_product(pivotal), parity)
     if type(t) is ad.Zero or not shape[-1]:
         return det, ad.Zero.from_primal_value(det)
     rank, n = len(shape), shape[-1]
-    is_last = comparison.eq_p.bind(
+    is_last = comparison.eq(
         structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape[:-1], dimension=rank - 2), np.int32(n - 1)
     )
     others = _product(structural.select_n_p.bind(is_last, pivotal, full_like(pivotal, 1)))
     batch = tuple(range(rank - 2))
     every_det, every_other = (
         structural.broadcast_in_dim_p.bind(x, shape=shape[:-1], broadcast_dimensions=batch)
-        for x in (det, arithmetic.mul_p.bind(others, parity))
+        for x in (det, arithmetic.mul(others, parity))
     )
     scale = structural.select_n_p.bind(is_last, every_det, every_other)
     flags = {"left_side": True, "transpose_a": False, "conjugate_a": False}
     y = triangular_solve_p.bind(factors, rows_at(t, permutation), lower=True, unit_diagonal=True, **flags)
-    y = arithmetic.mul_p.bind(
+    y = arithmetic.mul(
         y, structural.broadcast_in_dim_p.bind(scale, shape=shape, broadcast_dimensions=(*batch, rank - 2))
     )
     corner = bitwise_and(on_diagonals(shape), along_rows(is_last, shape))
@@ -121,20 +121,18 @@ def _of_reflections(reflections: Any, taus: Any) -> list[Any]:
     These are unitary, so their determinants are - tau / conj(tau), or 1 where tau is 0.
     """
     pivotal = diagonal(reflections)
-    sign = _product(arithmetic.sign_p.bind(pivotal))
-    none = comparison.eq_p.bind(taus, full_like(taus, 0))
-    turned = arithmetic.neg_p.bind(
-        arithmetic.div_p.bind(taus, conj(structural.select_n_p.bind(none, taus, full_like(taus, 1))))
-    )
+    sign = _product(arithmetic.sign(pivotal))
+    none = comparison.eq(taus, full_like(taus, 0))
+    turned = arithmetic.neg(arithmetic.div(taus, conj(structural.select_n_p.bind(none, taus, full_like(taus, 1)))))
     turn = _product(structural.select_n_p.bind(none, turned, full_like(taus, 1)))
-    return [arithmetic.mul_p.bind(sign, turn), _sum(log(arithmetic.abs_p.bind(pivotal)))]
+    return [arithmetic.mul(sign, turn), _sum(log(arithmetic.abs(pivotal)))]
 
 
 def _of_factors(factors: Any, pivots: Any) -> list[Any]:
     pivotal = diagonal(factors)
     dtype = get_aval(pivotal).dtype
-    sign = arithmetic.mul_p.bind(_product(arithmetic.sign_p.bind(pivotal)), _parity(pivots, dtype))
-    return [sign, _sum(log(arithmetic.abs_p.bind(pivotal)))]
+    sign = arithmetic.mul(_product(arithmetic.sign(pivotal)), _parity(pivots, dtype))
+    return [sign, _sum(log(arithmetic.abs(pivotal)))]
 
 
 def _slogdet_jvp(primals: Any, tangents: Any, *, method: str) -> tuple[Any, Any]:
@@ -147,8 +145,8 @@ def _slogdet_jvp(primals: Any, tangents: Any, *, method: str) -> tuple[Any, Any]
     change = _trace(solve_p.bind(a, factors, permutation, t, transpose_a=False))
     if not dtypes.is_complex(get_aval(a).dtype):
         return [sign, logabsdet], [ad.Zero.from_primal_value(sign), change]
-    growth = arithmetic.real_p.bind(change)
-    turn = arithmetic.mul_p.bind(sign, arithmetic.sub_p.bind(change, as_complex(growth)))
+    growth = arithmetic.real(change)
+    turn = arithmetic.mul(sign, arithmetic.sub(change, as_complex(growth)))
     return [sign, logabsdet], [turn, growth]
 
 

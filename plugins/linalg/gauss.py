@@ -103,13 +103,13 @@ def _lu_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
         return outs, zeros
     *batch, m, n = get_aval(x).shape
     ones = eye(get_aval(x).dtype, (*batch, m, m))
-    l = arithmetic.add_p.bind(tril(_squared(factors, m), -1), ones)
+    l = arithmetic.add(tril(_squared(factors, m), -1), ones)
     u = triu(_squared(factors, n))
     if n > m:
-        u = arithmetic.add_p.bind(u, _last_ones(get_aval(x).dtype, (*batch, n, n), m))
+        u = arithmetic.add(u, _last_ones(get_aval(x).dtype, (*batch, n, n), m))
     inner = _solve(l, rows_at(t, permutation), left_side=True, lower=True, unit_diagonal=True)
     inner = _solve(u, inner, left_side=False, lower=False, unit_diagonal=False)
-    changes = arithmetic.add_p.bind(matmul(l, tril(inner, -1)), matmul(triu(inner), u))
+    changes = arithmetic.add(matmul(l, tril(inner, -1)), matmul(triu(inner), u))
     return outs, [changes, *zeros[1:]]
 
 
@@ -177,8 +177,8 @@ def _permute(pivots: Any, *, permutation_size: int) -> Any:
 
     def exchange(step: Any, permutation: Any) -> Any:
         i = structural.convert_element_type_p.bind(step, new_dtype=_INT32, weak_type=False)
-        here = comparison.eq_p.bind(places, i)
-        there = comparison.eq_p.bind(places, picked(pivots, comparison.eq_p.bind(steps, i)))
+        here = comparison.eq(places, i)
+        there = comparison.eq(places, picked(pivots, comparison.eq(steps, i)))
         first, second = picked(permutation, here), picked(permutation, there)
         return structural.select_n_p.bind(here, structural.select_n_p.bind(there, permutation, first), second)
 

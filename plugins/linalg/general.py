@@ -210,16 +210,16 @@ def _vector_tangents(w: Any, v: Any, inner: Any) -> Any:
     """The tangents of normalized eigenvectors."""
     shape = get_aval(v).shape
     ones = eye(get_aval(w).dtype, shape)
-    gaps = arithmetic.sub_p.bind(along_rows(w, shape), along_columns(w, shape))
+    gaps = arithmetic.sub(along_rows(w, shape), along_columns(w, shape))
     one = get_aval(w).dtype.type(1)
-    weights = arithmetic.sub_p.bind(arithmetic.div_p.bind(one, arithmetic.add_p.bind(gaps, ones)), ones)
-    turned = matmul(v, arithmetic.mul_p.bind(inner, weights))
-    growth = arithmetic.real_p.bind(_column_sums(arithmetic.mul_p.bind(conj(v), turned)))
-    places = argmax_p.bind(arithmetic.abs_p.bind(v), axes=(len(shape) - 2,), index_dtype=_INT32)
+    weights = arithmetic.sub(arithmetic.div(one, arithmetic.add(gaps, ones)), ones)
+    turned = matmul(v, arithmetic.mul(inner, weights))
+    growth = arithmetic.real(_column_sums(arithmetic.mul(conj(v), turned)))
+    places = argmax_p.bind(arithmetic.abs(v), axes=(len(shape) - 2,), index_dtype=_INT32)
     greatest, its_change = (_at(x, places) for x in (v, turned))
-    phase = arithmetic.div_p.bind(arithmetic.imag_p.bind(its_change), arithmetic.real_p.bind(greatest))
-    change = along_rows(arithmetic.complex_p.bind(growth, phase), shape)
-    return arithmetic.sub_p.bind(turned, arithmetic.mul_p.bind(v, change))
+    phase = arithmetic.div(arithmetic.imag(its_change), arithmetic.real(greatest))
+    change = along_rows(arithmetic.complex(growth, phase), shape)
+    return arithmetic.sub(turned, arithmetic.mul(v, change))
 
 
 def _column_sums(x: Any) -> Any:
@@ -313,18 +313,18 @@ def _eig_by_cusolver(ctx: mlir.LoweringRuleContext, x: Any, left: bool, right: b
 def _unpacked(values: Any, v: Any) -> list[Any]:
     """The eigenvectors: a pair of conjugates has two columns, the real part of the first and its imaginary part."""
     shape = get_aval(v).shape
-    imaginary = arithmetic.imag_p.bind(values)
+    imaginary = arithmetic.imag(values)
     zero = full_like(imaginary, 0)
-    paired = bitwise.or_p.bind(comparison.lt_p.bind(imaginary, zero), comparison.gt_p.bind(imaginary, zero))
+    paired = bitwise.bitwise_or(comparison.lt(imaginary, zero), comparison.gt(imaginary, zero))
     ones = structural.convert_element_type_p.bind(paired, new_dtype=_INT32, weak_type=False)
     number = cumsum_p.bind(ones, axis=len(shape) - 2, reverse=False)
-    odd = comparison.eq_p.bind(bitwise.and_p.bind(number, full_like(number, 1)), full_like(number, 1))
+    odd = comparison.eq(bitwise.bitwise_and(number, full_like(number, 1)), full_like(number, 1))
     is_paired = along_rows(paired, shape)
-    is_first = bitwise.and_p.bind(along_rows(odd, shape), is_paired)
+    is_first = bitwise.bitwise_and(along_rows(odd, shape), is_paired)
     select = structural.select_n_p.bind
     real = select(is_first, select(is_paired, v, _column_beside(v, 1)), v)
-    turned = select(is_paired, full_like(v, 0), arithmetic.neg_p.bind(v))
-    return [arithmetic.complex_p.bind(real, select(is_first, turned, _column_beside(v, -1)))]
+    turned = select(is_paired, full_like(v, 0), arithmetic.neg(v))
+    return [arithmetic.complex(real, select(is_first, turned, _column_beside(v, -1)))]
 
 
 def _column_beside(x: Any, by: int) -> Any:

@@ -140,7 +140,7 @@ def _triangle(shape: tuple[int, ...], k: int, lower: bool) -> Any:
     """Where the diagonal `k` of matrices, and what is below it, or above it, is."""
     rows, columns = _positions(shape)
     if k:
-        rows = arithmetic.add_p.bind(rows, np.int32(k))
+        rows = arithmetic.add(rows, np.int32(k))
     return (comparison.ge_p if lower else comparison.le_p).bind(rows, columns)
 
 
@@ -177,17 +177,17 @@ def eye(dtype: Any, shape: tuple[int, ...]) -> Any:
 
 def real_part(x: Any) -> Any:
     """The real parts of the elements; real arrays stay as they are."""
-    return arithmetic.real_p.bind(x) if dtypes.is_complex(get_aval(x).dtype) else x
+    return arithmetic.real(x) if dtypes.is_complex(get_aval(x).dtype) else x
 
 
 def scaled(x: Any, factors: Any) -> Any:
     """The products of elements with real factors."""
-    return arithmetic.mul_p.bind(x, as_complex(factors) if dtypes.is_complex(get_aval(x).dtype) else factors)
+    return arithmetic.mul(x, as_complex(factors) if dtypes.is_complex(get_aval(x).dtype) else factors)
 
 
 def half(x: Any) -> Any:
     """Half of an array."""
-    return arithmetic.mul_p.bind(x, get_aval(x).dtype.type(0.5))
+    return arithmetic.mul(x, get_aval(x).dtype.type(0.5))
 
 
 def inexact(x: Any) -> Any:
@@ -202,11 +202,11 @@ def inexact(x: Any) -> Any:
 def from_triangle(x: Any, lower: bool = True) -> Any:
     """The Hermitian matrices of which `x` holds one triangle; what is in the other one is not read."""
     strict = tril(x, -1) if lower else triu(x, 1)
-    both = arithmetic.add_p.bind(strict, adjoint(strict))
+    both = arithmetic.add(strict, adjoint(strict))
     on_diagonal = only(x, on_diagonals(get_aval(x).shape))
     if dtypes.is_complex(get_aval(x).dtype):
-        on_diagonal = as_complex(arithmetic.real_p.bind(on_diagonal))
-    return arithmetic.add_p.bind(both, on_diagonal)
+        on_diagonal = as_complex(arithmetic.real(on_diagonal))
+    return arithmetic.add(both, on_diagonal)
 
 
 def diagonal(x: Any) -> Any:

@@ -117,12 +117,12 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, ...]:
     )
     inner = matmul(adjoint(q), change)
     below = tril(inner, -1)
-    skew = arithmetic.sub_p.bind(below, adjoint(below))
+    skew = arithmetic.sub(below, adjoint(below))
     if dtypes.is_complex(get_aval(x).dtype):
-        turned = arithmetic.sub_p.bind(inner, as_complex(arithmetic.real_p.bind(inner)))
-        skew = arithmetic.add_p.bind(skew, only(turned, on_diagonals(get_aval(inner).shape)))
-    dq = arithmetic.add_p.bind(matmul(q, arithmetic.sub_p.bind(skew, inner)), change)
-    dr = triu(arithmetic.sub_p.bind(matmul(adjoint(q), t), matmul(skew, r)))
+        turned = arithmetic.sub(inner, as_complex(arithmetic.real(inner)))
+        skew = arithmetic.add(skew, only(turned, on_diagonals(get_aval(inner).shape)))
+    dq = arithmetic.add(matmul(q, arithmetic.sub(skew, inner)), change)
+    dr = triu(arithmetic.sub(matmul(adjoint(q), t), matmul(skew, r)))
     return outs, [dq, dr, *zeros[2:]]
 
 
@@ -158,7 +158,7 @@ def _decompose(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -
     if pivoting:
         free = structural.broadcast_in_dim_p.bind(np.int32(0), shape=(*batch, n), broadcast_dimensions=())
         reflections, columns, taus = geqp3_p.bind(x, free)
-        rest = [arithmetic.sub_p.bind(columns, np.int32(1))]
+        rest = [arithmetic.sub(columns, np.int32(1))]
     else:
         reflections, taus = geqrf_p.bind(x)
     if not aval.size:

@@ -57,7 +57,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 def symmetrize(function: str, x: Any) -> Any:
     """The means of matrices and their adjoints."""
     require_square(function, get_aval(x), "x")
-    return half(arithmetic.add_p.bind(x, adjoint(x)))
+    return half(arithmetic.add(x, adjoint(x)))
 
 
 def _abstract_eval(x: ShapedArray) -> ShapedArray:

@@ -42,12 +42,12 @@ def hermitian_svd(a: Any) -> tuple[Any, Any, Any]:
     v, w = eigh_p.bind(a, lower=True, sort_eigenvalues=True, subset_by_index=None, algorithm=None)
     shape, rank = get_aval(w).shape, get_aval(w).ndim
     places = structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=rank - 1)
-    keys = arithmetic.neg_p.bind(arithmetic.abs_p.bind(w)), w, places
+    keys = arithmetic.neg(arithmetic.abs(w)), w, places
     key, w, order = sort_p.bind(*keys, dimension=rank - 1, is_stable=True, num_keys=1)
     u = columns_at(v, order)
     zeros = full_like(w, 0)
-    signs = structural.select_n_p.bind(comparison.lt_p.bind(w, zeros), full_like(w, 1), full_like(w, -1))
-    return u, arithmetic.neg_p.bind(key), adjoint(scaled(u, along_rows(signs, get_aval(v).shape)))
+    signs = structural.select_n_p.bind(comparison.lt(w, zeros), full_like(w, 1), full_like(w, -1))
+    return u, arithmetic.neg(key), adjoint(scaled(u, along_rows(signs, get_aval(v).shape)))
 
 
 def _abstract_eval(a: ShapedArray, rtol: ShapedArray, *, hermitian: bool) -> ShapedArray:
@@ -70,14 +70,12 @@ def _pseudoinvert(a: Any, rtol: Any, *, hermitian: bool) -> Any:
     else:
         s, u, vh = svd_p.bind(a, compute_uv=True, full_matrices=False, subset_by_index=None, algorithm=None)
     greatest = reduce_max_p.bind(s, axes=(get_aval(s).ndim - 1,))
-    cutoff = arithmetic.mul_p.bind(rtol, greatest)
+    cutoff = arithmetic.mul(rtol, greatest)
     shape = get_aval(s).shape
     dims = tuple(range(len(shape) - 1))
     cutoff = structural.broadcast_in_dim_p.bind(cutoff, shape=shape, broadcast_dimensions=dims)
-    kept = comparison.gt_p.bind(s, cutoff)
-    inverse = arithmetic.div_p.bind(
-        get_aval(s).dtype.type(1), structural.select_n_p.bind(kept, full_like(s, np.inf), s)
-    )
+    kept = comparison.gt(s, cutoff)
+    inverse = arithmetic.div(get_aval(s).dtype.type(1), structural.select_n_p.bind(kept, full_like(s, np.inf), s))
     v = adjoint(vh)
     return matmul(scaled(v, along_rows(inverse, get_aval(v).shape)), adjoint(u))
 
@@ -95,9 +93,9 @@ def _jvp(primals: Any, tangents: Any, *, hermitian: bool) -> tuple[Any, Any]:
     if hermitian:
         a, t = from_triangle(a), from_triangle(t)
     th, ph = adjoint(t), adjoint(p)
-    change = arithmetic.neg_p.bind(matmul(matmul(p, t), p))
-    change = arithmetic.add_p.bind(change, matmul(matmul(p, matmul(ph, th)), _complement(matmul(a, p))))
-    return p, arithmetic.add_p.bind(change, matmul(_complement(matmul(p, a)), matmul(matmul(th, ph), p)))
+    change = arithmetic.neg(matmul(matmul(p, t), p))
+    change = arithmetic.add(change, matmul(matmul(p, matmul(ph, th)), _complement(matmul(a, p))))
+    return p, arithmetic.add(change, matmul(_complement(matmul(p, a)), matmul(matmul(th, ph), p)))
 
 
 def _complement(projection: Any) -> Any:
@@ -105,11 +103,11 @@ def _complement(projection: Any) -> Any:
     aval = get_aval(projection)
     rank = structural.reduce_sum_p.bind(real_part(diagonal(projection)), axes=(aval.ndim - 2,))
     n = aval.shape[-1]
-    whole = comparison.gt_p.bind(rank, full_like(rank, n - 0.5))
+    whole = comparison.gt(rank, full_like(rank, n - 0.5))
     whole = structural.broadcast_in_dim_p.bind(
         whole, shape=aval.shape, broadcast_dimensions=tuple(range(aval.ndim - 2))
     )
-    rest = arithmetic.sub_p.bind(eye(aval.dtype, aval.shape), projection)
+    rest = arithmetic.sub(eye(aval.dtype, aval.shape), projection)
     return structural.select_n_p.bind(whole, rest, full_like(rest, 0))
 
 

@@ -183,32 +183,32 @@ def _vector_tangents(s: Any, u: Any, vh: Any, t: Any, inner: Any) -> tuple[Any, 
     shape = get_aval(inner).shape
     in_rows, in_columns = along_rows(s, shape), along_columns(s, shape)
     ones = eye(get_aval(s).dtype, shape)
-    gaps = arithmetic.mul_p.bind(arithmetic.add_p.bind(in_rows, in_columns), arithmetic.sub_p.bind(in_rows, in_columns))
-    weights = arithmetic.sub_p.bind(_reciprocal(arithmetic.add_p.bind(gaps, ones)), ones)
+    gaps = arithmetic.mul(arithmetic.add(in_rows, in_columns), arithmetic.sub(in_rows, in_columns))
+    weights = arithmetic.sub(_reciprocal(arithmetic.add(gaps, ones)), ones)
     right, left = scaled(inner, in_rows), scaled(inner, in_columns)
-    turn_u = scaled(arithmetic.add_p.bind(right, adjoint(right)), weights)
-    turn_v = scaled(arithmetic.add_p.bind(left, adjoint(left)), weights)
-    inverse = _reciprocal(structural.select_n_p.bind(comparison.eq_p.bind(s, full_like(s, 0)), s, full_like(s, 1)))
+    turn_u = scaled(arithmetic.add(right, adjoint(right)), weights)
+    turn_v = scaled(arithmetic.add(left, adjoint(left)), weights)
+    inverse = _reciprocal(structural.select_n_p.bind(comparison.eq(s, full_like(s, 0)), s, full_like(s, 1)))
     if dtypes.is_complex(get_aval(u).dtype):
-        skew = half(arithmetic.sub_p.bind(inner, adjoint(inner)))
-        on_diagonal = arithmetic.mul_p.bind(ones, along_rows(inverse, shape))
-        turn_u = arithmetic.add_p.bind(turn_u, scaled(skew, on_diagonal))
+        skew = half(arithmetic.sub(inner, adjoint(inner)))
+        on_diagonal = arithmetic.mul(ones, along_rows(inverse, shape))
+        turn_u = arithmetic.add(turn_u, scaled(skew, on_diagonal))
     v = adjoint(vh)
     du, dv = matmul(u, turn_u), matmul(v, turn_v)
     if get_aval(u).shape[-2] > k:
-        du = arithmetic.add_p.bind(du, _outside(u, matmul(t, v), inverse))
+        du = arithmetic.add(du, _outside(u, matmul(t, v), inverse))
     if get_aval(v).shape[-2] > k:
-        dv = arithmetic.add_p.bind(dv, _outside(v, matmul(adjoint(t), u), inverse))
+        dv = arithmetic.add(dv, _outside(v, matmul(adjoint(t), u), inverse))
     return du, adjoint(dv)
 
 
 def _reciprocal(x: Any) -> Any:
-    return arithmetic.div_p.bind(get_aval(x).dtype.type(1), x)
+    return arithmetic.div(get_aval(x).dtype.type(1), x)
 
 
 def _outside(u: Any, change: Any, inverse: Any) -> Any:
     """The part of a change that is orthogonal to the columns of U, divided by the singular values."""
-    rest = arithmetic.sub_p.bind(change, matmul(u, matmul(adjoint(u), change)))
+    rest = arithmetic.sub(change, matmul(u, matmul(adjoint(u), change)))
     return scaled(rest, along_rows(inverse, get_aval(rest).shape))
 
 

@@ -62,7 +62,7 @@ def _jvp(primals: Any, tangents: Any, *, transpose_a: bool) -> tuple[Any, Any]:
     change = tb
     if type(ta) is not ad.Zero:
         moved = matmul(mt(ta) if transpose_a else ta, x)
-        change = ad.add_tangents(arithmetic.neg_p.bind(moved), tb)
+        change = ad.add_tangents(arithmetic.neg(moved), tb)
     if type(change) is ad.Zero:
         return x, ad.Zero.from_primal_value(x)
     return x, solve_p.bind(a, *factors, change, transpose_a=transpose_a)

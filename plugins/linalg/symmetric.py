@@ -146,10 +146,8 @@ def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: An
     v, w = eigh_p.bind(x, subset_by_index=None, **params)
     inner = matmul(adjoint(v), matmul(from_triangle(t, params["lower"]), v))
     ones = eye(get_aval(w).dtype, get_aval(v).shape)
-    gaps = arithmetic.sub_p.bind(along_rows(w, get_aval(v).shape), along_columns(w, get_aval(v).shape))
-    weights = arithmetic.sub_p.bind(
-        arithmetic.div_p.bind(get_aval(w).dtype.type(1), arithmetic.add_p.bind(gaps, ones)), ones
-    )
+    gaps = arithmetic.sub(along_rows(w, get_aval(v).shape), along_columns(w, get_aval(v).shape))
+    weights = arithmetic.sub(arithmetic.div(get_aval(w).dtype.type(1), arithmetic.add(gaps, ones)), ones)
     dv = matmul(v, scaled(inner, weights))
     dw = real_part(diagonal(inner))
     outs, changes = [v, w], [dv, dw]

@@ -101,7 +101,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         moved = mt(moved)
     if params["conjugate_a"]:
         moved = conj(moved)
-    change = arithmetic.neg_p.bind(matmul(moved, x) if params["left_side"] else matmul(x, moved))
+    change = arithmetic.neg(matmul(moved, x) if params["left_side"] else matmul(x, moved))
     return x, triangular_solve_p.bind(a, ad.add_tangents(change, tb), **params)
 
 

@@ -71,8 +71,8 @@ def _times(diagonals: Sequence[Any], x: Any) -> Any:
     for diagonal, by in zip(diagonals, (1, 0, -1), strict=True):
         if type(diagonal) is not ad.Zero:
             moved = _shifted(x, by, -2) if by else x
-            term = arithmetic.mul_p.bind(along_columns(diagonal, get_aval(x).shape), moved)
-            total = term if total is None else arithmetic.add_p.bind(total, term)
+            term = arithmetic.mul(along_columns(diagonal, get_aval(x).shape), moved)
+            total = term if total is None else arithmetic.add(total, term)
     return total
 
 
@@ -82,7 +82,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     *changes, tb = tangents
     x = tridiagonal_solve_p.bind(*diagonals, b, **params)
     moved = _times(changes, x)
-    right = tb if moved is None else ad.add_tangents(arithmetic.neg_p.bind(moved), tb)
+    right = tb if moved is None else ad.add_tangents(arithmetic.neg(moved), tb)
     if type(right) is ad.Zero:
         return x, ad.Zero.from_primal_value(x)
     return x, tridiagonal_solve_p.bind(*diagonals, right, **params)

@@ -76,7 +76,7 @@ def symmetric_product(
     out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))
     if not symmetrize_output:
         return out
-    return arithmetic.add_p.bind(tril(out), mt(tril(out, -1)))
+    return arithmetic.add(tril(out), mt(tril(out, -1)))
 
 
 def _update_abstract_eval(r: ShapedArray, w: ShapedArray) -> ShapedArray:
@@ -101,12 +101,10 @@ def _rotate_rows(r: Any, w: Any) -> Any:
     def step(w: Any, row_and_place: Any) -> tuple[Any, Any]:
         row, place = row_and_place
         x, y = (_element(v, place) for v in (row, w))
-        length = exponential.sqrt_p.bind(
-            arithmetic.add_p.bind(arithmetic.square_p.bind(x), arithmetic.square_p.bind(y))
-        )
-        c, s = (_repeated(arithmetic.div_p.bind(v, length), get_aval(w).shape) for v in (x, y))
-        turned = arithmetic.add_p.bind(arithmetic.mul_p.bind(c, row), arithmetic.mul_p.bind(s, w))
-        left = arithmetic.sub_p.bind(arithmetic.mul_p.bind(c, w), arithmetic.mul_p.bind(s, row))
+        length = exponential.sqrt_p.bind(arithmetic.add(arithmetic.square(x), arithmetic.square(y)))
+        c, s = (_repeated(arithmetic.div(v, length), get_aval(w).shape) for v in (x, y))
+        turned = arithmetic.add(arithmetic.mul(c, row), arithmetic.mul(s, w))
+        left = arithmetic.sub(arithmetic.mul(c, w), arithmetic.mul(s, row))
         return left, turned
 
     _, turned = scan(step, w, (rows, places))
@@ -117,7 +115,7 @@ def _element(v: Any, place: Any) -> Any:
     """An element of each of several vectors."""
     shape = get_aval(v).shape
     places = structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=len(shape) - 1)
-    return structural.reduce_sum_p.bind(only(v, comparison.eq_p.bind(places, place)), axes=(len(shape) - 1,))
+    return structural.reduce_sum_p.bind(only(v, comparison.eq(places, place)), axes=(len(shape) - 1,))
 
 
 def _repeated(x: Any, shape: tuple[int, ...]) -> Any:
@@ -134,11 +132,11 @@ def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
         terms.append(matmul(mt(triu(tr)), triu(r)))
     if type(tw) is not ad.Zero:
         shape = get_aval(r).shape
-        terms.append(arithmetic.mul_p.bind(along_columns(tw, shape), along_rows(w, shape)))
+        terms.append(arithmetic.mul(along_columns(tw, shape), along_rows(w, shape)))
     if not terms:
         return out, ad.Zero.from_primal_value(out)
     change = terms[0] if len(terms) == 1 else arithmetic.add_p.bind(*terms)
-    change = arithmetic.add_p.bind(change, mt(change))
+    change = arithmetic.add(change, mt(change))
     flags = {"lower": False, "conjugate_a": False, "unit_diagonal": False}
     inner = triangular_solve_p.bind(out, change, left_side=True, transpose_a=True, **flags)
     inner = triangular_solve_p.bind(out, inner, left_side=False, transpose_a=False, **flags)
@@ -158,8 +156,8 @@ def _product_abstract_eval(a: ShapedArray, c: ShapedArray, *, alpha: float, beta
 
 def _multiply(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
     scale = get_aval(a).dtype.type
-    product = arithmetic.mul_p.bind(matmul(a, mt(a)), scale(alpha))
-    return arithmetic.add_p.bind(product, arithmetic.mul_p.bind(c, scale(beta))) if beta else product
+    product = arithmetic.mul(matmul(a, mt(a)), scale(alpha))
+    return arithmetic.add(product, arithmetic.mul(c, scale(beta))) if beta else product
 
 
 def _product_jvp(primals: Any, tangents: Any, *, alpha: float, beta: float) -> tuple[Any, Any]:
@@ -168,10 +166,10 @@ def _product_jvp(primals: Any, tangents: Any, *, alpha: float, beta: float) -> t
     scale = get_aval(a).dtype.type
     change: Any = ad.Zero.from_primal_value(out)
     if type(ta) is not ad.Zero:
-        one_side = arithmetic.mul_p.bind(matmul(ta, mt(a)), scale(alpha))
-        change = arithmetic.add_p.bind(one_side, mt(one_side))
+        one_side = arithmetic.mul(matmul(ta, mt(a)), scale(alpha))
+        change = arithmetic.add(one_side, mt(one_side))
     if type(tc) is not ad.Zero:
-        change = ad.add_tangents(change, arithmetic.mul_p.bind(tc, scale(beta)))
+        change = ad.add_tangents(change, arithmetic.mul(tc, scale(beta)))
     return out, change
 
 

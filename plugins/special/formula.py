@@ -73,10 +73,10 @@ class Num:
         return self._after(arithmetic.div_p, other)
 
     def __neg__(self) -> Num:
-        return Num(arithmetic.neg_p.bind(self.value))
+        return Num(arithmetic.neg(self.value))
 
     def __abs__(self) -> Num:
-        return Num(arithmetic.abs_p.bind(self.value))
+        return Num(arithmetic.abs(self.value))
 
     def __lt__(self, other: Any) -> Num:
         return self._with(comparison.lt_p, other)
@@ -103,7 +103,7 @@ class Num:
         return self._with(bitwise.or_p, other)
 
     def __invert__(self) -> Num:
-        return Num(bitwise.not_p.bind(self.value))
+        return Num(bitwise.bitwise_not(self.value))
 
     def exp(self) -> Num:
         return Num(exponential.exp_p.bind(self.value))
