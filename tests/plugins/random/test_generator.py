@@ -30,4 +30,4 @@ def test_generators_give_the_published_numbers_and_advance_their_state(algorithm
 def test_keys_of_rbg_draw_the_bits_of_the_generator():
     key = px.random.key(3, impl="rbg")
     state = px.random.key_data(key)
-    assert np.array_equal(px.random.bits(key, (5,)), rng_bit_generator(state, (5,))[1])
+    assert np.array_equal(px.random.bits(key, (5,), np.uint32), rng_bit_generator(state, (5,))[1])
