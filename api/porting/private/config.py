@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ContextDecorator
 from typing import Any
 
 from primax.core.config import config as _options
 from primax.core.option import options
 from primax.porting.absent import AbsentNameError, record
 
-__all__ = ["JaxConfig", "config"]
+__all__ = ["JaxConfig", "config", "enable_custom_prng"]
 
 # Options of JAX that primax does not have, and JAX's defaults. Those of the first table have no influence on results.
 _FREE: dict[str, Any] = {
@@ -164,6 +165,23 @@ class JaxConfig:
 
 
 config = JaxConfig()
+
+
+class enable_custom_prng(ContextDecorator):
+    """`jax.enable_custom_prng`, which packages decorate with: whether `PRNGKey` makes typed keys. It never does here.
+
+    Raises:
+      AttributeError: on entering, if it is to be turned on.
+    """
+
+    def __init__(self, new_val: bool = True) -> None:
+        self._value = new_val
+
+    def __enter__(self) -> None:
+        config.update("jax_enable_custom_prng", self._value)
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 def __getattr__(name: str) -> Any:

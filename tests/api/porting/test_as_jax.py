@@ -144,6 +144,17 @@ except AttributeError as error:
     assert "jax_debug_key_reuse must be False, JAX's default" in str(error), error
 else:
     raise AssertionError
+@jax.enable_custom_prng()
+def typed():
+    pass
+with jax.enable_custom_prng(False):
+    pass
+try:
+    typed()
+except AttributeError as error:
+    assert "jax_enable_custom_prng must be False" in str(error), error
+else:
+    raise AssertionError
 try:
     config.jax_nonsense
 except AttributeError as error:
