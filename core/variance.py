@@ -81,8 +81,10 @@ def vary_like(x: Any, aval: Any) -> Any:
 
 
 def unvaried(aval: Any) -> Any:
-    """A type without the axes along which its values may vary, for programs that are lowered as one device's."""
-    return aval.update(vma=_NOTHING) if getattr(aval, "vma", _NOTHING) else aval
+    """A type without axes of meshes, for programs that lowerings are made of: XLA knows how their values lie."""
+    if getattr(aval, "division", None) is None and not getattr(aval, "vma", _NOTHING):
+        return aval
+    return aval.update(vma=_NOTHING, division=None)
 
 
 def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:

@@ -30,6 +30,7 @@ from primax.interpreters.backend import (
 )
 from primax.interpreters.compile import (
     Executable,
+    Unnamed,
     compile_lowered,
     effects_barrier,
     executable_for,
@@ -70,6 +71,7 @@ __all__ = [
     "Executable",
     "Program",
     "Site",
+    "Unnamed",
     "artifact_text",
     "artifact_version",
     "as_array",

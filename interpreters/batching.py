@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from primax.core import rules
 from primax.core.array_protocol import protocol_of
-from primax.core.avals import NO_VALUE, aval_handlers, get_aval, unwrap
+from primax.core.avals import NO_VALUE, ShapedArray, aval_handlers, get_aval, unwrap
 from primax.core.config import check_rules
 from primax.core.diagnostics import shorten, wrong
+from primax.core.division import Division
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
+from primax.core.variance import hooks
 from primax.interpreters.promise import check_results, outsiders, require_operands
 from primax.interpreters.rule_results import ExternalRules, call_rule, not_array, require_list, stale
 from primax.interpreters.staging import trace_to_jaxpr
@@ -28,6 +30,7 @@ __all__ = [
     "broadcast",
     "moveaxis",
     "not_mapped",
+    "stacked",
 ]
 
 _functions = rules.batch_rules.functions
@@ -43,6 +46,7 @@ class AxisData:
 
     Attributes:
       spmd: the axes of a mesh along which it is divided where values are told to lie on one; none as a rule.
+      division: along which explicit axes of a mesh it is divided, as that of an array of rank 1; None for whole.
       tag: tells apart uses of `vmap`; set in what axis-aware rules are given, for `batch_flat(..., resume=True)`.
 
     Raises:
@@ -53,6 +57,7 @@ class AxisData:
     size: int
     spmd: tuple[Any, ...] = ()
     tag: Any = field(default=None, compare=False, repr=False)
+    division: Division | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -89,7 +94,7 @@ class BatchTrace(Trace):
 
     def __init__(self, parent: Any, axis: AxisData) -> None:
         super().__init__(parent)
-        self.axis = AxisData(axis.name, axis.size, axis.spmd, object())
+        self.axis = replace(axis, tag=object())
 
     def provenance(self, tracer: Any) -> str:
         value = tracer.value
@@ -188,6 +193,19 @@ class CheckedBatchTrace(BatchTrace):
         return out
 
 
+class DividedBatchTrace(BatchTrace):
+    """Keeps the mapped axis of every value divided as that of the arguments is."""
+
+    __slots__ = ()
+
+    def tracer(self, primitive: Any, value: Any, dim: Any) -> Any:
+        out = super().tracer(primitive, value, dim)
+        if type(out) is not BatchTracer:
+            return out
+        laid = divided_along(self.axis, out.value, out.dim)
+        return out if laid is out.value else BatchTracer(self, laid, out.dim)
+
+
 class ResumedBatchTrace(BatchTrace):
     """Maps a function that closes over values of a `vmap` which is at work, or was, as that `vmap` would."""
 
@@ -235,6 +253,40 @@ def to_dim(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
     return moveaxis(x, dim, wanted)
 
 
+def divided_along(axis: AxisData, x: Any, dim: int | None) -> Any:
+    """A value batched at `dim`, of which the mapped axis is divided as all have it."""
+    if axis.division is None or dim is None:
+        return x
+    aval = get_aval(x)
+    have = getattr(aval, "division", None)
+    wanted = _with_axis(axis.division, have, len(aval.shape), dim)
+    return x if wanted is have else hooks.divided(x, wanted)
+
+
+def _with_axis(along: Division, have: Division | None, rank: int, dim: int) -> Division | None:
+    """A division in which a mapped axis is divided, if its axes of the mesh divide no other dimension."""
+    axes = ((),) * rank if have is None else have.axes
+    (names,) = along.axes
+    if axes[dim] == names or any(name in names for i, each in enumerate(axes) if i != dim for name in each):
+        return have
+    return Division(along.mesh, (*axes[:dim], names, *axes[dim + 1 :]))
+
+
+def stacked_type(axis: AxisData, aval: Any, dim: int | None) -> Any:
+    """The type of a batch of values of a type, along a new axis `dim`; the type itself if that is None."""
+    out = aval.unmapped(axis.size, dim)
+    if axis.division is None or dim is None or not isinstance(out, ShapedArray):
+        return out
+    return out.update(division=_with_axis(axis.division, out.division, len(out.shape), dim))
+
+
+def stacked(axis: AxisData, x: Any, dim: int | None, wanted: int | None) -> Any:
+    """A value batched at `dim` (or not at all), as one batched at `wanted`, divided as all of the mapped axis are."""
+    if wanted is None:
+        return x
+    return divided_along(axis, to_dim(x, axis.size, dim, wanted), wanted)
+
+
 def bdim_at_front(x: Any, dim: int | None, size: int) -> Any:
     """A value with its batch axis in front, broadcast if it has none."""
     return to_dim(x, size, dim, 0)
@@ -258,7 +310,10 @@ def batch_flat(
       resume: for axis-aware rules of primitives that hold Python functions, which may close over values of the `vmap`
         that applies the rule: they are mapped too. `axis` must be what the rule was given.
     """
-    kind = ResumedBatchTrace if resume else CheckedBatchTrace if check_rules.value else BatchTrace
+    kind: type[BatchTrace] = ResumedBatchTrace if resume else CheckedBatchTrace if check_rules.value else BatchTrace
+    if axis.division is not None:
+        kind = DividedBatchTrace if kind is BatchTrace else kind
+        values = [divided_along(axis, x, d) for x, d in zip(values, dims, strict=True)]
     trace = kind(thread.trace, axis)
     args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(values, dims, strict=True)]
     axes = thread.axes
@@ -311,11 +366,11 @@ def batch_jaxpr(
             outs, found = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, dims)
             results = []
             for x, dim, want in zip(outs, found, wanted, strict=True):
-                results.append(bdim_at_front(x, dim, axis.size) if want else x)
+                results.append(stacked(axis, x, dim, 0) if want else x)
                 out_dims.append(0 if want else dim)
             return results
 
-        avals = [aval.unmapped(axis.size, dim) for aval, dim in zip(closed.in_avals, dims, strict=True)]
+        avals = [stacked_type(axis, aval, dim) for aval, dim in zip(closed.in_avals, dims, strict=True)]
         return trace_to_jaxpr(run, avals, closed.jaxpr.debug_info), out_dims
 
     key = ("batch", axis, tuple(dims), tuple(wanted))

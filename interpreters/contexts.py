@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -55,7 +56,9 @@ def _user_file(code: Any) -> str | None:
 
 
 _MODULES_PER_CONTEXT = 256
-_thread = threading.local()
+# By thread, and not in a `threading.local`: threads of XLA that call Python end their state for Python with each call,
+# and what belongs to a context cannot be freed then.
+_of_threads: dict[int, SharedContext] = {}
 _once: dict[str, Any] = {}
 
 
@@ -85,8 +88,12 @@ def _thread_pool() -> Any:
 def shared_context() -> SharedContext:
     """The MLIR context to build this thread's next module in."""
     fork.require_own_process()
-    shared: SharedContext | None = getattr(_thread, "shared", None)
+    me = threading.get_ident()
+    shared = _of_threads.get(me)
     if shared is None or shared.modules >= _MODULES_PER_CONTEXT:
-        shared = _thread.shared = SharedContext()
+        running = sys._current_frames()
+        for ended in [ident for ident in list(_of_threads) if ident not in running]:
+            _of_threads.pop(ended, None)
+        shared = _of_threads[me] = SharedContext()
     shared.modules += 1
     return shared

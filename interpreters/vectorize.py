@@ -9,7 +9,10 @@ from typing import Any
 from primax.core import tree
 from primax.core.arguments import check_function, name_of, wraps
 from primax.core.avals import get_aval
-from primax.interpreters.batching import AxisData, batch_flat, broadcast, moveaxis
+from primax.core.divided import axes_of_dims
+from primax.core.division import Division
+from primax.core.errors import ShardingTypeError
+from primax.interpreters.batching import AxisData, batch_flat, broadcast, stacked
 from primax.interpreters.signature import avals_of, check_outputs
 
 __all__ = ["vmap"]
@@ -89,10 +92,11 @@ def vmap(
             check_outputs(outs, out_tree, name_of(fun))
             return outs
 
-        outs, found = batch_flat(flat, AxisData(axis_name, size, spmd), leaves, dims)
+        axis = AxisData(axis_name, size, spmd, division=_division(avals, dims, args, kwargs))
+        outs, found = batch_flat(flat, axis, leaves, dims)
         (out_tree,) = out_trees
         wanted = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
-        results = [_to_out(x, dim, want, size, sum_match) for x, dim, want in zip(outs, found, wanted, strict=True)]
+        results = [_to_out(x, dim, want, axis, sum_match) for x, dim, want in zip(outs, found, wanted, strict=True)]
         return tree.unflatten(out_tree, results)
 
     return mapped
@@ -132,10 +136,31 @@ def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | Non
     raise ValueError("vmap: the mapped axes must have one size:\n" + "\n".join(lines))
 
 
-def _to_out(x: Any, dim: int | None, want: Any, size: int, sum_match: bool) -> Any:
+def _division(avals: Sequence[Any], dims: Sequence[int | None], args: Any, kwargs: Any) -> Division | None:
+    """Along which explicit axes of a mesh the mapped axis is divided.
+
+    Raises:
+      ShardingTypeError: it is not divided alike in all arguments that are mapped.
+    """
+    if all(getattr(aval, "division", None) is None for aval in avals):
+        return None
+    mapped = [(i, aval, dim) for i, (aval, dim) in enumerate(zip(avals, dims, strict=True)) if dim is not None]
+    found = {axes_of_dims(aval)[dim] for _, aval, dim in mapped}
+    if len(found) > 1:
+        lines = [f"  {_place(i, args, kwargs)} of type {aval.str_short()} along axis {dim}" for i, aval, dim in mapped]
+        raise ShardingTypeError(
+            "vmap: the mapped axes must be divided alike; primax.reshard brings one to the division of another:\n"
+            + "\n".join(lines)
+        )
+    (names,) = found or {()}
+    divisions = [aval.division for aval in avals if getattr(aval, "division", None) is not None]
+    return divisions[0].with_axes((names,)) if names else None
+
+
+def _to_out(x: Any, dim: int | None, want: Any, axis: AxisData, sum_match: bool) -> Any:
     if want is None:
         if dim is not None and sum_match:
-            return import_module("primax.interpreters.batched").total(x, size, dim)
+            return import_module("primax.interpreters.batched").total(x, axis.size, dim)
         if dim is not None:
             raise ValueError("vmap: out_axes is None for a result that depends on mapped arguments")
         return x
@@ -143,4 +168,4 @@ def _to_out(x: Any, dim: int | None, want: Any, size: int, sum_match: bool) -> A
     if not -rank <= want < rank:
         raise ValueError(f"vmap: out_axes has axis {want} for a result that has {rank} axes with the mapped one")
     want %= rank
-    return broadcast(x, size, want) if dim is None else moveaxis(x, dim, want)
+    return broadcast(x, axis.size, want) if dim is None else stacked(axis, x, dim, want)

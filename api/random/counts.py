@@ -15,6 +15,7 @@ import numpy as np
 
 from primax.extend.api_util import numpy_dtype
 from primax.extend.core import dtypes, get_aval
+from primax.extend.sharding import vary_like
 from primax.numpy.creation import asarray, read_shape
 from primax.numpy.predicates import isinf, isnan
 from primax.numpy.promotion import broadcast_to_shape, cast
@@ -45,8 +46,10 @@ __all__ = ["binomial", "multinomial", "poisson"]
 _FLOAT32 = np.dtype(np.float32)
 
 
-def _full(value: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    return broadcast_to_shape(dtype.type(value), shape)
+def _full(value: Any, like: Any, dtype: Any) -> Any:
+    """One value of that dtype, in the shape of an array, and divided as it."""
+    aval = get_aval(like)
+    return vary_like(broadcast_to_shape(dtype.type(value), aval.shape), aval)
 
 
 @sampler
@@ -68,7 +71,7 @@ def _by_waiting(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
         count = where(passed > -mean, count + 1, count)
         return key, count, passed + log_p.bind(unit(now, shape, _FLOAT32))
 
-    start = (key, _full(0, shape, dtype), _full(0, shape, _FLOAT32))
+    start = (key, _full(0, mean, dtype), _full(0, mean, _FLOAT32))
     return while_loop(lambda state: any_of(state[2] > -mean), step, start)[1] - 1
 
 
@@ -91,10 +94,10 @@ def _by_transformed_rejection(key: Any, mean: Any, shape: tuple[int, ...], dtype
         outside = (k < 0.0) | ((u_shifted < 0.013) & (v > u_shifted))
         return key, k, inside | (~outside & (s <= t))
 
-    return cast(_until_accepted(key, propose, shape, _FLOAT32), dtype)
+    return cast(_until_accepted(key, propose, mean, _FLOAT32), dtype)
 
 
-def _until_accepted(key: Any, propose: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _until_accepted(key: Any, propose: Any, like: Any, dtype: Any) -> Any:
     """Numbers that a function proposes with keys, the last accepted ones, until each has been accepted once."""
 
     def step(state: Any) -> tuple[Any, Any, Any]:
@@ -102,7 +105,7 @@ def _until_accepted(key: Any, propose: Any, shape: tuple[int, ...], dtype: Any) 
         key, proposed, accepted = propose(key)
         return key, where(accepted, proposed, numbers), done | accepted
 
-    start = (key, _full(-1, shape, dtype), _full(False, shape, np.dtype(np.bool_)))
+    start = (key, _full(-1, like, dtype), _full(False, like, np.dtype(np.bool_)))
     return while_loop(lambda state: any_of(~state[2]), step, start)[1]
 
 
@@ -171,7 +174,7 @@ def _by_trials(key: Any, n: Any, q: Any, shape: tuple[int, ...], dtype: Any) -> 
         count = where(trials <= n, count + 1.0, count)
         return key, count, trials + ceil_p.bind(log_p.bind(unit(now, shape, dtype)) / log_failure)
 
-    start = (key, _full(0, shape, dtype), _full(0, shape, dtype))
+    start = (key, _full(0, n * q, dtype), _full(0, n * q, dtype))
     return while_loop(lambda state: any_of(state[2] <= n), step, start)[1] - 1.0
 
 
@@ -206,7 +209,7 @@ def _by_binomial_rejection(key: Any, n: Any, p: Any, shape: tuple[int, ...], dty
         )
         return key, k, inside | (~outside & (v <= bound))
 
-    return _until_accepted(key, propose, shape, dtype)
+    return _until_accepted(key, propose, m, dtype)
 
 
 _RESTS = tuple(lgamma(k + 1) - (k + 0.5) * log(k + 1) + (k + 1) - 0.5 * log(2 * pi) for k in range(10))

@@ -19,6 +19,7 @@ from primax.interpreters.batching import (
     batch_jaxpr,
     moveaxis,
     not_mapped,
+    stacked,
     to_dim,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "not_mapped",
     "primitive_batchers",
     "reducer",
+    "stacked",
     "to_dim",
     "vectorized",
 ]

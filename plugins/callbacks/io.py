@@ -12,7 +12,7 @@ from primax.extend.core import tree
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
-from primax.plugins.callbacks.mapping import check_sharding
+from primax.plugins.callbacks.mapping import check_sharding, results_are_whole
 
 __all__ = ["IOEffect", "OrderedIOEffect", "RULES", "io_callback", "io_callback_p"]
 
@@ -135,6 +135,7 @@ RULES: Table = {
         "effectful_abstract_eval": _io_callback_abstract_eval,
         "batch": _io_callback_batch,
         "lowering": _io_callback_lowering,
+        "sharding": results_are_whole,
         "unsupported": {"jvp": _REASON, "transpose": _REASON},
     },
 }

@@ -9,10 +9,10 @@ from primax.extend import backend
 from primax.extend.api_util import among
 from primax.extend.ffi import vmap_methods
 from primax.extend.interpreters import batching
-from primax.extend.sharding import SingleDeviceSharding
+from primax.extend.sharding import PartitionSpec, SingleDeviceSharding
 from primax.plugins.callbacks.flat import mapped_in_front
 
-__all__ = ["check_sharding", "check_vmap_method", "vmap_at_once"]
+__all__ = ["check_sharding", "check_vmap_method", "results_are_whole", "vmap_at_once"]
 
 
 def check_vmap_method(user: str, method: Any) -> None:
@@ -52,3 +52,8 @@ def vmap_at_once(
         length = size if method == "broadcast_all" else 1
         moved = [batching.broadcast(x, length, 0) if dim is None else x for x, dim in zip(moved, dims, strict=True)]
     return moved, tuple(aval.unmapped(size, 0) for aval in result_avals)
+
+
+def results_are_whole(*avals: Any, result_avals: Any, **params: Any) -> list[Any]:
+    """The sharding rule of callbacks: one device gives all of each operand to Python, and what returns to all."""
+    return [PartitionSpec()] * len(result_avals)

@@ -11,7 +11,7 @@ from primax.extend.core import tree
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
-from primax.plugins.callbacks.mapping import check_sharding, check_vmap_method, vmap_at_once
+from primax.plugins.callbacks.mapping import check_sharding, check_vmap_method, results_are_whole, vmap_at_once
 
 __all__ = ["RULES", "pure_callback", "pure_callback_p"]
 
@@ -107,6 +107,7 @@ RULES: Table = {
         "abstract_eval": _pure_callback_abstract_eval,
         "batch": _pure_callback_batch,
         "lowering": _pure_callback_lowering,
+        "sharding": results_are_whole,
         "unsupported": {"jvp": _REASON, "transpose": _REASON},
     },
 }

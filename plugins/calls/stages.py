@@ -246,9 +246,13 @@ class Lowered(Stage):
           XlaError: XLA refuses the program, or does not know an option.
         """
         overrides = {**dict(self.overrides), **dict(read_options("compile", compiler_options))}
-        executable = backend.compile_lowered(
-            self._trimmed, self._lowered, self.site, f"jit_{self.name}", tuple(overrides.items())
-        )
+        name, options = f"jit_{self.name}", tuple(overrides.items())
+        try:
+            executable = backend.compile_lowered(self._trimmed, self._lowered, self.site, name, options)
+        except backend.Unnamed:
+            executable = backend.executable_for(
+                self.program.closed, name, self.site, self.donated, self.keep_unused, options
+            )
         return Compiled(self, executable)
 
     def __repr__(self) -> str:

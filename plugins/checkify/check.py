@@ -200,5 +200,6 @@ RULES: Table = {
         "jvp": _jvp,
         "axis_batch": _batch,
         "lowering": _lowering,
+        "sharding": lambda *avals, **params: [],
     },
 }

@@ -9,6 +9,7 @@ from primax.plugins.collectives import position as _position
 from primax.plugins.collectives import ragged as _ragged
 from primax.plugins.collectives import reductions as _reductions
 from primax.plugins.collectives import variance as _variance
+from primax.plugins.collectives.divisions import DIVISIONS
 from primax.plugins.collectives.exchange import (
     all_gather,
     all_gather_p,
@@ -77,4 +78,9 @@ RULES: Table = _reductions.RULES | _exchange.RULES | _ragged.RULES | _position.R
 @hookimpl
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
-        registry.define(primitive, samples=["primax.plugins.samples.collectives:SAMPLES"], **rules)
+        registry.define(
+            primitive,
+            samples=["primax.plugins.samples.collectives:SAMPLES"],
+            sharding=DIVISIONS.get(primitive),
+            **rules,
+        )

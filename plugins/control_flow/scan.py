@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.api_util import integer
 from primax.extend.core import tree
+from primax.extend.sharding import ShardingTypeError, axes_of_dims
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.staging import flatten_operands, require_function
@@ -89,6 +90,11 @@ def _length(xs: Any, avals: list[Any], length: Any) -> int:
     for (path, _), aval in zip(tree.tree_leaves_with_path(xs), avals, strict=True):
         if not aval.shape:
             raise ValueError(f"scan: xs{tree.keystr(path)} must have an axis to scan along, got {aval.str_short()}")
+        if axes_of_dims(aval)[0]:
+            raise ShardingTypeError(
+                f"scan: xs{tree.keystr(path)} must not be divided along axis 0, whose elements are taken one by one, "
+                f"got {aval.str_short()}; bring it whole to every device along it with primax.reshard"
+            )
         if found is None:
             found = aval.shape[0]
         elif aval.shape[0] != found:

@@ -112,9 +112,7 @@ def _batch(
     rest = len(jaxpr.jaxpr.outvars) - num_carry
     program, flags = fixpoint(with_outputs, [*(d is not None for d in carry_dims), *[False] * rest])
     batched, ys_batched = sections(flags, num_carry)
-    first = [
-        batching.to_dim(x, axis.size, d, 0) if b else x for x, d, b in zip(carry, carry_dims, batched, strict=True)
-    ]
+    first = [batching.stacked(axis, x, d, 0) if b else x for x, d, b in zip(carry, carry_dims, batched, strict=True)]
     outs = scan_p.bind(*consts, *first, *moved, jaxpr=program, num_consts=num_consts, num_carry=num_carry, **params)
     return outs, [*(0 if b else None for b in batched), *(1 if b else None for b in ys_batched)]
 

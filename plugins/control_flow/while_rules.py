@@ -123,7 +123,7 @@ def _batch(
 
     (body, pred, pred_dim, carry_dims), batched = fixpoint(with_carry, [d is not None for d in init_dims])
     cond_consts, consts, init = sections(args, cond_nconsts, body_nconsts)
-    init = [batching.to_dim(x, axis.size, d, 0) if b else x for x, d, b in zip(init, init_dims, batched, strict=True)]
+    init = [batching.stacked(axis, x, d, 0) if b else x for x, d, b in zip(init, init_dims, batched, strict=True)]
     if pred_dim is not None:
         pred, body = _until_all_are_done(axis, pred, body, cond_nconsts)
         consts = [*cond_consts, *consts]

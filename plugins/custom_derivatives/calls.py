@@ -214,7 +214,7 @@ class Batch:
                 "itself does not depend on it, so its result is one for all elements; pass the value as an argument"
             )
         pairs = zip(values, dims, strict=True)
-        return [x if is_handed_on(x) else batching.to_dim(x, self.axis.size, d, self.out_dim) for x, d in pairs]
+        return [x if is_handed_on(x) else batching.stacked(self.axis, x, d, self.out_dim) for x, d in pairs]
 
 
 def interpret_call(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:

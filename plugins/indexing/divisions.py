@@ -13,6 +13,7 @@ from primax.plugins.indexing.primitives import (
     dynamic_update_slice_p,
     gather_p,
     scatter_add_p,
+    scatter_apply_p,
     scatter_max_p,
     scatter_min_p,
     scatter_mul_p,
@@ -84,11 +85,27 @@ def _scatter(
     return f"{operand}, {' '.join(of_indices)}, {of_updates} -> {operand}"
 
 
+def _scatter_apply(
+    x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: tuple[int, ...], **params: Any
+) -> str:
+    numbers = dimension_numbers
+    of_indices = _of_indices(len(indices.shape), numbers.scatter_indices_batching_dims)
+    along = dict(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
+    operand = " ".join(
+        f"b{along[i]}" if i in along else f"w{i}" if part == size and size > 1 else "_"
+        for i, (size, part) in enumerate(zip(x.shape, slice_sizes, strict=True))
+    )
+    return f"{operand}, {' '.join(of_indices)} -> {operand}"
+
+
+_scatter_apply.for_types = True  # type: ignore[attr-defined]  # the sizes of windows are parameters
+
 _SCATTERS = (scatter_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_sub_p)
 
 DIVISIONS: dict[Any, Callable[..., Any]] = {
     dynamic_slice_p: _dynamic_slice,
     dynamic_update_slice_p: _dynamic_update_slice,
     gather_p: _gather,
+    scatter_apply_p: _scatter_apply,
     **dict.fromkeys(_SCATTERS, _scatter),
 }

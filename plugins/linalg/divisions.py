@@ -7,13 +7,17 @@ from typing import Any
 from primax.extend.core import ShapedArray
 from primax.plugins.linalg.determinants import det_p, slogdet_p
 from primax.plugins.linalg.gauss import lu_p, lu_pivots_to_permutation_p
-from primax.plugins.linalg.householder import geqrf_p, householder_product_p
+from primax.plugins.linalg.general import eig_p, hessenberg_p, schur_p
+from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product_p, ormqr_p
 from primax.plugins.linalg.orthogonal import qr_p
 from primax.plugins.linalg.positive import cholesky_p
+from primax.plugins.linalg.pseudoinverse import pinv_p
 from primax.plugins.linalg.singular import svd_p
-from primax.plugins.linalg.symmetric import eigh_p
+from primax.plugins.linalg.solve import solve_p
+from primax.plugins.linalg.symmetric import eigh_p, tridiagonal_p
 from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.linalg.tridiagonal import tridiagonal_solve_p
+from primax.plugins.linalg.updates import cholesky_update_p, symmetric_product_p
 
 __all__ = ["DIVISIONS"]
 
@@ -26,17 +30,40 @@ def _svd(x: ShapedArray, *, compute_uv: bool, **params: Any) -> str:
     return "... _ _ -> ... _" + (", ... _ _, ... _ _" if compute_uv else "")
 
 
+def _eig(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool, **params: Any) -> str:
+    return "... _ _ -> ... _" + ", ... _ _" * (compute_left_eigenvectors + compute_right_eigenvectors)
+
+
+def _schur(x: ShapedArray, *, compute_schur_vectors: bool, **params: Any) -> str:
+    return "... _ _ -> ... _ _" + ", ... _ _" * compute_schur_vectors
+
+
+def _solve(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, transpose_a: bool) -> str:
+    permutation = ", ... _" * (len(others) - 1)
+    return f"... _ _, ... _ _{permutation}, ... _ _ -> ... _ _"
+
+
 DIVISIONS = {
     cholesky_p: "... _ _ -> ... _ _",
+    cholesky_update_p: "... _ _, ... _ -> ... _ _",
     det_p: "... _ _ -> ...",
+    eig_p: _eig,
     eigh_p: "... _ _ -> ... _ _, ... _",
+    geqp3_p: "... _ _, ... _ -> ... _ _, ... _, ... _",
     geqrf_p: "... _ _ -> ... _ _, ... _",
+    hessenberg_p: "... _ _ -> ... _ _, ... _",
     householder_product_p: "... _ _, ... _ -> ... _ _",
     lu_p: "... _ _ -> ... _ _, ... _, ... _",
     lu_pivots_to_permutation_p: "... _ -> ... _",
+    ormqr_p: "... _ _, ... _, ... _ _ -> ... _ _",
+    pinv_p: "... _ _, ... -> ... _ _",
     qr_p: _qr,
+    schur_p: _schur,
     slogdet_p: "... _ _ -> ..., ...",
+    solve_p: _solve,
     svd_p: _svd,
+    symmetric_product_p: "... _ _, ... _ _ -> ... _ _",
     triangular_solve_p: "... _ _, ... _ _ -> ... _ _",
+    tridiagonal_p: "... _ _ -> ... _ _, ... _, ... _, ... _",
     tridiagonal_solve_p: "... _, ... _, ... _, ... _ _ -> ... _ _",
 }

@@ -42,7 +42,11 @@ def by_cholesky(a: Any, b: Any) -> Any:
 def _abstract_eval(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, transpose_a: bool) -> ShapedArray:
     require_square("solve", a, "a")
     permutations = [aval for aval in others[:-1] if aval.shape == a.shape[:-1] and aval.dtype == np.int32]
-    if not 1 <= len(others) <= 2 or len(permutations) != len(others) - 1 or factors.str_short() != a.str_short():
+    if (
+        not 1 <= len(others) <= 2
+        or len(permutations) != len(others) - 1
+        or (factors.shape, factors.dtype) != (a.shape, a.dtype)
+    ):
         given = ", ".join(aval.str_short() for aval in (a, factors, *others))
         raise TypeError(f"solve: factors must be of the type of a, with permutations or without, got {given}")
     b = others[-1]

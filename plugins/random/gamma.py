@@ -106,6 +106,12 @@ def _abstract_eval(keys: ShapedArray, alpha: ShapedArray, *, log_space: bool) ->
     return alpha.strip_weak_type()
 
 
+def _division(keys: ShapedArray, alpha: ShapedArray, *, log_space: bool) -> str:
+    """The axes of keys are the first of alpha."""
+    first, rest = ([f"{name}{i}" for i in range(n)] for name, n in (("k", keys.ndim), ("a", alpha.ndim - keys.ndim)))
+    return f"{' '.join(first)}, {' '.join(first + rest)} -> {' '.join(first + rest)}"
+
+
 def _jvp(primals: Any, tangents: Any, *, log_space: bool) -> tuple[Any, Any]:
     """By implicit differentiation of the distribution function, which is a constant as the number moves with alpha."""
     out = random_gamma_p.bind(*primals, log_space=log_space)
@@ -137,5 +143,6 @@ RULES: Table = {
         "jvp": _jvp,
         "axis_batch": _batch,
         "lowering": mlir.physical_lowering(mlir.lower_fun(_random_gamma, multiple_results=False)),
+        "sharding": _division,
     },
 }

@@ -18,6 +18,7 @@ from primax.extend.core import ExtendedArray, ShapedArray, config, dtypes, get_a
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import KeyDType, PRNGImpl
 from primax.extend.rule_types import Table
+from primax.extend.sharding import axes_of_dims
 
 __all__ = [
     "RULES",
@@ -205,6 +206,11 @@ def _random_wrap_batch(axis: batching.AxisData, args: Any, dims: Any, *, impl: P
     return random_wrap_p.bind(batching.moveaxis(base, dim, 0), impl=impl), 0
 
 
+def _keys_in_front(keys: ShapedArray, *, shape: tuple[int, ...], **params: Any) -> list[Any]:
+    """The sharding rule of what makes an array of that shape of each key."""
+    return [(*axes_of_dims(keys), *[()] * len(shape))]
+
+
 # What is made of a key has the axes of the array of keys in front, so a mapped axis stays where it is.
 RULES: Table = {
     random_seed_p: {
@@ -216,6 +222,7 @@ RULES: Table = {
         "abstract_eval": _random_split_abstract_eval,
         "batch": batching.vectorized(random_split_p),
         "lowering": _by_generator("split", "shape"),
+        "sharding": _keys_in_front,
     },
     random_fold_in_p: {
         "abstract_eval": _random_fold_in_abstract_eval,
@@ -226,18 +233,21 @@ RULES: Table = {
         "abstract_eval": _random_bits_abstract_eval,
         "batch": batching.vectorized(random_bits_p),
         "lowering": _by_generator("random_bits", "bit_width", "shape"),
+        "sharding": _keys_in_front,
     },
     random_wrap_p: {
         "impl": _random_wrap_impl,
         "abstract_eval": _random_wrap_abstract_eval,
         "axis_batch": _random_wrap_batch,
         "lowering": _same,
+        "sharding": "... _ -> ...",
     },
     random_unwrap_p: {
         "impl": _random_unwrap_impl,
         "abstract_eval": _random_unwrap_abstract_eval,
         "batch": batching.vectorized(random_unwrap_p),
         "lowering": _same,
+        "sharding": "... -> ... _",
     },
     random_clone_p: {
         "impl": _random_clone_impl,

@@ -271,5 +271,6 @@ RULES: Table = {
         "jvp": _threefry2x32_jvp,
         "batch": _threefry2x32_batch,
         "lowering": _threefry2x32_lowering,
+        "sharding": "..., ..., ..., ... -> ..., ...",
     },
 }

@@ -32,7 +32,9 @@ def _mapped() -> list[core.Sample]:
     mul = core.primitives.mul_p.bind
 
     def sample(name: str, checked: bool, fun: Any) -> core.Sample:
-        parts = [part_aval(mesh, spec, core.get_aval(v), checked) for spec, v in zip(specs, (x, y), strict=True)]
+        parts = [
+            part_aval(mesh, spec, core.get_aval(v), checked, ("i",)) for spec, v in zip(specs, (x, y), strict=True)
+        ]
         with manual_scope(mesh, ("i",), checked):
             program = core.trace_to_jaxpr(fun, parts)
         params = {"jaxpr": program, "mesh": mesh, "in_specs": specs, "manual_axes": ("i",), "check_vma": checked}

@@ -6,24 +6,51 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.sharding import Mesh, PartitionSpec, explicit_part
+from primax.extend.sharding import (
+    AbstractMesh,
+    AxisType,
+    Division,
+    Mesh,
+    PartitionSpec,
+    current_scope,
+    explicit_part,
+)
 
 __all__ = ["check_division", "part_aval", "residual_spec", "whole_aval", "with_axis"]
 
 
-def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any) -> None:
+def _outer(mesh: Mesh) -> AbstractMesh:
+    """The axes of a mesh as types have them where the whole values are."""
+    scope = current_scope()
+    if scope is not None and scope.abstract.shape_tuple == mesh.shape_tuple:
+        return scope.abstract
+    return mesh.abstract_mesh
+
+
+def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Sequence[Any]) -> None:
     """Refuse an array that cannot be divided as told.
+
+    Args:
+      who: whose argument it is.
+      mesh: the mesh.
+      spec: how it has to be divided along `axes`.
+      aval: the type of the array.
+      axes: those along which the program is one device's; along others that are explicit it is divided as it is.
 
     Raises:
       ValueError: it has too few axes, or one is no multiple of the number of parts.
     """
     shape = aval.shape
     division = getattr(aval, "division", None)
-    if division is not None and explicit_part(mesh, spec, len(shape)) is not division:
-        raise ValueError(
-            f"{who} is {spec}, and the array of type {aval.str_short()} is divided otherwise; bring it there with "
-            f"primax.reshard(x, {spec})"
-        )
+    if division is not None:
+        explicit = _outer(mesh).explicit_axes
+        for i, names in enumerate(division.axes):
+            wanted = tuple(name for name in spec.along(i) if name in explicit)
+            if wanted != names[: len(wanted)] or any(name in axes for name in names[len(wanted) :]):
+                raise ValueError(
+                    f"{who} is {spec}, and the array of type {aval.str_short()} is divided otherwise; bring it there "
+                    f"with primax.reshard(x, {spec})"
+                )
     if not len(spec):
         return
     if len(spec) > len(shape):
@@ -41,21 +68,32 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any) -> None
             )
 
 
-def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool) -> Any:
-    """The type of the part that one device has of a value."""
-    if not spec.axes:
-        return aval.update(division=None) if getattr(aval, "division", None) is not None else aval
+def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: Sequence[Any]) -> Any:
+    """The type of the part that one device has of a value; it stays divided along explicit axes other than `axes`."""
+    division = getattr(aval, "division", None)
+    if not spec.axes and division is None:
+        return aval
     shape = tuple([size // mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
-    return aval.update(shape=shape, vma=aval.vma.union(spec.axes) if checked else aval.vma)
+    if division is not None:
+        inner = _outer(mesh).update_axis_types(dict.fromkeys(axes, AxisType.Manual))
+        rest = tuple([tuple([name for name in names if name not in axes]) for names in division.axes])
+        division = Division(inner, rest) if any(rest) else None
+    vma = aval.vma.union(spec.axes) if checked else aval.vma
+    return aval.update(shape=shape, vma=vma, division=division)
 
 
 def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) -> Any:
     """The type of the whole of which each device has a part of the given type."""
-    if not (spec.axes or aval.vma):
+    division = getattr(aval, "division", None)
+    if not (spec.axes or aval.vma or division is not None):
         return aval
     shape = tuple([size * mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
-    division = explicit_part(mesh, spec, len(shape)) if mesh.explicit_axes else None
-    return aval.update(shape=shape, vma=aval.vma - frozenset(axes), division=division)
+    outer = _outer(mesh)
+    told = explicit_part(outer, spec, len(shape)) if outer.explicit_axes else None
+    if division is not None:
+        before = ((),) * len(shape) if told is None else told.axes
+        told = Division(outer, tuple([one + other for one, other in zip(before, division.axes, strict=True)]))
+    return aval.update(shape=shape, vma=aval.vma - frozenset(axes), division=told)
 
 
 def residual_spec(aval: Any, axes: Sequence[Any], checked: bool) -> PartitionSpec | None:

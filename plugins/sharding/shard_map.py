@@ -94,8 +94,8 @@ def shard_map(
         def make() -> Program:
             parts = []
             for i, (spec, aval) in enumerate(zip(flat_ins, avals, strict=True)):
-                check_division(f"shard_map of {name}: in_specs of argument {i}", where, spec, aval)
-                parts.append(part_aval(where, spec, aval, check_vma))
+                check_division(f"shard_map of {name}: in_specs of argument {i}", where, spec, aval, axes)
+                parts.append(part_aval(where, spec, aval, check_vma, axes))
             return _stage(f, name, in_tree, parts, out_specs, where, axes, check_vma)
 
         program = remember(programs, key, make)

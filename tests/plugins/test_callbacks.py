@@ -548,3 +548,15 @@ def test_callbacks_happen_in_control_flow_as_in_jax(jax: Any) -> None:
     theirs = run(jax, jax.experimental.io_callback, jax.ShapeDtypeStruct)
     assert sorted(ours) == sorted(theirs)
     assert [x for x in ours if x >= 10] == [x for x in theirs if x >= 10]
+
+
+def test_a_callback_of_a_program_on_many_devices_may_build_programs():
+    mesh = px.make_mesh((8,), ("x",))
+    x = px.device_put(np.ones((8, 3), np.float32), px.NamedSharding(mesh, px.P("x")))
+
+    def total(x):
+        return np.float32(px.jit(lambda x: pnp.sum(x) * 3)(np.asarray(x)))
+
+    for _ in range(2):
+        lowered = px.jit(lambda x: px.pure_callback(total, px.ShapeDtypeStruct((), np.float32), x)).lower(x)
+        assert float(lowered.compile()(x)) == 72.0

@@ -444,3 +444,151 @@ def test_explicit_axes_takes_the_mesh_of_in_sharding():
     for found in (f(x), px.jit(f)(x)):
         np.testing.assert_array_equal(found, np.full((8, 2), 2.0))
     assert seen == ["f32[8@x,2]"] * 2
+
+
+MAPPED = {
+    "cond": lambda r: lax.cond(pnp.sum(r) > 0, pnp.sin, pnp.cos, r),
+    "custom": lambda r: px.nn.softmax(r),
+    "fori": lambda r: lax.fori_loop(0, 3, lambda i, c: c + r, pnp.zeros(4, r.dtype)),
+    "grad": px.grad(px.jit(lambda r: pnp.sum(pnp.sin(r)))),
+    "jit": px.jit(pnp.sin),
+    "remat": px.checkpoint(pnp.sin),
+    "scan": lambda r: lax.scan(lambda c, x: (c + x, c * x), 0.0, r)[1],
+    "while": lambda r: lax.while_loop(lambda c: pnp.sum(c) < 10, lambda c: c * 2 + 1, abs(r)),
+}
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_vmap_keeps_the_division_of_the_mapped_axis_in_programs_that_are_held(name, mesh):
+    x = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+    f = px.vmap(MAPPED[name])
+    with px.set_mesh(mesh):
+        found = f(placed(px, mesh, x, "x"))
+    assert px.typeof(found).sharding.spec == px.P("x", None)
+    np.testing.assert_allclose(found, f(x), rtol=1e-5, atol=1e-5)
+
+
+def test_vmap_refuses_mapped_axes_that_are_not_divided_alike(mesh):
+    x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
+    with pytest.raises(ShardingTypeError, match="vmap: the mapped axes must be divided alike"):
+        px.vmap(lambda a, b: a + b)(x, pnp.ones((8, 4)))
+
+
+def test_scan_refuses_arrays_that_are_divided_along_its_steps(mesh):
+    x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
+    with pytest.raises(ShardingTypeError, match="scan: xs must not be divided along axis 0"):
+        lax.map(pnp.sin, x)
+
+
+STACKS = {
+    "eig": lambda x: pnp.linalg.eig(x)[0],
+    "eigvals": pnp.linalg.eigvals,
+    "hessenberg": lambda x: lax.linalg.hessenberg(x)[0],
+    "lu": lambda x: lax.linalg.lu(x)[0],
+    "pinv": pnp.linalg.pinv,
+    "schur": lambda x: lax.linalg.schur(x)[0],
+    "solve": lambda x: pnp.linalg.solve(x, x + 1),
+    "symmetric_product": lambda x: lax.linalg.symmetric_product(x, x),
+    "tridiagonal": lambda x: lax.linalg.tridiagonal(x)[1],
+}
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_stacks_of_matrices_stay_divided(name, mesh):
+    x = np.random.default_rng(0).normal(size=(4, 3, 3)).astype(np.float32) + 4 * np.eye(3, dtype=np.float32)
+    found = px.jit(STACKS[name])(placed(px, mesh, x, "y"))
+    assert px.typeof(found).sharding.spec[0] == "y"
+    np.testing.assert_allclose(found, STACKS[name](x), rtol=1e-3, atol=1e-3)
+    with pytest.raises(ShardingTypeError, match="must not be divided"):
+        STACKS[name](placed(px, mesh, np.ones((4, 8, 8), np.float32), None, "x"))
+
+
+def test_callbacks_return_whole_arrays_and_get_them(mesh):
+    x = placed(px, mesh, np.arange(8, dtype=np.float32), "x")
+    shapes = []
+
+    def double(x):
+        shapes.append(x.shape)
+        return np.asarray(x) * 2
+
+    found = px.jit(lambda x: px.pure_callback(double, px.ShapeDtypeStruct((8,), np.float32), x))(x)
+    assert px.typeof(found).str_short() == "f32[8]"
+    np.testing.assert_array_equal(found, np.arange(8) * 2)
+    assert set(shapes) == {(8,)}
+
+
+def test_lowerings_that_are_loops_take_what_is_divided(mesh):
+    x = np.linspace(0.5, 3.0, 8, dtype=np.float32)
+    found = px.jit(lambda x: lax.igamma(x, x))(placed(px, mesh, x, "x"))
+    assert px.typeof(found).sharding.spec == px.P("x")
+    np.testing.assert_allclose(found, lax.igamma(x, x), rtol=1e-4)
+
+
+def test_keys_and_what_is_drawn_of_each_are_divided(mesh):
+    words = np.arange(16, dtype=np.uint32).reshape(8, 2)
+
+    def draw(words):
+        return px.vmap(lambda key: px.random.normal(key, (3,)))(px.random.wrap_key_data(words))
+
+    found = draw(placed(px, mesh, words, "x"))
+    assert px.typeof(found).sharding.spec == px.P("x", None)
+    np.testing.assert_allclose(found, draw(words), rtol=1e-5, atol=1e-5)
+
+
+def test_an_element_that_a_function_is_applied_to_leaves_the_rest_divided(mesh):
+    x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
+    found = x.at[:, 0].apply(pnp.sin)
+    assert px.typeof(found) == px.typeof(x)
+
+
+def test_collectives_keep_explicit_axes_that_they_do_not_work_along():
+    mesh = px.make_mesh((2, 4), ("i", "x"), (AxisType.Auto, AxisType.Explicit))
+    x = placed(px, mesh, np.ones((4, 8), np.float32), None, "x")
+    seen = []
+
+    def f(x):
+        outs = [lax.psum(x, "i"), lax.all_gather(x, "i"), lax.ppermute(x, "i", [(0, 1)]), lax.psum_scatter(x, "i")]
+        seen.extend(px.typeof(out).str_short() for out in outs)
+        return outs[0]
+
+    px.shard_map(f, mesh=mesh, in_specs=px.P("i"), out_specs=px.P(), axis_names={"i"})(x)
+    assert seen == ["f32[2,8@x]", "f32[2,2,8@x]{V:i}", "f32[2,8@x]{V:i}", "f32[8@x]{V:i}"]
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_shard_map_along_one_axis_leaves_explicit_ones_to_types(kind):
+    mesh = px.make_mesh((2, 4), ("i", "x"), (kind, AxisType.Explicit))
+    value = np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32)
+    x = placed(px, mesh, value, "i", "x")
+    seen = []
+
+    def f(x):
+        seen.append(px.typeof(x).str_short())
+        y, _ = lax.scan(lambda c, _: (pnp.sin(c) * 2, None), x, None, length=2)
+        return lax.psum(px.checkpoint(lambda y: y**3)(y), "i")
+
+    g = px.shard_map(f, mesh=mesh, in_specs=px.P("i"), out_specs=px.P(), axis_names={"i"})
+    out = px.jit(g)(x)
+    assert seen[0] == "f32[2,8@x]{V:i}"
+    assert px.typeof(out).str_short() == "f32[2,8@x]"
+
+    def plain(x):
+        return sum(f_of_part for f_of_part in (2 * pnp.sin(2 * pnp.sin(x))).reshape(2, 2, 8) ** 3)
+
+    np.testing.assert_allclose(out, plain(value), rtol=1e-4, atol=1e-4)
+    for order in (1, 2):
+        ours, wanted = (lambda x: pnp.sum(g(x) ** 2)), (lambda x: pnp.sum(plain(x) ** 2))
+        for _ in range(order):
+            ours, wanted = (
+                (lambda h: lambda x: pnp.sum(px.grad(h)(x) ** 2))(ours),
+                (lambda h: lambda x: pnp.sum(px.grad(h)(x) ** 2))(wanted),
+            )
+        np.testing.assert_allclose(px.jit(ours)(x), wanted(value), rtol=1e-3)
+    assert px.typeof(px.grad(lambda x: pnp.sum(g(x)))(x)) == px.typeof(x)
+
+
+def test_shard_map_refuses_explicit_arrays_that_are_divided_otherwise_along_its_axes(mesh):
+    x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
+    f = px.shard_map(lambda x: x, mesh=mesh, in_specs=px.P(), out_specs=px.P(), axis_names={"x"})
+    with pytest.raises(ValueError, match=r"in_specs of argument 0 is P\(\), .* is divided otherwise; bring it there"):
+        f(x)
