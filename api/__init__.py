@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from primax.core.array import Array
+from primax.core.array import Array, Shard
 from primax.core.avals import ShapeDtypeStruct, typeof
 from primax.core.config import (
     check_rules,
@@ -99,6 +99,7 @@ __all__ = [
     "NamedSharding",
     "P",
     "ShapeDtypeStruct",
+    "Shard",
     "XlaError",
     "block_until_ready",
     "check_rules",

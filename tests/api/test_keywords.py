@@ -99,3 +99,8 @@ def test_exports_take_checks_to_leave_out():
         px.export.export(px.jit(lambda x: x), disabled_checks=[3])
     with pytest.raises(TypeError, match="export: fun_jit must be a function returned by jit"):
         px.export.export(fun_jit=lambda x: x)
+
+
+def test_parts_of_arrays_on_devices_are_shards():
+    (shard, *_) = pnp.ones(3).addressable_shards
+    assert isinstance(shard, px.Shard)
