@@ -58,7 +58,7 @@ def register_call_primitive_rules(
     """
     if not prim.multiple_results:
         raise TypeError(f"register_call_primitive_rules: prim must have multiple_results, got {prim}")
-    given = {
+    given: dict[str, Any] = {
         "impl": _impl,
         "effectful_abstract_eval": held_types("call_jaxpr"),
         **dict.fromkeys(("batch", "lowering", "interpret"), derive.from_impl),
