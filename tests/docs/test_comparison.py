@@ -16,6 +16,8 @@ from jax.extend import core  # noqa: E402
 from jax.interpreters import ad, batching  # noqa: E402
 
 hijax = pytest.importorskip("jax.experimental.hijax")
+if not hasattr(hijax, "VJPHiPrimitive"):
+    pytest.skip("hijax has other names in this release of jax than the page speaks of", allow_module_level=True)
 
 X = np.float32([1, 2, 3])
 PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"

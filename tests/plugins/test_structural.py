@@ -664,3 +664,8 @@ def test_axes_of_size_1_are_as_long_as_those_of_the_other_operand_at_equal_rank(
 def test_the_derivative_along_an_axis_of_size_1_is_a_sum() -> None:
     one, many = array(1, 3), array(2, 3)
     np.testing.assert_allclose(px.grad(lambda x: px.lax.mul(x, many).sum())(one), many.sum(0, keepdims=True))
+
+
+def test_a_barrier_gives_each_operand_at_its_place():
+    found = px.jit(px.lax.optimization_barrier)({"a": np.float32(1), "b": [np.float32(2), np.float32(3)]})
+    assert px.tree.map(float, found) == {"a": 1.0, "b": [2.0, 3.0]}
