@@ -79,6 +79,11 @@ def _by_rule(rule: Callable[..., Any], used: list[bool], eqn: JaxprEqn) -> tuple
         raise
     match returned:
         case (list() | tuple() as flags, (None | JaxprEqn()) as trimmed) if len(flags) == len(eqn.invars):
+            kept = () if trimmed is None else trimmed.outvars
+            lost = [i for i, (v, u) in enumerate(zip(eqn.outvars, used, strict=True)) if u and v not in kept]
+            if lost:
+                must = f"must keep result {lost[0]}, which is used"
+                raise wrong(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
             return list(flags), trimmed
     must = f"must return (used_inputs, eqn or None), with {len(eqn.invars)} flags"
     raise wrong(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)

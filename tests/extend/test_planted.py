@@ -512,6 +512,11 @@ AT_FIRST_USE = {
     "a batch rule of a dim that is a truth value": Mistake(
         {"batch": lambda a, d: (3 * a[0], True)}, "returned dim True", lambda p: px.vmap(p.bind)(TABLE)
     ),
+    "a dce rule that drops what is used": Mistake(
+        {**SEVERAL, "impl": lambda x: [x, x], "dce": lambda used, eqn: ([True], None)},
+        "the dce rule of triple must keep result 1, which is used, got ([True], None)",
+        lambda p: px.jit(lambda x: p.bind(x)[1])(X),
+    ),
     "no batch rule": Mistake({"batch": None}, "no batch rule for primitive 'triple'", _vmap),
     "no transpose rule": Mistake({"transpose": None}, "no transpose rule for primitive 'triple'", _grad),
 }
@@ -581,6 +586,54 @@ IN_THE_KIT = {
         "mapped over an axis",
         check="batch",
         samples=(Sample([TABLE], {"axis": 0}), Sample([TABLE], {"axis": 1})),
+    ),
+    "a batch rule that gathers from everywhere": Mistake(
+        {
+            **PULLED,
+            "impl": lambda x, i: pnp.take(x, i),
+            "jvp": FROM_IMPL,
+            "batch": lambda a, d: (pnp.take(a[0], a[1]), 0),
+        },
+        "mapped over an axis",
+        check="batch",
+        samples=(Sample([X, np.int32([0, 2])]),),
+    ),
+    "a derivative that leaves an operand out": Mistake(
+        {
+            **PULLED,
+            "impl": lambda x, y: pnp.sin(x) * y,
+            "jvp": lambda p, t: (pnp.sin(p[0]) * p[1], ad.instantiate_zeros(t[0]) * pnp.cos(p[0]) * p[1]),
+        },
+        "with all inexact arguments active",
+        check="jvp",
+        samples=(Sample([X, X + 2]),),
+    ),
+    "cotangents in another order": Mistake(
+        {"impl": lambda x, y: 2 * x + 3 * y, "transpose": lambda ct, x, y: [3 * ct, 2 * ct]},
+        "not that of the",
+        check="transpose",
+        samples=(Sample([X, X]),),
+    ),
+    "a derivative that is right for one parameter": Mistake(
+        {
+            **PULLED,
+            "impl": lambda x, *, k: x**k,
+            "jvp": lambda p, t, *, k: (p[0] ** k, k * p[0] * ad.instantiate_zeros(t[0])),
+        },
+        "differences give",
+        check="jvp",
+        samples=(Sample([X], {"k": 2}), Sample([X], {"k": 3})),
+    ),
+    "results in another order under vmap": Mistake(
+        {
+            **SEVERAL,
+            "impl": lambda x: [pnp.sin(x), pnp.cos(x)],
+            "jvp": FROM_IMPL,
+            "lowering": FROM_IMPL,
+            "batch": lambda a, d: ([pnp.cos(a[0]), pnp.sin(a[0])], [d[0], d[0]]),
+        },
+        "result 0, mapped over an axis",
+        check="batch",
     ),
     "a batch rule that takes every operand for mapped": Mistake(
         {**PULLED, "impl": lambda x, y: x * y, "jvp": FROM_IMPL, "batch": lambda a, d: (a[0] * a[1], 0)},
