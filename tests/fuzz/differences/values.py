@@ -38,6 +38,12 @@ VALUES: tuple[Meant, ...] = (
         text=r"(?=.*stable=False)(?=.*descending=True)",
     ),
     Meant(
+        r"scipy\.stats\.\w+\.(ppf|isf)",
+        "value",
+        "The function is computed in the dtype of the result; in jax and SciPy in that of its first argument.",
+        text=r"(?=.*'(bfloat16|float16|float32)')(?=.*'float64')",
+    ),
+    Meant(
         r"numpy\.kaiser",
         "value",
         "The function of the shape is computed in the dtype of the window; in jax in that of the shape.",
