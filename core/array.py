@@ -12,13 +12,16 @@ import numpy as np
 from primax.core import dtypes, fork, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
 from primax.core.arguments import integer, numpy_dtype, sequence
-from primax.core.avals import ShapedArray, register_aval
+from primax.core.avals import ShapedArray, get_aval, register_aval
 from primax.core.dlpack import capsule_address, capsule_view
 from primax.core.errors import DeletedArrayError, XlaError
 from primax.core.operand import Operand
 from primax.core.trace import Tracer
 
-__all__ = ["Array", "Shard"]
+__all__ = ["HOST_VALUES", "Array", "Shard", "array_of", "as_array"]
+
+# Values of the host that are read as arrays.
+HOST_VALUES = (float, int, complex, np.ndarray, np.generic)
 
 _new = object.__new__
 
@@ -454,6 +457,15 @@ constructor = _Constructor()
 def array_of(x: Any, aval: ShapedArray) -> Any:
     """A scalar or NumPy array as an array of the dtype and weakness of a type, whatever `enable_x64` says."""
     return constructor.put(np.asarray(x, aval.dtype), aval.weak_type)
+
+
+def as_array(x: Any) -> Any:
+    """A host value as an array of the type that programs read it with; anything else, float0 too, as it is."""
+    if isinstance(x, HOST_VALUES):
+        aval = get_aval(x)
+        if aval.dtype != dtypes.float0:
+            return array_of(x, aval)
+    return x
 
 
 def rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> Array:

@@ -190,7 +190,12 @@ platforms = Option(
     "The platforms to use, with commas between; computations run on the first. None goes by priorities.",
     jit_key=True,
 )
-num_cpu_devices = Option("num_cpu_devices", 1, COUNT, "How many devices the host counts as.")
+num_cpu_devices = Option(
+    "num_cpu_devices",
+    -1,
+    COUNT,
+    "How many devices the host counts as; -1 for what XLA_FLAGS says (--xla_force_host_platform_device_count), else 1.",
+)
 _GUARD = "What to do where a value moves unasked for from {}; those that end in `explicit` mean calls that ask, too."
 transfer_guard_host_to_device = Guard(
     "transfer_guard_host_to_device", _GUARD.format("the host to a device"), "host_to_device"

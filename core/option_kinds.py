@@ -57,6 +57,13 @@ def _number(allowed: str, sort: type, least: int, convert: Callable[[Any], Any])
     return Kind(allowed, check, lambda text: check(convert(text)))
 
 
+def _count(value: Any) -> int:
+    found = BYTES.check(value)
+    if found == 0:
+        raise ValueError
+    return int(found)
+
+
 def _name(value: Any) -> str:
     if isinstance(value, str) and value:
         return value
@@ -89,7 +96,7 @@ def choice(*choices: str | None) -> Kind:
 BOOL = Kind("True or False", _bool, _bool_of_text)
 SECONDS = _number("a number of seconds, zero or more", numbers.Real, 0, float)
 BYTES = _number("a number of bytes, or -1 for any", numbers.Integral, -1, int)
-COUNT = _number("a positive integer", numbers.Integral, 1, int)
+COUNT = Kind("a positive integer, or -1 for as many as XLA_FLAGS says", _count, lambda text: _count(int(text)))
 ANY = Kind("anything", lambda value: value, lambda text: text)
 NAME = Kind("a name", _name)
 NAMES = Kind("names with commas between, or None", _names)

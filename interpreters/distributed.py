@@ -68,7 +68,7 @@ class Runtime:
     def process_count(self) -> int:
         return int(self.links.count)
 
-    def make_cpu_client(self, count: int) -> Any:
+    def make_cpu_client(self, count: int | None) -> Any:
         """The client of the CPUs of all processes, each of which must make it."""
         collectives = _jaxlib.make_gloo_tcp_collectives(self.client, hostname=self.links.host)
 

@@ -15,7 +15,7 @@ import numpy as np
 from primax.core import _jaxlib, config, rules
 from primax.core._jaxlib import PjitFunctionCache, jax_jit
 from primax.core.arguments import one_or_several
-from primax.core.array import Array
+from primax.core.array import Array, as_array
 from primax.core.avals import get_aval
 from primax.core.cache import epoch
 from primax.core.diagnostics import blame, encodable
@@ -342,7 +342,8 @@ class EvalTrace(Trace):
                 raise MissingRuleError(rules.explain_missing(rules.impl_rules, primitive))
             return apply_primitive(primitive, *args, **params)
         promise = None
-        if _has_external_rule[primitive] or config.check_rules.value:
+        external = _has_external_rule[primitive]
+        if external or config.check_rules.value:
             promise = promised(primitive, args, params, key)
         before = thread.trace
         if before is not self:
@@ -362,7 +363,9 @@ class EvalTrace(Trace):
                 type_of(rules.impl_rules, primitive, x)
         if promise is not None:
             promise.keep(rules.impl_rules, out)
-        return out
+        if not external:
+            return out
+        return [as_array(x) for x in out] if primitive.multiple_results else as_array(out)
 
 
 eval_trace = EvalTrace(None)

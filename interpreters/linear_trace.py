@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from primax.core import config, rules
 from primax.core._jaxlib import Traceback
-from primax.core.array import array_of
+from primax.core.array import HOST_VALUES, array_of
 from primax.core.avals import get_aval
 from primax.core.exact import params_key
 from primax.core.jaxpr import JaxprEqn, Literal
@@ -20,13 +18,12 @@ from primax.interpreters.partial_eval import split_call
 from primax.interpreters.rule_results import ExternalRules, apply_rule
 from primax.interpreters.staging import StagingTrace
 
-__all__ = ["HOST_VALUES", "LinearTrace", "LinearTracer", "TapeEqn", "has_external_transpose", "is_staged"]
+__all__ = ["LinearTrace", "LinearTracer", "TapeEqn", "has_external_transpose", "is_staged"]
 
 _get_traceback = Traceback.get_traceback
 _partial_eval_functions = rules.partial_eval_rules.functions
 _split_functions = rules.partial_eval_jaxpr_rules.functions
 has_external_transpose = ExternalRules(rules.transpose_rules)
-HOST_VALUES = (float, int, complex, np.ndarray)
 
 
 class LinearTracer(Tracer):

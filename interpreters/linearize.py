@@ -6,18 +6,16 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
-import numpy as np
-
 from primax.core import config, dtypes
 from primax.core.arguments import sequence
+from primax.core.array import as_array
 from primax.core.avals import get_aval
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.masks import merge, partition
 from primax.core.trace import enter, escaped, thread
-from primax.interpreters.backend import put_value
 from primax.interpreters.backward import backward
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.linear_trace import HOST_VALUES, LinearTrace, LinearTracer, TapeEqn
+from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
@@ -145,7 +143,7 @@ def linearize_flat(
     trace = LinearTrace(outer)
     tangents: list[Any] = []
     if not outer.tracing:
-        primals = [_on_device(x) for x in primals]
+        primals = [as_array(x) for x in primals]
     for i, primal in enumerate(primals):
         aval = get_aval(primal).to_tangent_aval()
         if aval.dtype == dtypes.float0 or (active is not None and not active[i]):
@@ -162,15 +160,6 @@ def linearize_flat(
         if trace.is_linear(x):
             raise escaped(x)
     return outs, Tape(trace, out_tangents)
-
-
-def _on_device(x: Any) -> Any:
-    """A host value that is about to be used many times, as an array."""
-    if type(x) in HOST_VALUES or isinstance(x, np.generic):
-        aval = get_aval(x)
-        if aval.dtype != dtypes.float0:
-            return put_value(x, aval.weak_type)
-    return x
 
 
 def linear_tape(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any]) -> Tape:

@@ -70,7 +70,7 @@ joined = Joined()
 
 
 def _make_cpu_client() -> Any:
-    count = config.num_cpu_devices.value
+    count = None if config.num_cpu_devices.value == -1 else config.num_cpu_devices.value
     if joined.runtime is not None:
         found = joined.runtime.make_cpu_client(count)
     else:

@@ -281,3 +281,11 @@ def test_new_values_are_given_by_the_keywords_of_jax():
         assert config.disable_jit
     with pytest.raises(TypeError, match="enable_x64: the new value must be given as new_val, got disable=True"):
         px.enable_x64(disable=True)
+
+
+@pytest.mark.parametrize(
+    ("variables", "count"), [({}, 8), ({"PRIMAX_NUM_CPU_DEVICES": "3"}, 3), ({"JAX_NUM_CPU_DEVICES": "-1"}, 8)]
+)
+def test_the_flag_of_xla_gives_the_host_devices_unless_the_option_is_set(variables, count):
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", **variables}
+    assert in_new_process("import primax as px; print(len(px.devices()))", **flags) == f"{count}\n"
