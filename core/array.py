@@ -18,7 +18,7 @@ from primax.core.errors import DeletedArrayError, XlaError
 from primax.core.operand import Operand
 from primax.core.trace import Tracer
 
-__all__ = ["HOST_VALUES", "Array", "Shard", "array_of", "as_array"]
+__all__ = ["HOST_VALUES", "Array", "Shard", "array_of", "from_host"]
 
 # Values of the host that are read as arrays.
 HOST_VALUES = (float, int, complex, np.ndarray, np.generic)
@@ -459,7 +459,7 @@ def array_of(x: Any, aval: ShapedArray) -> Any:
     return constructor.put(np.asarray(x, aval.dtype), aval.weak_type)
 
 
-def as_array(x: Any) -> Any:
+def from_host(x: Any) -> Any:
     """A host value as an array of the type that programs read it with; anything else, float0 too, as it is."""
     if isinstance(x, HOST_VALUES):
         aval = get_aval(x)

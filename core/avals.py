@@ -162,6 +162,9 @@ class ShapedArray(AbstractValue):
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short()}{weak})"
 
+    def __str__(self) -> str:
+        return f"~{self.str_short()}" if self.weak_type else self.str_short()
+
     def __reduce__(self) -> Any:
         return _rebuild, (self.shape, self.dtype, self.weak_type, self.vma, self.division)
 

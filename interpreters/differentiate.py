@@ -8,16 +8,14 @@ from typing import Any
 
 from primax.core import dtypes, tree
 from primax.core.arguments import check_function, name_of, wraps
-from primax.core.array import Array
-from primax.core.array_protocol import protocol_of
+from primax.core.array import from_host
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
 from primax.core.thread import thread
 from primax.core.trace import Tracer
-from primax.core.tree_registry import register_pytree_node_class
 from primax.core.variance import vary_like
-from primax.interpreters.backend import put_value
+from primax.interpreters.derivative import Derivative, Pullback, Pushforward, pull_back
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.linearize import Tape, linear_tape, linearize_flat
+from primax.interpreters.linearize import linear_tape, linearize_flat
 from primax.interpreters.signature import avals_of, check_outputs, shaped_abstractify
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
@@ -67,13 +65,6 @@ def without_tracers(aux: Any) -> Any:
         return x
 
     return tree.tree_map(value, aux)
-
-
-def _array(x: Any) -> Any:
-    """A result of a derivative as an array, which a host constant is not yet."""
-    if type(x) is Array or isinstance(x, Tracer) or getattr(x, "dtype", None) == dtypes.float0:
-        return x
-    return put_value(x, get_aval(x).weak_type)
 
 
 def _check_tangents(what: str, primals: Any, tangents: Any) -> tuple[list[Any], list[Any], Any]:
@@ -130,7 +121,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     ]
     outs, out_tangents = jvp_flat(flat_fun, flat, directions)
     out = tree.unflatten(flat_fun.out_tree, outs)
-    tangents_out = [_array(instantiate_zeros(t)) if type(t) is Zero else t for t in out_tangents]
+    tangents_out = [from_host(instantiate_zeros(t)) if type(t) is Zero else t for t in out_tangents]
     if thread.trace.joins:
         tangents_out = [vary_like(t, get_aval(x)) for t, x in zip(tangents_out, outs, strict=True)]
     tangent = tree.unflatten(flat_fun.out_tree, tangents_out)
@@ -156,139 +147,29 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     >>> float(f_lin(1.0))
     6.0
     """
-    return _differentiated("linearize", _Pushforward, fun, primals, has_aux)
+    return _differentiated("linearize", Pushforward, fun, primals, has_aux)
 
 
 def _differentiated(
-    what: str, derivative: type[_Derivative], fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool
+    what: str, derivative: type[Derivative], fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool
 ) -> Any:
     """The value of a function, a derivative of it, and perhaps auxiliary output."""
     check_function(what, "fun", fun)
     flat, in_tree = tree.flatten(primals)
     avals = avals_of(flat, primals, what)
+    if not thread.trace.tracing:
+        flat = [from_host(x) for x in flat]
     flat_fun = FlatFunction(what, fun, in_tree, has_aux)
     outs, tape = linearize_flat(flat_fun, flat)
     function = derivative(tape, in_tree, avals, flat_fun.out_tree, [get_aval(x) for x in outs])
+    function.inputs = tuple(map(id, flat))
     out = tree.unflatten(flat_fun.out_tree, outs)
     return (out, function, without_tracers(flat_fun.aux)) if has_aux else (out, function)
 
 
-_REST = (Tape, tree.PyTreeDef, tuple, tree.PyTreeDef, tuple)  # what but its residuals makes a derivative
-
-
-class _Derivative:
-    """A derivative at a point, as a function that is a pytree: its leaves are what it remembers of the point."""
-
-    __slots__ = ("_parts", "_tape", "in_avals", "in_tree", "out_avals", "out_tree")
-
-    def __init__(
-        self, tape: Tape | None, in_tree: Any, in_avals: Sequence[Any], out_tree: Any, out_avals: Sequence[Any]
-    ) -> None:
-        self._tape = tape
-        self._parts: tuple[Sequence[Any], Tape] | None = None  # residuals, and the tape with places for them
-        self.in_tree = in_tree
-        self.in_avals = in_avals
-        self.out_tree = out_tree
-        self.out_avals = out_avals
-
-    @property
-    def tape(self) -> Tape:
-        """The derivative, recorded."""
-        if self._tape is None:
-            assert self._parts is not None
-            residuals, empty = self._parts
-            self._tape = empty.with_residuals(residuals)
-        return self._tape
-
-    def tree_flatten(self) -> tuple[Sequence[Any], tuple[Any, ...]]:
-        """What it remembers, and the rest, which is the same each time."""
-        if self._parts is None:
-            self._parts = self.tape.residuals()
-        residuals, empty = self._parts
-        return residuals, (empty, self.in_tree, tuple(self.in_avals), self.out_tree, tuple(self.out_avals))
-
-    @classmethod
-    def tree_unflatten(cls, rest: tuple[Any, ...], residuals: Sequence[Any]) -> _Derivative:
-        """The function that remembers other values."""
-        if type(rest) is not tuple or tuple(map(type, rest)) != _REST:
-            raise TypeError(f"tree_unflatten: rest must be what tree_flatten returned, got {rest!r}")
-        if not isinstance(residuals, list | tuple):
-            raise TypeError(f"tree_unflatten: residuals must be a sequence, got {residuals!r}")
-        empty, in_tree, in_avals, out_tree, out_avals = rest
-        function = cls(None, in_tree, in_avals, out_tree, out_avals)
-        function._parts = residuals, empty
-        return function
-
-
-@register_pytree_node_class
-class _Pushforward(_Derivative):
-    """The function that `linearize` returns."""
-
-    __slots__ = ()
-
-    def __call__(self, *tangents: Any) -> Any:
-        """Apply the derivative; takes one tangent per argument of the function."""
-        leaves, tangent_tree = tree.flatten(tangents)
-        tree.require_same_structure(
-            "f_lin: tangents must have the structure of the primals", self.in_tree, tangent_tree, "primals", "tangents"
-        )
-        tangent_avals = [aval.to_tangent_aval() for aval in self.in_avals]
-        for have, want in zip(avals_of(leaves, tangents, "f_lin"), tangent_avals, strict=True):
-            if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
-                raise TypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
-        inexact = [x for x, want in zip(leaves, tangent_avals, strict=True) if want.dtype != dtypes.float0]
-        outs = [_array(instantiate_zeros(t)) for t in self.tape.replay(*inexact)]
-        return tree.unflatten(self.out_tree, list(map(vary_like, outs, self.out_avals)))
-
-
-@register_pytree_node_class
-class _Pullback(_Derivative):
-    """The function that `vjp` returns."""
-
-    __slots__ = ()
-
-    def __call__(self, ct: Any) -> Any:
-        leaves, ct_tree = tree.flatten(ct)
-        tree.require_same_structure(
-            "vjp: the cotangent must have the structure of the function's result",
-            self.out_tree,
-            ct_tree,
-            "result",
-            "cotangent",
-        )
-        cts: list[Any] = []
-        ct_avals = avals_of(leaves, (ct,), "vjp")
-        for x, have, aval in zip(leaves, ct_avals, self.out_avals, strict=True):
-            want = aval.to_tangent_aval()
-            if have.shape != want.shape or (
-                want.dtype != dtypes.float0 and not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE)
-            ):
-                raise TypeError(
-                    f"vjp: the cotangent of a result of type {aval.str_short()} must be of type {want.str_short()}, "
-                    f"got {have.str_short()}"
-                )
-            cts.append(Zero(want) if want.dtype == dtypes.float0 else x)
-        return tree.unflatten(self.in_tree, pull_back(self.tape, cts, self.in_avals))
-
-    def __repr__(self) -> str:
-        return f"<pullback to {self.in_tree}>"
-
-
-def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[Any]:
-    """Cotangents of all inputs, zeros and float0 ones included, as values."""
-    found = iter(tape.transpose(cts))
-    results = []
-    for aval in in_avals:
-        tangent = aval.to_tangent_aval()
-        ct = Zero(tangent) if tangent.dtype == dtypes.float0 else next(found)
-        x = _array(instantiate_zeros(ct))
-        if aval.weak_type and type(ct) is not Zero and not get_aval(x).weak_type:
-            x = protocol_of(tangent).convert(x, tangent)
-        results.append(vary_like(x, aval))
-    return results
-
-
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()) -> Any:
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = (), saveable_args: Any = True
+) -> Any:
     """The value of a function, and the function that pulls cotangents of it back to its arguments.
 
     Args:
@@ -296,10 +177,19 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
       primals: its arguments.
       has_aux: whether `fun` returns a pair whose second element is passed through.
       reduce_axes: no longer used.
+      saveable_args: whether `vjp_fun` keeps the arguments that it needs: a bool, or a tuple with one for each
+        argument; for a container, a tuple of its size again. Those that it does not keep must be restored before it is
+        called, by assigning to `vjp_fun.args_res`.
 
     Returns:
       `(primals_out, vjp_fun)`, and `aux` if `has_aux`; `vjp_fun` takes a cotangent of the structure of
-      `primals_out` and returns a tuple with one cotangent per primal. It is a pytree of what it remembers.
+      `primals_out` and returns a tuple with one cotangent per primal. It is a pytree of what it remembers:
+      `vjp_fun.args_res` are the arguments among that, with `NotNeeded()` for others and `NotSaveable()` for those that
+      are not kept, `vjp_fun.opaque_residuals` is the rest.
+
+    Raises:
+      TypeError: `saveable_args` holds something else than bools and containers.
+      ValueError: one of its containers has not as many entries as that of the arguments.
 
     >>> import primax as px
     >>> y, pull = px.vjp(lambda x, y: x * y, 3.0, 4.0)
@@ -307,7 +197,10 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     (4.0, 3.0)
     """
     _refuse_axes("vjp", reduce_axes)
-    return _differentiated("vjp", _Pullback, fun, primals, has_aux)
+    found = _differentiated("vjp", Pullback, fun, primals, has_aux)
+    if saveable_args is not True:
+        found[1].leave_out(saveable_args)
+    return found
 
 
 def _refuse_axes(what: str, reduce_axes: Any) -> None:
@@ -365,7 +258,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                 raise TypeError(
                     f"linear_transpose: the cotangent must be of type {want.str_short()}, got {have.str_short()}"
                 )
-        return tree.unflatten(in_tree, [_array(instantiate_zeros(x)) for x in tape.transpose(leaves)])
+        return tree.unflatten(in_tree, [from_host(instantiate_zeros(x)) for x in tape.transpose(leaves)])
 
     return transposed
 
@@ -401,7 +294,7 @@ def _gradient(
         ct = _unit_cotangent(what, fun, flat_fun.out_tree, outs, holomorphic)
         grads = tree.unflatten(in_tree, pull_back(tape, [ct], avals))
         gradient = grads[0] if isinstance(argnums, int) else grads
-        value = _array(outs[0])
+        value = from_host(outs[0])
         return ((value, without_tracers(flat_fun.aux)), gradient) if has_aux else (value, gradient)
 
     return value_and_gradient

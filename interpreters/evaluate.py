@@ -15,7 +15,7 @@ import numpy as np
 from primax.core import _jaxlib, config, rules
 from primax.core._jaxlib import PjitFunctionCache, jax_jit
 from primax.core.arguments import one_or_several
-from primax.core.array import Array, as_array
+from primax.core.array import Array, from_host
 from primax.core.avals import get_aval
 from primax.core.cache import epoch
 from primax.core.diagnostics import blame, encodable
@@ -365,7 +365,7 @@ class EvalTrace(Trace):
             promise.keep(rules.impl_rules, out)
         if not external:
             return out
-        return [as_array(x) for x in out] if primitive.multiple_results else as_array(out)
+        return [from_host(x) for x in out] if primitive.multiple_results else from_host(out)
 
 
 eval_trace = EvalTrace(None)

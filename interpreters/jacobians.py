@@ -11,11 +11,11 @@ from primax.core import dtypes, tree
 from primax.core.arguments import check_function, wraps
 from primax.core.avals import get_aval
 from primax.interpreters.backend import put_value
+from primax.interpreters.derivative import pull_back
 from primax.interpreters.differentiate import (
     FlatFunction,
     argument_positions,
     check_input,
-    pull_back,
     split_arguments,
     without_tracers,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.core import config, dtypes
 from primax.core.arguments import sequence
-from primax.core.array import as_array
+from primax.core.array import from_host
 from primax.core.avals import get_aval
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.masks import merge, partition
@@ -143,7 +143,7 @@ def linearize_flat(
     trace = LinearTrace(outer)
     tangents: list[Any] = []
     if not outer.tracing:
-        primals = [as_array(x) for x in primals]
+        primals = [from_host(x) for x in primals]
     for i, primal in enumerate(primals):
         aval = get_aval(primal).to_tangent_aval()
         if aval.dtype == dtypes.float0 or (active is not None and not active[i]):

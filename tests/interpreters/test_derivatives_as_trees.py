@@ -94,3 +94,102 @@ def test_jacobians_of_python_scalars_are_of_weak_type_as_the_results_are():
 @pytest.mark.parametrize("transform", [px.jacfwd, px.jacrev])
 def test_the_jacobian_of_the_identity_is_an_array(transform):
     assert isinstance(transform(lambda x: x)(pnp.asarray(X)), px.Array)
+
+
+def layer(w, x):
+    return pnp.tanh(x @ w["a"] @ w["b"])
+
+
+W = {"a": pnp.ones((3, 3)), "b": 2 * pnp.ones((3, 2))}
+BATCH = pnp.ones((2, 3))
+
+
+def test_a_pullback_tells_which_arguments_it_remembers():
+    _, pull = px.vjp(layer, W, BATCH)
+    assert pull.args_res[0]["a"] is W["a"]
+    assert pull.args_res[0]["b"] is W["b"]
+    assert pull.args_res[1] is BATCH
+    assert len(px.tree.leaves(pull)) == 3 + len(pull.opaque_residuals)
+    assert repr(px.vjp(pnp.sin, 1.0)[1].args_res) == "[NotNeeded()]"
+
+
+@pytest.mark.parametrize("saveable", [(False, True), ((False, False), True), ({"a": False, "b": False}, True)])
+def test_arguments_that_are_not_kept_are_restored_before_the_call(saveable):
+    out, pull = px.vjp(layer, W, BATCH, saveable_args=saveable)
+    assert not any(leaf is W["a"] or leaf is W["b"] for leaf in px.tree.leaves(pull))
+    with pytest.raises(ValueError, match=r"args_res\[0\]\['a'\], args_res\[0\]\['b'\] must be restored"):
+        pull(out)
+    wanted = px.vjp(layer, W, BATCH)[1](out)
+    close(pull.replace(args_res=[W, pull.args_res[1]])(out), wanted)
+    with pytest.raises(ValueError, match="must be restored"):
+        pull(out)
+    pull.args_res[0] = W
+    close(pull(out), wanted)
+    pull.args_res = [W, 2 * BATCH]
+    assert not np.allclose(pull(out)[0]["a"], wanted[0]["a"])
+
+
+def test_pullbacks_without_arguments_pass_through_compiled_functions_and_are_completed_there():
+    @px.jit
+    def fwd(w, x):
+        return px.vjp(layer, w, x, saveable_args=(False, True))
+
+    @px.jit
+    def bwd(pull, w, ct):
+        pull.args_res[0] = w
+        return pull(ct)
+
+    out, pull = fwd(W, BATCH)
+    close(bwd(pull, W, out), px.vjp(layer, W, BATCH)[1](out))
+    assert px.tree.leaves(pull.args_res[0]) == []
+
+
+def test_of_one_container_a_part_may_be_left_out():
+    out, pull = px.vjp(layer, W, BATCH, saveable_args=((True, False), True))
+    assert pull.args_res[0]["a"] is W["a"]
+    pull.args_res[0]["b"] = W["b"]
+    close(pull(out), px.vjp(layer, W, BATCH)[1](out))
+
+
+def test_restored_values_have_the_types_and_the_structure_of_the_arguments():
+    out, pull = px.vjp(layer, W, BATCH, saveable_args=(False, True))
+    pull.args_res[0] = {"a": pnp.ones((3, 3)), "b": pnp.ones((3, 4))}
+    with pytest.raises(TypeError, match=r"args_res\[0\]\['b'\] must be of type f\d\d\[3,2\], got f\d\d\[3,4\]"):
+        pull(out)
+    pull.args_res[0] = {"a": pnp.ones((3, 3))}
+    with pytest.raises(ValueError, match=r"args_res\[0\] must have the structure of the argument"):
+        pull(out)
+    pull.args_res[0] = {"a": "weights", "b": W["b"]}
+    with pytest.raises(TypeError, match=r"args_res\[0\]\['a'\]"):
+        pull(out)
+    with pytest.raises(TypeError, match="an entry for each of the 2 arguments"):
+        pull.args_res = [W]
+    with pytest.raises(TypeError, match="only args_res can be replaced"):
+        pull.replace(opaque_residuals=[])
+
+
+@pytest.mark.parametrize(
+    ("saveable", "error", "message"),
+    [
+        ((1, 0), TypeError, r"saveable_args\[0\] must be a bool"),
+        ("no", TypeError, "saveable_args must be a bool"),
+        ((True,), ValueError, "as many entries as there are in its place, 2, got 1"),
+        ((True, (False,)), ValueError, r"saveable_args\[1\] must be a bool, or have as many entries"),
+        (((True,), True), ValueError, r"saveable_args\[0\] must be a bool, or have as many entries"),
+    ],
+)
+def test_saveable_args_must_fit_the_arguments(saveable, error, message):
+    with pytest.raises(error, match=message):
+        px.vjp(layer, W, BATCH, saveable_args=saveable)
+
+
+def test_an_argument_given_twice_is_kept_if_it_may_be_once():
+    x = pnp.arange(3.0)
+    _, pull = px.vjp(lambda a, b: a * b, x, x, saveable_args=(False, True))
+    close(pull(pnp.ones(3)), (x, x))
+
+
+def test_values_that_are_no_arguments_are_kept_whatever_saveable_args_says():
+    x = pnp.arange(3.0)
+    out, pull = px.vjp(lambda x: pnp.sin(x), x, saveable_args=False)
+    close(pull(out), px.vjp(pnp.sin, x)[1](out))

@@ -1,0 +1,309 @@
+"""Derivatives at a point, as `linearize` and `vjp` return them: functions that are pytrees of what they remember."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from primax.core import dtypes, tree
+from primax.core.array import from_host
+from primax.core.array_protocol import protocol_of
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
+from primax.core.tree_registry import register_pytree_node_class
+from primax.core.variance import vary_like
+from primax.interpreters.linearize import Tape
+from primax.interpreters.signature import avals_of
+from primax.interpreters.tangents import Zero, instantiate_zeros
+
+__all__ = ["Derivative", "NotNeeded", "NotSaveable", "Pullback", "Pushforward", "pull_back"]
+
+Places = tuple[int | None, ...]  # for each leaf of the arguments its place among the residuals, if it is one
+_REST = (Tape, tuple, tree.PyTreeDef, tuple, tree.PyTreeDef, tuple)  # what but its residuals makes a derivative
+
+
+class _Absent:
+    """What stands in the place of a value; a pytree without leaves."""
+
+    __slots__ = ()
+
+    def tree_flatten(self) -> tuple[tuple[()], None]:
+        """No leaves."""
+        return (), None
+
+    @classmethod
+    def tree_unflatten(cls, _: None, children: Sequence[Any]) -> _Absent:
+        """One like it."""
+        return cls()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+@register_pytree_node_class
+class NotNeeded(_Absent):
+    """In the place of an argument that the derivative does not need."""
+
+    __slots__ = ()
+
+
+@register_pytree_node_class
+class NotSaveable(_Absent):
+    """In the place of an argument that is not kept, and must be restored before the derivative is applied."""
+
+    __slots__ = ()
+
+
+class Derivative:
+    """A derivative at a point, as a function that is a pytree: its leaves are what it remembers of the point.
+
+    Attributes:
+      inputs: the identities of the leaves of the arguments; those that it remembers have no other value of it.
+    """
+
+    __slots__ = ("_args", "_parts", "_tape", "in_avals", "in_tree", "inputs", "out_avals", "out_tree")
+
+    def __init__(
+        self, tape: Tape | None, in_tree: Any, in_avals: Sequence[Any], out_tree: Any, out_avals: Sequence[Any]
+    ) -> None:
+        self._tape = tape
+        self._parts: tuple[Sequence[Any], Tape, Places] | None = None  # residuals, the tape with places for them
+        self._args: list[Any] | None = None  # the arguments among the residuals, once somebody has asked for them
+        self.inputs: tuple[int, ...] = ()
+        self.in_tree = in_tree
+        self.in_avals = in_avals
+        self.out_tree = out_tree
+        self.out_avals = out_avals
+
+    @property
+    def tape(self) -> Tape:
+        """The derivative, recorded."""
+        if self._args is not None:
+            return self._restored()
+        if self._tape is None:
+            residuals, empty, _ = self._taken_apart()
+            if any(type(x) is NotSaveable for x in residuals):
+                return self._restored()
+            self._tape = empty.with_residuals(residuals)
+        return self._tape
+
+    def _taken_apart(self) -> tuple[Sequence[Any], Tape, Places]:
+        """What it remembers, the rest of the tape, and which of it are the arguments."""
+        if self._parts is None:
+            assert self._tape is not None
+            residuals, empty = self._tape.residuals()
+            place = {id(x): i for i, x in enumerate(residuals)}
+            self._parts = residuals, empty, tuple(map(place.get, self.inputs))
+        return self._parts
+
+    def _residuals(self) -> list[Any]:
+        """What it remembers, with the arguments as they are after assignments to them."""
+        residuals, _, places = self._taken_apart()
+        values = list(residuals)
+        if self._args is not None:
+            for i, x in enumerate(self._leaves_of_args()):
+                if places[i] is not None and type(x) not in (NotNeeded, NotSaveable):
+                    values[places[i]] = x
+        return values
+
+    def _leaves_of_args(self) -> Iterator[Any]:
+        for i, (node, x) in enumerate(zip(self.in_tree.children(), self._args or (), strict=True)):
+            try:
+                yield from node.flatten_up_to(x)
+            except ValueError as error:
+                raise ValueError(f"args_res[{i}] must have the structure of the argument, {node}; {error}") from None
+
+    def _restored(self) -> Tape:
+        """The derivative, with the values that its arguments have now.
+
+        Raises:
+          ValueError: one is missing.
+          TypeError: one is of another type.
+        """
+        _, empty, places = self._taken_apart()
+        values = self._residuals()
+        missing = []
+        paths = tree.tree_leaves_with_path(tree.unflatten(self.in_tree, range(len(places))))
+        for (path, _), place, want in zip(paths, places, self.in_avals, strict=True):
+            if place is None:
+                continue
+            name, x = f"args_res{tree.keystr(path)}", values[place]
+            if type(x) is NotSaveable:
+                missing.append(name)
+                continue
+            (have,) = avals_of([x], (x,), "vjp_fun", argument=f"{name}: ")
+            if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
+                raise TypeError(f"vjp_fun: {name} must be of type {want.str_short()}, got {have.str_short()}")
+            values[place] = from_host(x)
+        if missing:
+            raise ValueError(
+                f"vjp_fun: {', '.join(missing)} must be restored before the call, since saveable_args kept it out; "
+                "assign to vjp_fun.args_res"
+            )
+        return empty.with_residuals(values)
+
+    def tree_flatten(self) -> tuple[Sequence[Any], tuple[Any, ...]]:
+        """What it remembers, and the rest, which is the same each time."""
+        _, empty, places = self._taken_apart()
+        rest = empty, places, self.in_tree, tuple(self.in_avals), self.out_tree, tuple(self.out_avals)
+        return self._residuals(), rest
+
+    @classmethod
+    def tree_unflatten(cls, rest: tuple[Any, ...], residuals: Sequence[Any]) -> Derivative:
+        """The function that remembers other values."""
+        if type(rest) is not tuple or tuple(map(type, rest)) != _REST:
+            raise TypeError(f"tree_unflatten: rest must be what tree_flatten returned, got {rest!r}")
+        if not isinstance(residuals, list | tuple):
+            raise TypeError(f"tree_unflatten: residuals must be a sequence, got {residuals!r}")
+        empty, places, in_tree, in_avals, out_tree, out_avals = rest
+        function = cls(None, in_tree, in_avals, out_tree, out_avals)
+        function._parts = residuals, empty, places
+        return function
+
+
+@register_pytree_node_class
+class Pushforward(Derivative):
+    """The function that `linearize` returns."""
+
+    __slots__ = ()
+
+    def __call__(self, *tangents: Any) -> Any:
+        """Apply the derivative; takes one tangent per argument of the function."""
+        leaves, tangent_tree = tree.flatten(tangents)
+        tree.require_same_structure(
+            "f_lin: tangents must have the structure of the primals", self.in_tree, tangent_tree, "primals", "tangents"
+        )
+        tangent_avals = [aval.to_tangent_aval() for aval in self.in_avals]
+        for have, want in zip(avals_of(leaves, tangents, "f_lin"), tangent_avals, strict=True):
+            if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
+                raise TypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
+        inexact = [x for x, want in zip(leaves, tangent_avals, strict=True) if want.dtype != dtypes.float0]
+        outs = [from_host(instantiate_zeros(t)) for t in self.tape.replay(*inexact)]
+        return tree.unflatten(self.out_tree, list(map(vary_like, outs, self.out_avals)))
+
+
+@register_pytree_node_class
+class Pullback(Derivative):
+    """The function that `vjp` returns.
+
+    `args_res` and `opaque_residuals` are what it remembers: the arguments that it needs as they were, and all else.
+    """
+
+    __slots__ = ()
+
+    def __call__(self, ct: Any) -> Any:
+        leaves, ct_tree = tree.flatten(ct)
+        tree.require_same_structure(
+            "vjp: the cotangent must have the structure of the function's result",
+            self.out_tree,
+            ct_tree,
+            "result",
+            "cotangent",
+        )
+        cts: list[Any] = []
+        ct_avals = avals_of(leaves, (ct,), "vjp")
+        for x, have, aval in zip(leaves, ct_avals, self.out_avals, strict=True):
+            want = aval.to_tangent_aval()
+            if have.shape != want.shape or (
+                want.dtype != dtypes.float0 and not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE)
+            ):
+                raise TypeError(
+                    f"vjp: the cotangent of a result of type {aval.str_short()} must be of type {want.str_short()}, "
+                    f"got {have.str_short()}"
+                )
+            cts.append(Zero(want) if want.dtype == dtypes.float0 else x)
+        return tree.unflatten(self.in_tree, pull_back(self.tape, cts, self.in_avals))
+
+    def __repr__(self) -> str:
+        return f"<pullback to {self.in_tree}>"
+
+    @property
+    def args_res(self) -> list[Any]:
+        """The arguments, one by one, `NotNeeded()` and `NotSaveable()` for those that are not remembered.
+
+        An entry may be assigned: it is what the derivative uses from then on.
+        """
+        if self._args is None:
+            residuals, _, places = self._taken_apart()
+            leaves = [NotNeeded() if place is None else residuals[place] for place in places]
+            self._args = list(tree.unflatten(self.in_tree, leaves))
+        return self._args
+
+    @args_res.setter
+    def args_res(self, args: Sequence[Any]) -> None:
+        count = len(self.in_tree.children())
+        if not isinstance(args, list | tuple) or len(args) != count:
+            raise TypeError(f"args_res must be a list with an entry for each of the {count} arguments, got {args!r}")
+        self._args = list(args)
+
+    @property
+    def opaque_residuals(self) -> list[Any]:
+        """What is remembered and is none of the arguments."""
+        residuals, _, places = self._taken_apart()
+        return [x for i, x in enumerate(residuals) if i not in places]
+
+    def replace(self, **changes: Any) -> Pullback:
+        """A copy with other `args_res`.
+
+        Raises:
+          TypeError: something else is to be replaced, or it is no list with an entry for each argument.
+        """
+        if changes.keys() - {"args_res"}:
+            raise TypeError(f"replace: only args_res can be replaced, got {', '.join(changes)}")
+        leaves, rest = self.tree_flatten()
+        copy = type(self).tree_unflatten(rest, leaves)
+        assert isinstance(copy, Pullback)
+        if changes:
+            copy.args_res = changes["args_res"]
+        return copy
+
+    def leave_out(self, saveable: Any) -> None:
+        """Forget the arguments for which a tree of bools says so, as `vjp` does that is given `saveable_args`."""
+        kept = list(_spread(saveable, self.in_tree, ""))
+        residuals, empty, places = self._taken_apart()
+        saved = {place for place, keep in zip(places, kept, strict=True) if keep}
+        gone = set(places) - saved
+        self._parts = [NotSaveable() if i in gone else x for i, x in enumerate(residuals)], empty, places
+        self._tape = None
+
+
+def _spread(saveable: Any, node: Any, path: str) -> Iterator[bool]:
+    """The bools of `saveable_args`, one for each leaf of the arguments.
+
+    Raises:
+      TypeError: it holds something else than bools and containers.
+      ValueError: a container has another number of entries.
+    """
+    if isinstance(saveable, bool):
+        yield from [saveable] * node.num_leaves
+        return
+    if not isinstance(saveable, tuple | list | dict):
+        raise TypeError(f"vjp: saveable_args{path} must be a bool or a tuple of such, got {saveable!r}")
+    entries = [(i, saveable[i]) for i in (sorted(saveable) if isinstance(saveable, dict) else range(len(saveable)))]
+    children = node.children()
+    if len(entries) != len(children):
+        raise ValueError(
+            f"vjp: saveable_args{path} must be a bool, or have as many entries as there are in its place, "
+            f"{len(children)}, got {len(entries)}"
+        )
+    for (key, entry), child in zip(entries, children, strict=True):
+        yield from _spread(entry, child, f"{path}[{key!r}]")
+
+
+def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[Any]:
+    """Cotangents of all inputs, zeros and float0 ones included, as values."""
+    found = iter(tape.transpose(cts))
+    results = []
+    for aval in in_avals:
+        tangent = aval.to_tangent_aval()
+        ct = Zero(tangent) if tangent.dtype == dtypes.float0 else next(found)
+        x = from_host(instantiate_zeros(ct))
+        if aval.weak_type and type(ct) is not Zero and not get_aval(x).weak_type:
+            x = protocol_of(tangent).convert(x, tangent)
+        results.append(vary_like(x, aval))
+    return results
