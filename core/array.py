@@ -18,7 +18,7 @@ from primax.core.errors import DeletedArrayError, XlaError
 from primax.core.operand import Operand
 from primax.core.trace import Tracer
 
-__all__ = ["HOST_VALUES", "Array", "Shard", "array_of", "from_host"]
+__all__ = ["Array", "HOST_VALUES", "Shard", "array_of", "from_host"]
 
 # Values of the host that are read as arrays.
 HOST_VALUES = (float, int, complex, np.ndarray, np.generic)

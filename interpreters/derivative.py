@@ -106,9 +106,9 @@ class Derivative:
         residuals, _, places = self._taken_apart()
         values = list(residuals)
         if self._args is not None:
-            for i, x in enumerate(self._leaves_of_args()):
-                if places[i] is not None and type(x) not in (NotNeeded, NotSaveable):
-                    values[places[i]] = x
+            for place, x in zip(places, self._leaves_of_args(), strict=True):
+                if place is not None and type(x) not in (NotNeeded, NotSaveable):
+                    values[place] = x
         return values
 
     def _leaves_of_args(self) -> Iterator[Any]:

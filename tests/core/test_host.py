@@ -209,7 +209,7 @@ def test_a_plugin_with_types_of_its_own_waits_for_its_package(site: Site) -> Non
         print(avals.get_aval(typed.Quantity()))
         """
     )
-    assert run.lines == ["False", "ShapedArray(f32[])"]
+    assert run.lines == ["False", "f32[]"]
     assert run.warned == []
 
 
@@ -860,7 +860,7 @@ from primax.core.primitive import Primitive
 p = Primitive(__name__)
 @hookimpl
 def primax_register(registry):
-    registry.define(p, impl=lambda x: x + 1)
+    registry.define(p, impl=lambda x: int(x) + 1)
 """
 
 
@@ -984,7 +984,7 @@ start = threading.Barrier(8)
 def work():
     start.wait()
     import alpha_plugin
-    got.append(alpha_plugin.alpha_p.bind(1))
+    got.append(int(alpha_plugin.alpha_p.bind(1)))
 threads = [threading.Thread(target=work) for _ in range(8)]
 for thread in threads: thread.start()
 for thread in threads: thread.join(60)
