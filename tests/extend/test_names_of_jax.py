@@ -80,7 +80,6 @@ def test_a_tutorial_compiles_its_own_programs_with_these_names():
     with ir.Context() as context, ir.Location.unknown(context):
         hlo.register_dialect(context)
         module = ir.Module.create()
-        symbols = ir.SymbolTable(module.operation)
         scalar = ir.RankedTensorType.get((), ir.F64Type.get())
         with ir.InsertionPoint(module.body):
 
@@ -88,11 +87,10 @@ def test_a_tutorial_compiles_its_own_programs_with_these_names():
             def doubled(x):
                 return hlo.add(x, x)
 
-            symbols.insert(doubled.func_op)
-
             @func.func(scalar, scalar)
             def main(x, y):
-                (twice,) = func.CallOp(doubled.func_op, [x]).results
+                call = func.CallOp(doubled.func_op, [x])  # kept: jaxlib 0.12 crashes where results outlive it
+                twice = call.results[0]
                 three = hlo.constant(ir.DenseElementsAttr.get(np.asarray(3.0)))
                 return hlo.multiply(hlo.sine(twice), hlo.add(y, three))
 
