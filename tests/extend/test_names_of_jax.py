@@ -89,7 +89,7 @@ def test_a_tutorial_compiles_its_own_programs_with_these_names():
 
             @func.func(scalar, scalar)
             def main(x, y):
-                call = func.CallOp(doubled.func_op, [x])  # kept: jaxlib 0.12 crashes where results outlive it
+                call = func.CallOp(doubled.func_op, [x])
                 twice = call.results[0]
                 three = hlo.constant(ir.DenseElementsAttr.get(np.asarray(3.0)))
                 return hlo.multiply(hlo.sine(twice), hlo.add(y, three))

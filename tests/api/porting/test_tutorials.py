@@ -65,7 +65,7 @@ def build(symbols, module, x):
         def inner(y):
             return hlo.multiply(hlo.sine(y), hlo.negate(hlo.cosine(y)))
     s = total(x, sample)
-    call = func.CallOp(inner.func_op, [s])  # kept: jaxlib 0.12 crashes where results outlive their operation
+    call = func.CallOp(inner.func_op, [s])
     called = call.results[0]
     large = hlo.compare(s, constant(np.float64(1)), hlo.ComparisonDirectionAttr.get("GT"))
     op = hlo.IfOp([scalar], hlo.and_(large, constant(True)))
