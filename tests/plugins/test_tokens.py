@@ -54,7 +54,10 @@ def kept(x):
     return x * 2.0
 
 
-@pytest.mark.parametrize("transform", [lambda f: f, px.grad, px.vmap, px.checkpoint], ids=str)
+TRANSFORMS = {"none": lambda f: f, "grad": px.grad, "vmap": px.vmap, "checkpoint": px.checkpoint}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_a_sink_keeps_what_it_is_given_through_transformations(transform):
     x = pnp.ones(2) if transform is px.vmap else pnp.float32(1.0)
     text = str(px.make_jaxpr(transform(kept))(x))
