@@ -340,12 +340,25 @@ def _dot_general_batch(args: Any, dims: Any, *, dimension_numbers: Any, **params
         out_dim = len(lhs_batch) + kept.index(lhs_dim)
     elif lhs_dim is None:
         kept = _kept(core.get_aval(rhs).ndim, rhs_contract, rhs_batch)
+        if len(kept) == 1:
+            return _dot_general_of_vectors(lhs, rhs, (lhs_contract, rhs_contract), (lhs_batch, rhs_batch), params)
         before = core.get_aval(lhs).ndim - len(lhs_contract)
         out_dim = before + kept.index(rhs_dim)
     else:
         lhs_batch, rhs_batch, out_dim = (lhs_dim, *lhs_batch), (rhs_dim, *rhs_batch), 0
     numbers = (lhs_contract, rhs_contract), (lhs_batch, rhs_batch)
     return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **params), out_dim
+
+
+def _dot_general_of_vectors(lhs: Any, rhs: Any, contract: Any, batch: Any, params: Any) -> tuple[Any, Any]:
+    """Many vectors times one matrix, in the order that puts the mapped axis in front, where other rules want it.
+
+    Behind the axes of the matrix, every product with another mapped array would transpose the result.
+    """
+    precision = params["precision"]
+    swapped = precision[::-1] if precision.__class__ is tuple else precision
+    numbers = contract[::-1], batch[::-1]
+    return dot_general_p.bind(rhs, lhs, **{**params, "dimension_numbers": numbers, "precision": swapped}), len(batch[0])
 
 
 def _dot_general_lowering(

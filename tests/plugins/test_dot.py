@@ -379,3 +379,26 @@ def test_types_and_cotangents_of_any_product_are_those_of_jax(product: Any) -> N
 
     for got, want in zip(ours(x, y), theirs(x, y), strict=True):
         assert_close(got, want, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("w", "x", "numbers_", "dims"),
+    [
+        ((4, 3), (5, 3), (((1,), (0,)), ((), ())), (None, 0)),
+        ((4, 3), (3, 5), (((1,), (0,)), ((), ())), (None, 1)),
+        ((2, 4, 3), (3, 5, 2), (((0, 2), (1, 0)), ((), ())), (None, 1)),
+    ],
+)
+def test_many_vectors_times_one_matrix_have_the_mapped_axis_in_front(w, x, numbers_, dims):
+    """Behind the axes of the matrix, each product with another mapped array would transpose the result."""
+    matrix, vectors = numbers(*w), numbers(*x)
+    precision = ("highest", "default")
+
+    def product(a, b):
+        return D.dot_general(a, b, numbers_, precision)
+
+    closed = px.make_jaxpr(px.vmap(product, dims))(matrix, vectors)
+    assert [str(eqn.primitive) for eqn in closed.jaxpr.eqns] == ["dot_general"]
+    assert [p.name for p in closed.jaxpr.eqns[0].params["precision"]] == ["DEFAULT", "HIGHEST"]
+    one = [product(matrix, np.take(vectors, i, dims[1])) for i in range(5)]
+    np.testing.assert_allclose(px.vmap(product, dims)(matrix, vectors), np.stack(one), rtol=1e-5)
