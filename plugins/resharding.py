@@ -217,7 +217,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
     >>> with px.set_mesh(mesh):
     ...     f = px.sharding.auto_axes(lambda x: px.numpy.sort(x), out_sharding=px.P("x"))
     ...     px.typeof(f(px.reshard(px.numpy.zeros(4), px.P("x"))))
-    ShapedArray(f32[4@x])
+    f32[4@x]
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
@@ -260,7 +260,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
     >>> with px.set_mesh(mesh):
     ...     f = px.sharding.explicit_axes(lambda x: print(px.typeof(x)), in_sharding=px.P("x"))
     ...     px.jit(f)(px.numpy.zeros(4))
-    ShapedArray(f32[4@x])
+    f32[4@x]
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)

@@ -38,8 +38,8 @@ def create_device_mesh(
 
     >>> import primax as px
     >>> from primax.experimental import mesh_utils
-    >>> px.sharding.Mesh(mesh_utils.create_device_mesh((1, 1), px.devices()[:1]), ("data", "model")).shape
-    OrderedDict({'data': 1, 'model': 1})
+    >>> mesh_utils.create_device_mesh((1, 1), px.devices()[:1]).shape
+    (1, 1)
     """
     shape = _shape("create_device_mesh", "mesh_shape", mesh_shape)
     found = list(all_devices() if devices is None else devices)
