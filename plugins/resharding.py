@@ -217,7 +217,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
     >>> with px.set_mesh(mesh):
     ...     f = px.sharding.auto_axes(lambda x: px.numpy.sort(x), out_sharding=px.P("x"))
     ...     px.typeof(f(px.reshard(px.numpy.zeros(4), px.P("x"))))
-    f32[4@x]
+    ShapedArray(f32[4@x])
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
