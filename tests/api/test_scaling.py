@@ -46,6 +46,8 @@ RECORDED = {
 
 @pytest.mark.parametrize("mode", RECORDED)
 def test_narrow_products_are_those_of_jax(mode):
+    if float(pnp.float32(100.00786).astype(pnp.float8_e4m3fn)) != 104:
+        pytest.skip("XLA rounds to 8 bits by way of 16, as that of jaxlib 0.10.0 does with the flags of the tests")
     config = nn.get_scaled_dot_general_config(mode)
     got = nn.scaled_dot_general(LHS, RHS, DIMENSIONS, configs=[config] * 3)
     np.testing.assert_allclose(got[1, 2], RECORDED[mode], rtol=1e-5, atol=1e-5)

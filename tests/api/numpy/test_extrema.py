@@ -53,7 +53,8 @@ def test_nan_is_the_greatest_element():
 def test_bytes_are_swapped_as_by_numpy():
     for dtype in ("int16", "uint32", "int8", "bool", "float16", "bfloat16"):
         x = pnp.array([1, 2], dtype)
-        assert np.asarray(x.byteswap()).tobytes() == np.asarray(x).byteswap().tobytes()
+        words = np.frombuffer(np.asarray(x).tobytes(), f"u{x.dtype.itemsize}")  # ml_dtypes 0.5.0 swaps no bfloat16
+        assert np.asarray(x.byteswap()).tobytes() == words.byteswap().tobytes()
     x = pnp.array([1.5 + 2.5j])
     assert x.byteswap().byteswap().tolist() == x.tolist()
     assert px.jit(lambda x: x.byteswap())(pnp.array(3)) == np.int32(3).byteswap()

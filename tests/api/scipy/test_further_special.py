@@ -43,7 +43,10 @@ def test_functions_of_one_number_are_those_of_scipy():
         found = px.jit(lambda: {name: getattr(special, name)(x) for name, x in points.items()})()
     for name, x in points.items():
         with np.errstate(all="ignore"):
-            close(found[name], getattr(scipy_special, name)(x), 1e-12, name)
+            want = getattr(scipy_special, name)(x)
+        if name == "expi":
+            want[np.isposinf(x)] = INF  # nan until SciPy 1.15
+        close(found[name], want, 1e-12, name)
 
 
 def test_functions_of_one_number_hold_in_32_and_16_bits():
@@ -124,7 +127,10 @@ def test_bessel_functions_and_harmonics_are_those_of_scipy():
     n = rng.integers(0, 9, 60)
     m = np.clip(rng.integers(-9, 9, 60), -n, n)
     theta, phi = rng.uniform(0, np.pi, 60), rng.uniform(0, 6, 60)
-    want = scipy_special.sph_harm_y(n, m, theta, phi)
+    if hasattr(scipy_special, "sph_harm_y"):
+        want = scipy_special.sph_harm_y(n, m, theta, phi)
+    else:  # until SciPy 1.15
+        want = scipy_special.sph_harm(m, n, phi, theta)
     with px.enable_x64(True):
         close(special.sph_harm_y(n, m, theta, phi), want, 1e-12)
     close(px.jit(special.sph_harm_y, static_argnames="n_max")(n, m, theta, phi, n_max=8), want, 1e-3)
