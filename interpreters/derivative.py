@@ -8,7 +8,7 @@ from typing import Any
 from primax.core import dtypes, tree
 from primax.core.array import from_host
 from primax.core.array_protocol import protocol_of
-from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
 from primax.core.tree_registry import register_pytree_node_class
 from primax.core.variance import vary_like
 from primax.interpreters.linearize import Tape
@@ -128,17 +128,19 @@ class Derivative:
         _, empty, places = self._taken_apart()
         values = self._residuals()
         missing = []
-        paths = tree.tree_leaves_with_path(tree.unflatten(self.in_tree, range(len(places))))
-        for (path, _), place, want in zip(paths, places, self.in_avals, strict=True):
+        for i, (place, want) in enumerate(zip(places, self.in_avals, strict=True)):
             if place is None:
                 continue
-            name, x = f"args_res{tree.keystr(path)}", values[place]
+            x = values[place]
             if type(x) is NotSaveable:
-                missing.append(name)
+                missing.append(self._name(i))
                 continue
-            (have,) = avals_of([x], (x,), "vjp_fun", argument=f"{name}: ")
+            try:
+                have = get_aval(x)
+            except NO_VALUE as error:
+                raise TypeError(f"vjp_fun: {self._name(i)} must be of type {want.str_short()}: {error}") from error
             if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
-                raise TypeError(f"vjp_fun: {name} must be of type {want.str_short()}, got {have.str_short()}")
+                raise TypeError(f"vjp_fun: {self._name(i)} must be of type {want.str_short()}, got {have.str_short()}")
             values[place] = from_host(x)
         if missing:
             raise ValueError(
@@ -146,6 +148,18 @@ class Derivative:
                 "assign to vjp_fun.args_res"
             )
         return empty.with_residuals(values)
+
+    def _name(self, leaf: int) -> str:
+        """What a message calls a leaf of the arguments: by its path, or its number if the class refuses numbers."""
+        for i, node in enumerate(self.in_tree.children()):
+            if leaf < node.num_leaves:
+                try:
+                    paths = tree.tree_leaves_with_path(tree.unflatten(node, range(node.num_leaves)))
+                except Exception:  # whatever a class of the user's raises for values that are no arrays
+                    return f"leaf {leaf} of args_res[{i}]"
+                return f"args_res[{i}]{tree.keystr(paths[leaf][0])}"
+            leaf -= node.num_leaves
+        raise AssertionError("the leaf is of none of the arguments")
 
     def tree_flatten(self) -> tuple[Sequence[Any], tuple[Any, ...]]:
         """What it remembers, and the rest, which is the same each time."""

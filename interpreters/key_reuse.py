@@ -142,12 +142,9 @@ def _outs(eqn: Any, uses: list[KeyUse | None]) -> list[KeyUse | None]:
             if use is not None and _users[eqn.primitive]:
                 use.use(line)
         return _fresh(eqn)
-    if kind == "scan":
-        return _of_scan(eqn, uses)
-    if kind == "while":
-        return _of_while(eqn, uses)
-    if kind == "cond":
-        return _of_cond(eqn, uses)
+    walk = _CONTROL_FLOW.get((eqn.primitive.plugin, kind))
+    if walk is not None:
+        return walk(eqn, uses)
     for closed in _programs(eqn.params):
         if len(closed.in_avals) == len(uses) and len(closed.out_avals) == len(eqn.outvars):
             return _walk(closed.jaxpr, [*closed.consts, *uses])
@@ -211,3 +208,11 @@ def _of_cond(eqn: Any, uses: list[KeyUse | None]) -> list[KeyUse | None]:
 
 def _fresh(eqn: Any) -> list[KeyUse | None]:
     return [KeyUse() if has_extended_dtype(var.aval) else None for var in eqn.outvars]
+
+
+# By the plugin too: another's primitive may have the same name, and other parameters.
+_CONTROL_FLOW = {
+    ("control_flow", "scan"): _of_scan,
+    ("control_flow", "while"): _of_while,
+    ("control_flow", "cond"): _of_cond,
+}

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.core import tree
-from primax.core.arguments import name_of, wraps
+from primax.core.arguments import integer, name_of, sequence, wraps
 from primax.core.avals import ShapeDtypeStruct
+from primax.core.exact import is_hashable
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.thread import thread
 from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names, shaped_abstractify
@@ -38,6 +39,7 @@ def make_jaxpr(
     if not callable(fun):
         raise TypeError(f"make_jaxpr: fun must be callable, got {fun!r}")
     static = StaticArguments(*positions_and_names(fun, static_argnums, None, "static", "make_jaxpr"))
+    axes = _axes(axis_env)
 
     @wraps(fun)
     def jaxpr_maker(*args: Any, **kwargs: Any) -> Any:
@@ -55,7 +57,7 @@ def make_jaxpr(
         name = name_of(fun)
         avals = avals_of(leaves, (dynamic, keywords), "make_jaxpr", call=True, type_of=shaped_abstractify)
         outer = thread.axes
-        thread.axes = {**outer, **dict(axis_env or ())}
+        thread.axes = {**outer, **axes}
         try:
             closed: ClosedJaxpr = trace_to_jaxpr(flat, avals, name, "make_jaxpr")
         finally:
@@ -66,3 +68,18 @@ def make_jaxpr(
         return closed, tree.unflatten(out_trees[0], shapes)
 
     return jaxpr_maker
+
+
+def _axes(axis_env: Any) -> dict[Any, int]:
+    """The names and sizes of axes in scope.
+
+    Raises:
+      TypeError: they are no pairs of a name, which has a hash, and an integer.
+    """
+    pairs = [] if axis_env is None else sequence("make_jaxpr", "axis_env", axis_env)
+    axes: dict[Any, int] = {}
+    for pair in pairs:
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and is_hashable(pair[0])):
+            raise TypeError(f"make_jaxpr: axis_env must be pairs of a name and a size, got {pair!r}")
+        axes[pair[0]] = integer("make_jaxpr", f"axis_env, the size of {pair[0]!r},", pair[1])
+    return axes

@@ -193,3 +193,29 @@ def test_values_that_are_no_arguments_are_kept_whatever_saveable_args_says():
     x = pnp.arange(3.0)
     out, pull = px.vjp(lambda x: pnp.sin(x), x, saveable_args=False)
     close(pull(out), px.vjp(pnp.sin, x)[1](out))
+
+
+@px.tree_util.register_pytree_node_class
+class Matrix:
+    """A container that takes matrices alone."""
+
+    def __init__(self, values):
+        if getattr(values, "ndim", None) != 2:
+            raise ValueError("values must be a matrix")
+        self.values = values
+
+    def tree_flatten(self):
+        return (self.values,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+def test_containers_that_refuse_what_is_no_array_are_restored():
+    matrix = Matrix(W["a"])
+    out, pull = px.vjp(lambda m, x: x @ m.values, matrix, BATCH, saveable_args=(False, True))
+    with pytest.raises(ValueError, match=r"leaf 0 of args_res\[0\] must be restored"):
+        pull(out)
+    pull.args_res = [matrix, BATCH]
+    close(pull(out), px.vjp(lambda m, x: x @ m.values, matrix, BATCH)[1](out))

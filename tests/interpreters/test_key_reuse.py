@@ -8,6 +8,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax import lax, random
+from primax.extend import define_primitive, derive
 
 
 def twice_of_one(k):
@@ -94,3 +95,15 @@ def test_programs_that_ran_before_are_watched_too():
     with px.debug_key_reuse(True), pytest.raises(px.errors.KeyReuseError):
         f(random.key(2))
     f(random.key(3))
+
+
+@pytest.mark.parametrize("name", ["scan", "cond", "while"])
+@pytest.mark.filterwarnings("ignore:define_primitive. plugin:primax.errors.PluginWarning")
+def test_primitives_of_others_with_the_names_of_control_flow_are_walked_as_any(name):
+    word = define_primitive(
+        name, impl=lambda k: px.random.key_data(k).sum(), abstract_eval=derive.from_impl, lowering=derive.from_impl
+    )
+    key = px.random.key(0)
+    wanted = px.random.key_data(key).sum()
+    with px.debug_key_reuse(True):
+        assert px.jit(word.bind)(key) == wanted

@@ -597,3 +597,17 @@ def test_make_jaxpr_takes_the_sizes_of_named_axes():
     assert closed.eqns[0].primitive.name == "psum"
     with pytest.raises(NameError, match="i"):
         px.make_jaxpr(lambda x: px.lax.psum(x, "i"))(1.0)
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        (3, "axis_env must be a sequence, got 3"),
+        (["i"], "axis_env must be pairs of a name and a size, got 'i'"),
+        ([([], 2)], "axis_env must be pairs"),
+        ([("i", "a")], "axis_env, the size of 'i', must be an integer, got 'a'"),
+    ],
+)
+def test_axes_in_scope_are_pairs_of_a_name_and_a_size(axes, message):
+    with pytest.raises(TypeError, match=message):
+        px.make_jaxpr(lambda x: x, axis_env=axes)
