@@ -19,7 +19,7 @@ from primax.core.effects import Effect, Effects, OperandEffect, kind_of, no_effe
 from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.operand import Operand
-from primax.core.signatures import refuse_call
+from primax.core.signatures import refuse_call, without_neutral
 from primax.core.standing import is_proven
 from primax.core.thread import Thread, thread
 from primax.core.trace import set_current_trace
@@ -86,13 +86,20 @@ class Primitive:
 
         Args:
           args: array values, tracers or scalars.
-          params: static parameters, hashable.
+          params: static parameters, hashable. Those that only JAX's primitive of this name has, such as `sharding`, may
+            be None.
 
         Returns:
           One value, or a list if `multiple_results`.
         """
         trace = thread.trace
-        return trace.process(self, join_operands(self, args, params) if trace.joins else args, params)
+        try:
+            return trace.process(self, join_operands(self, args, params) if trace.joins else args, params)
+        except TypeError:
+            fewer = without_neutral(self, params)
+            if fewer is None:
+                raise
+        return self.bind(*args, **fewer)
 
     def bind_with_trace(self, trace: Any, args: Any, *rest: Any) -> Any:
         """Apply the primitive under a given trace.

@@ -9,7 +9,21 @@ from typing import Any
 
 from primax.core import rules
 
-__all__ = ["refuse_call"]
+__all__ = ["refuse_call", "without_neutral"]
+
+# What JAX's primitives take besides, where None says nothing: packages hand it on from one rule to the next.
+_NEUTRAL = {"accuracy", "out_dtype", "out_sharding", "sharding"}
+
+
+def without_neutral(primitive: Any, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The parameters without those that say nothing and that only JAX's primitive of this name has; None if none do."""
+    neutral = {name for name in _NEUTRAL if name in params and params[name] is None}
+    if not neutral:
+        return None
+    tables = (rules.abstract_eval_rules, rules.effectful_abstract_eval_rules)
+    written = [rules.written(rule) for table in tables if (rule := table.functions.get(primitive)) is not None]
+    known = {name for rule in written for name in inspect.signature(rule).parameters}
+    return {name: value for name, value in params.items() if name not in neutral - known} if neutral - known else None
 
 
 def refuse_call(primitive: Any, rule: Any, args: Sequence[Any], params: Mapping[str, Any]) -> None:

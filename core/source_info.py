@@ -61,6 +61,10 @@ class ScopedSource:
         self.traceback = traceback
 
     @property
+    def name_stack(self) -> str:
+        return self.scope
+
+    @property
     def frames(self) -> Any:
         return self.traceback.frames
 

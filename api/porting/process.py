@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
+from primax.extend.source_info_util import current
 from primax.porting.modules import JaxFinder, JaxModule
 
 __all__ = ["install"]
@@ -25,3 +27,14 @@ def install() -> None:
             )
     if not any(isinstance(finder, JaxFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, JaxFinder())
+        _give_parts()
+
+
+def _give_parts() -> None:
+    """Give the sources of equations the parts that JAX's have: `traceback` and `name_stack`.
+
+    A source that no scope is around is a traceback object of jaxlib, whose class gets the two.
+    """
+    kind: Any = type(current())
+    kind.traceback = property(lambda self: self)
+    kind.name_stack = property(lambda self: "")

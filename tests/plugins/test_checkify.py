@@ -376,3 +376,39 @@ def test_failed_checks_tell_of_arrays_and_of_keys():
     assert "key<fry>" in error.get()
     errors, _ = px.vmap(checkify.checkify(f), (0, None))(pnp.float32([1, -2]), px.random.key(3))
     assert errors.get().startswith("at mapped index 1: Array(-2., dtype=float32)")
+
+
+def checked_sum(x):
+    checkify.check(pnp.all(x > 0), "must be positive, got {}", x.min())
+    return x.sum()
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_the_first_device_whose_check_fails_is_told(checked):
+    mesh = px.make_mesh((2, 2), ("i", "j"))
+    f = px.shard_map(
+        lambda x: px.lax.psum(checked_sum(x), ("i", "j")),
+        mesh=mesh,
+        in_specs=px.P(("i", "j")),
+        out_specs=px.P(),
+        check_vma=checked,
+    )
+    x = np.float32([1, 2, 3, 4, 5, -6, -7, 8])
+    for run in (checkify.checkify(f), px.jit(checkify.checkify(px.jit(f)))):
+        error, out = run(x)
+        assert (error.get(), float(out)) == ("must be positive, got -6.0 (`check` failed)", 10.0)
+        assert run(abs(x))[0].get() is None
+    errors, _ = px.vmap(checkify.checkify(f))(np.stack([abs(x), x]))
+    assert errors.get() == "at mapped index 1: must be positive, got -6.0 (`check` failed)"
+
+
+def test_checks_go_through_pmap_after_those_before_it():
+    def f(x, first):
+        checkify.check(first > 0, "first {}", first)
+        return px.pmap(lambda row: checked_sum(row) / px.lax.psum(1.0, "i"), axis_name="i")(x)
+
+    x = np.float32([[1, 2], [-3, 4]])
+    assert checkify.checkify(f)(x, 1.0)[0].get() == "must be positive, got -3.0 (`check` failed)"
+    assert checkify.checkify(f)(x, -1.0)[0].get() == "first -1.0 (`check` failed)"
+    error, out = checkify.checkify(f, errors=checkify.nan_checks)(x, -1.0)
+    assert error.get() is None and out.tolist() == [1.5, 0.5]

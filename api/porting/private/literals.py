@@ -1,6 +1,8 @@
-"""The classes of `jax._src.literals`: numbers of Python with a dtype. Nothing is an instance of one here."""
+"""The classes of `jax._src.literals`: numbers of Python with a dtype. Nothing in primax is an instance of one."""
 
 from __future__ import annotations
+
+from typing import Any, Self
 
 import numpy as np
 
@@ -10,13 +12,34 @@ __all__ = ["TypedComplex", "TypedFloat", "TypedInt", "TypedNdArray"]
 class TypedInt(int):
     """An integer with a dtype."""
 
+    dtype: Any
+
+    def __new__(cls, value: Any, dtype: Any) -> Self:
+        made = super().__new__(cls, value)
+        made.dtype = np.dtype(dtype)
+        return made
+
 
 class TypedFloat(float):
     """A real number with a dtype."""
 
+    dtype: Any
+
+    def __new__(cls, value: Any, dtype: Any) -> Self:
+        made = super().__new__(cls, value)
+        made.dtype = np.dtype(dtype)
+        return made
+
 
 class TypedComplex(complex):
     """A complex number with a dtype."""
+
+    dtype: Any
+
+    def __new__(cls, value: Any, dtype: Any) -> Self:
+        made = super().__new__(cls, value)
+        made.dtype = np.dtype(dtype)
+        return made
 
 
 class TypedNdArray(np.ndarray):

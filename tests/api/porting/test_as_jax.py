@@ -83,6 +83,26 @@ import jax.experimental.colocated_python as colocated
 assert colocated.serialization.DeviceList | None
 
 # Private names are there where packages use them.
+from jax._src import literals
+from jax._src.random import threefry2x32
+number = literals.TypedFloat(2.5, np.dtype("float32"))
+assert number == 2.5 and number.dtype == np.float32 and jnp.asarray(number, number.dtype).dtype == np.float32
+assert literals.TypedInt(2, "int8").dtype == np.int8 and literals.TypedComplex(2j, "complex64").imag == 2
+raw = threefry2x32.threefry_seed(jnp.uint32(3))
+assert threefry2x32.threefry_split(raw, (4,)).shape == (4, 2) and (raw == jax.random.PRNGKey(3)).all()
+assert threefry2x32.threefry_random_bits(raw, 32, (3,)).dtype == np.uint32
+for primitive in (lax.approx_top_k_p, lax.linear_solve_p, lax.polynomial_p):
+    assert isinstance(primitive, primax.extend.core.Primitive)
+
+def scoped(x):
+    x = jnp.sin(x)
+    with jax.named_scope("outer"), jax.named_scope("inner"):
+        return jnp.cos(x)
+
+sources = [eqn.source_info for eqn in jax.make_jaxpr(scoped)(1.0).eqns]
+assert [str(source.name_stack) for source in sources] == ["", "outer/inner"]
+assert all(source.traceback.frames for source in sources)
+
 from jax._src import core as private
 from jax._src.tree_util import _registry, prefix_errors
 assert private.trace_state_clean() and jax.jit(lambda x: x if private.trace_state_clean() else x + 1)(1.0) == 2.0

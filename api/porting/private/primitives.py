@@ -1,0 +1,11 @@
+"""Primitives of JAX that packages enter rules for, and that programs do not have here."""
+
+from __future__ import annotations
+
+from primax.extend.core import Primitive
+
+__all__ = ["approx_top_k_p", "linear_solve_p", "polynomial_p"]
+
+approx_top_k_p = Primitive("approx_top_k", multiple_results=True)
+linear_solve_p = Primitive("custom_linear_solve", multiple_results=True)
+polynomial_p = Primitive("polynomial")
