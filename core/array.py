@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from primax.core import dtypes, fork, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
-from primax.core.arguments import integer, numpy_dtype, sequence
+from primax.core.arguments import among, integer, numpy_dtype, sequence
 from primax.core.avals import ShapedArray, get_aval, register_aval
 from primax.core.dlpack import capsule_address, capsule_view
 from primax.core.errors import DeletedArrayError, XlaError
@@ -157,13 +157,10 @@ class Array(Operand, metaclass=_ArrayType):
         own = sharding.addressable_devices
         data = iter(constructor.parts(self._b))
         self._b.is_shared = True
-        copies: dict[Any, int] = {}
-        shards = []
-        for device, index in sharding.devices_indices_map(self.shape).items():
-            key = tuple([(part.start, part.stop) for part in index])
-            copies[key] = copies.get(key, -1) + 1
-            shards.append(Shard(device, index, copies[key], Array(next(data)) if device in own else None))
-        return shards
+        return [
+            Shard(device, sharding, self.shape, Array(next(data)) if device in own else None)
+            for device in _places(sharding, self.shape)
+        ]
 
     def on_device_size_in_bytes(self) -> int:
         """The bytes that the value occupies on its devices."""
@@ -338,21 +335,53 @@ class Array(Operand, metaclass=_ArrayType):
         return rebuild, (self._host().copy(), self.weak_type)
 
 
-@dataclass(frozen=True, slots=True)
 class Shard:
     """The part of an array on one device.
+
+    Args:
+      device: the device.
+      sharding: where the parts of the whole lie.
+      global_shape: the shape of the whole.
+      data: the part as an array on the device; None if that belongs to another process.
 
     Attributes:
       device: the device.
       index: the part, as slices of the whole.
       replica_id: the number of this copy among those of the same part.
-      data: the part as an array on the device; None if that belongs to another process.
+      data: the part as an array on the device, or None.
+
+    Raises:
+      TypeError: the sharding cannot say where parts lie, or the shape is no sequence of integers.
+      ValueError: the sharding does not have the device, or cannot divide the shape.
     """
 
-    device: Any
-    index: tuple[slice, ...]
-    replica_id: int
-    data: Array | None
+    __slots__ = ("data", "device", "index", "replica_id")
+
+    def __init__(self, device: Any, sharding: Any, global_shape: Sequence[int], data: Array | None = None) -> None:
+        if not hasattr(sharding, "devices_indices_map"):
+            raise TypeError(f"Shard: sharding must be a sharding, got {sharding!r}")
+        sizes = sequence("Shard", "global_shape", global_shape)
+        places = _places(sharding, tuple([integer("Shard", "global_shape", size) for size in sizes]))
+        if not among(device, places):
+            raise ValueError(f"Shard: device must be one of {[*places]}, which the sharding has, got {device!r}")
+        self.device = device
+        self.index, self.replica_id = places[device]
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data})"
+
+
+@lru_cache(maxsize=64)
+def _places(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[tuple[slice, ...], int]]:
+    """For each device of a sharding its part of an array, and the number of its copy of that part."""
+    copies: dict[Any, int] = {}
+    found = {}
+    for device, index in sharding.devices_indices_map(shape).items():
+        key = tuple([(part.start, part.stop) for part in index])
+        copies[key] = copies.get(key, -1) + 1
+        found[device] = index, copies[key]
+    return found
 
 
 class Gone:

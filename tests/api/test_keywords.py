@@ -102,5 +102,19 @@ def test_exports_take_checks_to_leave_out():
 
 
 def test_parts_of_arrays_on_devices_are_shards():
-    (shard, *_) = pnp.ones(3).addressable_shards
+    x = pnp.ones(3)
+    (shard, *_) = x.addressable_shards
     assert isinstance(shard, px.Shard)
+    made = px.Shard(device=shard.device, sharding=x.sharding, global_shape=(3,), data=shard.data)
+    assert (made.index, made.replica_id, made.data) == ((slice(None),), 0, shard.data)
+    assert repr(made) == repr(shard)
+
+
+def test_a_shard_is_made_of_a_device_that_the_sharding_has():
+    x = pnp.ones(3)
+    with pytest.raises(TypeError, match="Shard: sharding must be a sharding, got 2"):
+        px.Shard(x.device, 2, (3,))
+    with pytest.raises(ValueError, match=r"Shard: device must be one of .*, which the sharding has, got 'cpu'"):
+        px.Shard("cpu", x.sharding, (3,))
+    with pytest.raises(TypeError, match=r"Shard: global_shape must be an integer, got 1\.5"):
+        px.Shard(x.device, x.sharding, (1.5,))

@@ -9,6 +9,10 @@ from fuzz.draw import Draw
 Template = Callable[[Draw, str], str]
 
 
+# Times an array, an array of the default float dtype or of a wider one.
+OF_DEFAULT = "m.numpy.ones(()) * "
+
+
 def segments(d: Draw, f: str) -> str:
     """Sums and the like of the parts of an array."""
     rows = d.rng.choice([3, 4])
@@ -46,7 +50,7 @@ def numeric(d: Draw, f: str) -> str:
         "Slerp": f"{f}.init(np.arange(2.), m.scipy.spatial.transform.Rotation.from_rotvec({b}))({d.one(0.3, 0.5)}).as_rotvec()",
         **dict.fromkeys(
             ("cg", "gmres", "bicgstab"),
-            f"m.numpy.round({f}({d.one(matrix, f'lambda v: {matrix} @ v')}, {a})[0], 2)",
+            f"m.numpy.round({f}({d.one(matrix, f'lambda v: {matrix} @ v')}, {OF_DEFAULT}{a})[0], 2)",
         ),
     }
     return texts[f.rpartition(".")[2]]
@@ -75,6 +79,8 @@ def layer(d: Draw, f: str) -> str:
     }[f.rpartition(".")[2]]
     several = isinstance(shape, list)
     x = f"[{d.floats((2, 3), 'plain')}, {d.floats((2, 3), 'plain')}]" if several else d.floats(shape, "plain")
+    if "Conv" in f:  # no promotion there
+        x = OF_DEFAULT + x
     key = f"m.random.key({d.rng.randrange(9)})"
     return f"[(out, use(params, {x}, rng={key})) for init, use in [{made}] for out, params in [init({key}, {shape})]]"
 
@@ -125,6 +131,7 @@ def parts(d: Draw, f: str) -> str:
     sizes = d.rng.choice([("(2,)", "('x',)"), ("(2, 3)", "('x', 'y')")])
     texts = {
         "P": f"tuple({f}({axis}, {d.one(repr('y'), 'None')}))",
+        "Shard": f"[(s.index, s.replica_id, s.data) for s in [{f}(m.devices()[0], {place}, {shape}{d.one('', ', ' + d.of(shape))})]]",
         "NamedSharding": f"tuple({f}({mesh}, m.P({axis})).spec)",
         "make_mesh": f"[(mesh.axis_names, mesh.size) for mesh in [{f}((1,), ('x',))]]",
         "Mesh": f"[(mesh.axis_names, mesh.size) for mesh in [{f}(np.array(m.devices()[:1]), ('x',))]]",
@@ -256,5 +263,5 @@ LIBRARIES: dict[str, Template] = {
     r"experimental\.jet\.jet2?|flatten_util\.\w+|test_util\.check_\w+|named_call|profiler\.\w+|lax\.composite|fwd_and_bwd|"
     r"custom_derivatives\.custom_vjp_primal_tree_values|experimental\.layout\.\w+": others,
     r"sharding\.(AbstractMesh|Mesh|SingleDeviceSharding|get_abstract_mesh|get_mesh|use_abstract_mesh|auto_axes|explicit_axes)|reshard": parts,
-    r"P|NamedSharding|make_mesh|set_mesh|make_array_from_\w+|pmap|smap|shard_map|lax\.(pcast|with_sharding_constraint)": parts,
+    r"P|NamedSharding|Shard|make_mesh|set_mesh|make_array_from_\w+|pmap|smap|shard_map|lax\.(pcast|with_sharding_constraint)": parts,
 }

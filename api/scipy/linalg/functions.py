@@ -219,7 +219,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
       blocksize: 1.
 
     Returns:
-      A complex array of the shape of `A`; NaN or infinities where there is no root.
+      A complex array of the shape of `A`, NaN where there is no root.
 
     Raises:
       NotImplementedError: `blocksize` is not 1.
@@ -230,10 +230,14 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
         raise NotImplementedError(f"sqrtm: blocksize must be 1, got {blocksize}")
     t, z = schur(square("sqrtm", A, "A"), "complex")
     roots = sqrt(diagonal(t))
+    rounding = (
+        get_aval(t).shape[-1] * dtypes.finfo(get_aval(t).dtype).eps * sum_(absolute(t), axis=(-2, -1), keepdims=True)
+    )
 
     def above(f: Any, *_: Any) -> Any:
         sums = roots[..., :, None] + roots[..., None, :]
-        return (t - f @ f) / where(sums == 0, 1, sums)
+        rest = t - f @ f
+        return where((sums == 0) & (absolute(rest) > rounding), np.nan, rest / where(sums == 0, 1, sums))
 
     found = _by_superdiagonals(t, roots, above)
     return z @ found @ adjoint(z)

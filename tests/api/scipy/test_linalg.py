@@ -103,6 +103,16 @@ def test_results_are_those_of_scipy():
             np.testing.assert_allclose(got, want, rtol=5e-3, atol=2e-3 * np.abs(want).max(), err_msg=name)
 
 
+def test_square_roots_are_nan_where_a_matrix_has_none():
+    without, with_one = np.float32([[0, 3], [0, 0]]), np.float32([[1, 1], [0, 0]])
+    roots = np.asarray(linalg.sqrtm(np.stack([without, without.T, with_one, 0 * with_one])))
+    assert np.isnan(roots[:2]).all()
+    np.testing.assert_allclose(roots[2:], [with_one, 0 * with_one], atol=1e-5)
+    ones = np.ones((3, 3), np.float32)
+    root = linalg.sqrtm(ones)
+    np.testing.assert_allclose(root @ root, ones, atol=1e-4)
+
+
 def test_schur_decompositions_multiply_back():
     for x, output in ((A, "real"), (A, "complex"), (C, "real")):
         t, z = linalg.schur(x, output)

@@ -12,6 +12,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"must (be|have)",
     ),
     Meant(
+        r"Shard",
+        "primax raises",
+        "Arguments are checked when the part is made; jax looks at them when it is asked where the part lies.",
+        message=r"Shard: (sharding|global_shape|device) must be",
+    ),
+    Meant(
         r"sharding\.(auto|explicit)_axes",
         "primax raises",
         "What is no function is refused when it is given; jax refuses it when it is called.",
