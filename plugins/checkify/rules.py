@@ -16,6 +16,7 @@ from primax.extend.sharding import PartitionSpec, manual_scope, vary
 from primax.plugins.calls import call_params, jit_p
 from primax.plugins.checkify.check import first_of
 from primax.plugins.checkify.checker import Checker, checkify, without_checks
+from primax.plugins.checkify.devices import check_devices
 from primax.plugins.checkify.errors import DivisionByZeroError, NaNError, OOBError
 from primax.plugins.composite import call_p, closed_call_p
 from primax.plugins.control_flow import scan, switch, while_loop
@@ -174,6 +175,9 @@ for _primitive, _parameter in (
     (closed_call_p, "call_jaxpr"),
 ):
     Checker.rule(_primitive)(_in_place(_parameter))
+
+
+Checker.rule(shard_map_p)(check_devices)
 
 
 @Checker.rule(*(p[name] for name in ("reduce", "reduce_window", "scatter-apply", "select_and_scatter")))

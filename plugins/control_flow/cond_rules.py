@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.extend.rule_types import Table
 from primax.plugins.calls import run_program
+from primax.plugins.control_flow.elements import one_by_one
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
 
 __all__ = ["RULES", "cond_p"]
@@ -74,6 +76,8 @@ def _jvp(primals: Any, tangents: Any, *, branches: Programs) -> tuple[Any, Any]:
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, branches: Programs) -> tuple[Any, Any]:
     index, *operands = args
     index_dim, *operand_dims = dims
+    if index_dim is not None and any(branch.effects for branch in branches):
+        return one_by_one("cond", axis, args, dims, branches, functools.partial(cond_p.bind, branches=branches))
     if index_dim is not None:
         return _batch_of_choices(axis, batching.moveaxis(index, index_dim, 0), operands, operand_dims, branches)
     alone = [batching.batch_jaxpr(branch, axis, operand_dims)[1] for branch in branches]
@@ -87,12 +91,6 @@ def _batch_of_choices(
     axis: batching.AxisData, index: Any, operands: Any, dims: Any, branches: Programs
 ) -> tuple[Any, Any]:
     """Every branch for the whole batch, and of each element the result that its index chooses."""
-    effects = core.no_effects.union(*(branch.effects for branch in branches))
-    if effects:
-        raise NotImplementedError(
-            f"vmap of cond: branches must have no effects where the predicate is mapped, "
-            f"since all of them are computed, got {sorted(map(repr, effects))}"
-        )
     results = []
     for branch in branches:
         program, _ = batching.batch_jaxpr(branch, axis, dims, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import compress
 from typing import Any
@@ -24,6 +25,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.extend.rule_types import Table
 from primax.plugins.control_flow.compiled import run_compiled
+from primax.plugins.control_flow.elements import one_by_one
 from primax.plugins.reductions import reduce_or
 from primax.plugins.structural import broadcast_in_dim, select_n
 
@@ -124,6 +126,16 @@ def _batch(
     (body, pred, pred_dim, carry_dims), batched = fixpoint(with_carry, [d is not None for d in init_dims])
     cond_consts, consts, init = sections(args, cond_nconsts, body_nconsts)
     init = [batching.stacked(axis, x, d, 0) if b else x for x, d, b in zip(init, init_dims, batched, strict=True)]
+    if pred_dim is not None and (pred.effects or body.effects):
+        params = {
+            "cond_nconsts": cond_nconsts,
+            "cond_jaxpr": cond_jaxpr,
+            "body_nconsts": body_nconsts,
+            "body_jaxpr": body_jaxpr,
+        }
+        return one_by_one(
+            "while_loop", axis, args, dims, (cond_jaxpr, body_jaxpr), functools.partial(while_p.bind, **params)
+        )
     if pred_dim is not None:
         pred, body = _until_all_are_done(axis, pred, body, cond_nconsts)
         consts = [*cond_consts, *consts]
@@ -143,12 +155,6 @@ def _until_all_are_done(
     axis: batching.AxisData, pred: Closed, body: Closed, cond_nconsts: int
 ) -> tuple[Closed, Closed]:
     """A loop over a batch goes on while any element does; elements that are done keep their carry."""
-    effects = pred.effects | body.effects
-    if effects:
-        raise NotImplementedError(
-            "vmap of while_loop: the functions must have no effects where the condition differs from element to "
-            f"element, since the loop goes on for all of them, got {sorted(map(repr, effects))}"
-        )
     body_nconsts = len(body.jaxpr.invars) - len(body.jaxpr.outvars)
 
     def any_left(*args: Any) -> list[Any]:

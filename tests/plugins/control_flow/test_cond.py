@@ -175,12 +175,6 @@ def test_wrong_calls_say_what_would_be_right(call, error, phrases):
         assert phrase in str(caught.value)
 
 
-def test_effects_in_a_batched_cond_are_refused():
-    f = one_or(counting([], "true", pnp.sin), pnp.cos)
-    with pytest.raises(NotImplementedError, match="no effects where the predicate is mapped"):
-        px.vmap(f)(np.array([True, False]), np.float32([1, 2]))
-
-
 def test_one_operand_is_given_by_keyword():
     up, down = (lambda x: x + 1), (lambda x: x - 1)
     assert lax.cond(True, up, down, operand=1.0) == 2.0

@@ -1,0 +1,61 @@
+"""How checks go through programs of one device each: the first device on which one fails tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import get_aval
+from primax.extend.interpreter import replay
+from primax.extend.sharding import NamedSharding, PartitionSpec, manual_scope
+from primax.plugins.checkify.check import first_of
+from primax.plugins.checkify.checker import Checker
+from primax.plugins.resharding import resharded
+from primax.plugins.sharding import shard_map_p
+
+__all__ = ["check_devices"]
+
+p: Any = core.primitives
+
+
+def check_devices(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
+    """The rule of `shard_map`."""
+    params = eqn.params
+    closed, axes = params["jaxpr"], params["manual_axes"]
+    with manual_scope(params["mesh"], axes, params["check_vma"]), checker.on_devices(axes, params["check_vma"]):
+        if not checker.holds_sites(closed):
+            program = None
+        else:
+            program = core.trace_to_jaxpr(_with_state(checker, closed), closed.in_avals, "checked", "checkify")
+    if program is None:
+        return replay(eqn, values)
+    jaxpr = program.jaxpr.replace(constvars=[], invars=[*program.jaxpr.constvars, *program.jaxpr.invars])
+    count = len(checker.state)
+    outs = shard_map_p.bind(
+        *program.consts,
+        *values,
+        **params
+        | {
+            "jaxpr": core.ClosedJaxpr(jaxpr),
+            "in_specs": (PartitionSpec(),) * len(program.consts) + params["in_specs"],
+            "out_specs": (PartitionSpec(axes),) * count + params["out_specs"],
+        },
+    )
+    whole = NamedSharding(params["mesh"], PartitionSpec())
+    state = [resharded("checkify", x, whole) if get_aval(x).division is not None else x for x in outs[:count]]
+    found = first_of(p.ne_p.bind(state[0], np.zeros(get_aval(state[0]).shape, np.int32)), state)
+    fine = p.eq_p.bind(checker.state[0], np.int32(0))
+    checker.state = [p.select_n_p.bind(fine, x, y) for x, y in zip(checker.state, found, strict=True)]
+    return list(outs[count:])
+
+
+def _with_state(checker: Checker, closed: core.ClosedJaxpr) -> Any:
+    """The program of one device as one that returns its error before its results, with an axis for the devices."""
+
+    def run(*parts: Any) -> list[Any]:
+        state, outs = checker.run(closed, checker.fresh(), parts)
+        return [*(p.reshape_p.bind(x, new_sizes=(1, *get_aval(x).shape), dimensions=None) for x in state), *outs]
+
+    return run

@@ -1,0 +1,56 @@
+"""A batch whose elements are computed one after the other: those of branches and loops with effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from primax.extend import core
+from primax.extend.interpreters import batching
+from primax.plugins.control_flow.scan import scan
+
+__all__ = ["one_by_one"]
+
+
+def one_by_one(
+    what: str,
+    axis: batching.AxisData,
+    args: Sequence[Any],
+    dims: Sequence[Any],
+    programs: Iterable[core.ClosedJaxpr],
+    compute: Callable[..., Any],
+) -> tuple[Any, Any]:
+    """Results and where they are mapped, so that each element has its own effects and no others.
+
+    Args:
+      what: the function that is mapped, for messages.
+      axis: the mapped axis.
+      args: the operands.
+      dims: where each is mapped, or None.
+      programs: what is computed.
+      compute: takes the operands of one element.
+
+    Raises:
+      NotImplementedError: the programs exchange values along the mapped axis, or write to what operands refer to.
+    """
+    found = list(programs)
+    effects = core.no_effects.union(*(program.effects for program in found))
+    if axis.name is not None and any(axis.name in core.named_axes(program) for program in found):
+        raise NotImplementedError(
+            f"vmap of {what}: functions with effects must not communicate along the mapped axis {axis.name!r} where "
+            f"elements choose differently, since these are computed one by one, got {sorted(map(repr, effects))}"
+        )
+    on_operands = [effect for effect in effects if isinstance(effect, core.OperandEffect)]
+    if on_operands:
+        raise NotImplementedError(
+            f"vmap of {what}: functions must have no effects on operands where elements choose differently, got "
+            f"{sorted(map(repr, on_operands))}"
+        )
+
+    def element(_: None, mapped: list[Any]) -> tuple[None, list[Any]]:
+        rest = iter(mapped)
+        return None, list(compute(*(x if d is None else next(rest) for x, d in zip(args, dims, strict=True))))
+
+    mapped = [batching.moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True) if d is not None]
+    _, outs = scan(element, None, mapped, length=axis.size)
+    return outs, [0] * len(outs)
