@@ -12,9 +12,7 @@ from primax.extend.core import get_aval
 from primax.extend.held_programs import given, nonzero_flags, sections, tangents_of
 from primax.extend.interpreter import replay
 from primax.extend.interpreters import ad
-from primax.extend.sharding import PartitionSpec, manual_scope, vary
 from primax.plugins.calls import call_params, jit_p
-from primax.plugins.checkify.check import first_of
 from primax.plugins.checkify.checker import Checker, checkify, without_checks
 from primax.plugins.checkify.devices import check_devices
 from primax.plugins.checkify.errors import DivisionByZeroError, NaNError, OOBError
@@ -239,45 +237,6 @@ def _while(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
     state, (more,) = tested(list(checker.state), start)
     checker.state, outs, _ = while_loop(goes_on, turn, (state, start, more))
     return outs
-
-
-@Checker.rule(shard_map_p)
-def _shard_map(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
-    """Each device has an error of its own; what the first of those that fail says is kept."""
-    params = eqn.params
-    closed, axes = params["jaxpr"], params["manual_axes"]
-    with manual_scope(params["mesh"], axes, params["check_vma"]):
-        if not checker.holds_sites(closed):
-            return replay(eqn, values)
-        count = len(checker.state)
-
-        def run(*own: Any) -> list[Any]:
-            fresh = checker.fresh()
-            if params["check_vma"]:
-                fresh = [vary(x, frozenset(axes)) for x in fresh]
-            state, outs = checker.run(closed, fresh, own)
-            return [*map(_in_front, state), *outs]
-
-        program = core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info, "checkify")
-    jaxpr = program.jaxpr.replace(constvars=[], invars=[*program.jaxpr.constvars, *program.jaxpr.invars])
-    consts = program.consts
-    specs = {
-        "in_specs": (*[PartitionSpec()] * len(consts), *params["in_specs"]),
-        "out_specs": (*[PartitionSpec(tuple(axes))] * count, *params["out_specs"]),
-    }
-    outs = shard_map_p.bind(*consts, *values, **{**params, **specs, "jaxpr": core.ClosedJaxpr(jaxpr)})
-    codes, payload = outs[0], outs[1:count]
-    failed = p.ne_p.bind(codes, np.int32(0))
-    found = first_of(failed, [codes, *payload])
-    earlier = p.ne_p.bind(checker.state[0], np.int32(0))
-    checker.state = [p.select_n_p.bind(earlier, x, old) for x, old in zip(found, checker.state, strict=True)]
-    return list(outs[count:])
-
-
-def _in_front(x: Any) -> Any:
-    """One more axis of length 1."""
-    shape = get_aval(x).shape
-    return p.broadcast_in_dim_p.bind(x, shape=(1, *shape), broadcast_dimensions=tuple(range(1, 1 + len(shape))))
 
 
 def _derivative(jvp: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:

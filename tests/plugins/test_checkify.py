@@ -396,10 +396,10 @@ def test_the_first_device_whose_check_fails_is_told(checked):
     x = np.float32([1, 2, 3, 4, 5, -6, -7, 8])
     for run in (checkify.checkify(f), px.jit(checkify.checkify(px.jit(f)))):
         error, out = run(x)
-        assert (error.get(), float(out)) == ("must be positive, got -6.0 (`check` failed)", 10.0)
+        assert (error.get(), float(out)) == ("at mapped index 2: must be positive, got -6.0 (`check` failed)", 10.0)
         assert run(abs(x))[0].get() is None
     errors, _ = px.vmap(checkify.checkify(f))(np.stack([abs(x), x]))
-    assert errors.get() == "at mapped index 1: must be positive, got -6.0 (`check` failed)"
+    assert errors.get() == "at mapped index 1: at mapped index 2: must be positive, got -6.0 (`check` failed)"
 
 
 def test_checks_go_through_pmap_after_those_before_it():
@@ -408,7 +408,7 @@ def test_checks_go_through_pmap_after_those_before_it():
         return px.pmap(lambda row: checked_sum(row) / px.lax.psum(1.0, "i"), axis_name="i")(x)
 
     x = np.float32([[1, 2], [-3, 4]])
-    assert checkify.checkify(f)(x, 1.0)[0].get() == "must be positive, got -3.0 (`check` failed)"
+    assert checkify.checkify(f)(x, 1.0)[0].get() == "at mapped index 1: must be positive, got -3.0 (`check` failed)"
     assert checkify.checkify(f)(x, -1.0)[0].get() == "first -1.0 (`check` failed)"
     error, out = checkify.checkify(f, errors=checkify.nan_checks)(x, -1.0)
     assert error.get() is None
