@@ -11,9 +11,17 @@ import gc
 import importlib
 import itertools
 import json
+import os
 import resource
+import socket
+import subprocess
 import sys
 import time
+
+# Workloads of meshes have eight devices, in one process or in two.
+if any(name.startswith(("mesh_", "two_process_")) for name in sys.argv[2:]):
+    count = "4" if sys.argv[2].startswith("two_process_") else "8"
+    os.environ.update(PRIMAX_NUM_CPU_DEVICES=count, JAX_NUM_CPU_DEVICES=count, XLA_FLAGS="")
 
 T0 = time.perf_counter()
 M = importlib.import_module(sys.argv[1])
@@ -447,6 +455,83 @@ def growth_trace():
         f = chain(n)
         t.append(best(lambda f=f: M.make_jaxpr(lambda x: f(x))(x), 2) / n)
     return t[1] / t[0], "per-eqn cost at 16k over 2k (1 = linear)"
+
+
+def divided():
+    """A mesh of eight devices, and the sharding along it."""
+    mesh = M.make_mesh((8,), ("data",), (M.sharding.AxisType.Auto,))
+    return mesh, M.sharding.NamedSharding(mesh, M.sharding.PartitionSpec("data"))
+
+
+@workload
+def mesh_jit_call():
+    f = M.jit(lambda x: x + 1)
+    x = M.device_put(f32(64, 8), divided()[1])
+
+    def calls():
+        for _ in range(200):
+            y = f(x)
+        sync(y)
+
+    return best(calls, 20) / 200, "s / call on eight devices"
+
+
+@workload
+def mesh_device_put():
+    x, sharding = f32(64, 8), divided()[1]
+    return best(lambda: sync(M.device_put(x, sharding)), 20, 20), "s / 16 kB to eight devices"
+
+
+def layers(ws, x):
+    for w in ws:
+        x = jnp.tanh(x @ w) + x
+    return (x**2).mean()
+
+
+def mapped_loss(mesh):
+    P = M.sharding.PartitionSpec
+    return M.shard_map(
+        lambda ws, x: lax.pmean(layers(ws, x), "data"), mesh=mesh, in_specs=(P(), P("data")), out_specs=P()
+    )
+
+
+@workload
+def mesh_grad_trace():
+    mesh, _ = divided()
+    ws, x = [f32(8, 8)] * 6, f32(64, 8)
+    return best(lambda: M.make_jaxpr(M.grad(mapped_loss(mesh)))(ws, x), 40), "s / trace of grad of shard_map"
+
+
+@workload
+def two_process_step():
+    """Process 0 starts process 1, which is told the address that they meet at."""
+    address = os.environ.get("WORKLOAD_ADDRESS")
+    other = None
+    if address is None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        command = [sys.executable, __file__, sys.argv[1], "two_process_step"]
+        other = subprocess.Popen(command, env={**os.environ, "WORKLOAD_ADDRESS": address}, stdout=subprocess.DEVNULL)
+    if M.__name__ == "jax":
+        M.config.update("jax_cpu_collectives_implementation", "gloo")
+    M.distributed.initialize(address, 2, int(other is None))
+    mesh, sharding = divided()
+    x = M.device_put(f32(256, 64), sharding)
+    whole = M.sharding.NamedSharding(mesh, M.sharding.PartitionSpec())
+    ws = [M.device_put(f32(64, 64) / 8, whole) for _ in range(4)]
+    step = M.jit(lambda ws, x: [w - 0.01 * g for w, g in zip(ws, M.grad(mapped_loss(mesh))(ws, x), strict=True)])
+
+    def train():
+        found = ws
+        for _ in range(10):
+            found = sync(step(found, x))
+
+    seconds = best(train, 10) / 10
+    M.distributed.shutdown()
+    if other is not None:
+        other.wait()
+    return seconds, "s / step of two processes with four devices each"
 
 
 @workload

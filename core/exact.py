@@ -22,7 +22,7 @@ def params_key(params: dict[str, Any]) -> Any:
         return (*params, *values), kinds
     if kinds in _plain_but_for_tuples:
         for x in values:
-            if type(x) is tuple and not _unlike_others(map(type, x)):
+            if type(x) is tuple and not _unlike_others(map(type, x)) and not _nests_such(x):
                 break
         else:
             return (*params, *values), kinds
@@ -53,7 +53,7 @@ def equal_is_same(x: Any) -> bool:
     """Whether values of this one's type that equal it are the same, as far as `exact` tells."""
     kind = type(x)
     if kind is tuple:
-        return _unlike_others(map(type, x))
+        return _nests_such(x)
     if kind is float or kind is complex:
         return bool(x.real != 0 and (kind is float or x.imag != 0))
     return exact(x) is x
@@ -90,9 +90,23 @@ def _is_generated(method: Any) -> bool:
     return getattr(getattr(method, "__code__", None), "co_filename", "") == "<string>"
 
 
+def _nests_such(x: tuple[Any, ...]) -> bool:
+    """Whether a tuple holds only values that are unlike others, and tuples of such."""
+    for value in x:
+        kind = type(value)
+        if kind is tuple:
+            if not _nests_such(value):
+                return False
+        elif kind not in _UNLIKE_OTHERS:
+            return False
+    return True
+
+
 def _of_tuple(x: tuple[Any, ...]) -> Any:
     if _unlike_others(map(type, x)):
         return x if type(x) is tuple else (type(x), tuple(x))
+    if type(x) is tuple and _nests_such(x):
+        return x
     return type(x), tuple([(type(value), exact(value)) for value in x])
 
 

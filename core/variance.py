@@ -93,10 +93,10 @@ def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -
     Scalars stay as they are, and the operands of what holds programs, which say themselves what they take.
     """
     rule = rules.variance_rules.functions.get(primitive)
-    avals = [x.aval if isinstance(x, Tracer) else get_aval(x) for x in args]
     if rule is not None:
+        avals = [x.aval if isinstance(x, Tracer) else get_aval(x) for x in args]
         return [vary(x, axes) for x, axes in zip(args, rule(*avals, **params), strict=True)]
-    found = [getattr(aval, "vma", _NOTHING) for aval in avals]
+    found = [getattr(getattr(x, "aval", None), "vma", _NOTHING) for x in args]  # values without a type are no tracers
     if not found or found.count(found[0]) == len(found):
         return args
     if holds_jaxpr(params):

@@ -97,7 +97,7 @@ def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) 
 
 
 def residual_spec(aval: Any, axes: Sequence[Any], checked: bool) -> PartitionSpec | None:
-    """How the parts of a residual are put together: one after the other along a new first axis; None if all are one."""
+    """How the parts of a residual are put together: one after the other along the first axis; None if all are one."""
     names = tuple(name for name in axes if name in aval.vma) if checked else tuple(axes)
     return PartitionSpec(names) if names else None
 

@@ -147,24 +147,20 @@ def _batch_along_mesh(
     return shard_map_p.bind(*args, **_changed(params, program, ins, outs)), out_dims
 
 
-def _with_first_axis(aval: Any) -> Any:
-    """The type of an array with one more axis, of length 1, in front."""
-    division = None if aval.division is None else aval.division.with_whole(0)
-    return aval.update(shape=(1, *aval.shape), division=division)
-
-
 def _stacked(closed: Closed, count: int, axes: Sequence[Any], checked: bool) -> tuple[Closed, list[Any]]:
-    """A program whose results from `count` on, its residuals, can be put together, and how they are."""
+    """A program whose results from `count` on, its residuals, can be put together, and how they are.
+
+    Parts lie one after the other along the first axis, which a scalar gets.
+    """
     jaxpr = closed.jaxpr
     specs = [residual_spec(v.aval, axes, checked) for v in jaxpr.outvars[count:]]
 
     def make() -> Closed:
         eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
         for i, spec in enumerate(specs, count):
-            if spec is not None:
-                shape = (1, *outvars[i].aval.shape)
-                params = {"shape": shape, "broadcast_dimensions": tuple(range(1, len(shape)))}
-                whole = core.Var(_with_first_axis(outvars[i].aval))
+            if spec is not None and not outvars[i].aval.shape:
+                params = {"shape": (1,), "broadcast_dimensions": ()}
+                whole = core.Var(outvars[i].aval.update(shape=(1,)))
                 eqns.append(core.new_jaxpr_eqn([outvars[i]], [whole], broadcast_in_dim_p, params))
                 outvars[i] = whole
         return core.ClosedJaxpr(jaxpr.replace(eqns=eqns, outvars=outvars), closed.consts)
@@ -179,9 +175,9 @@ def _unstacked(closed: Closed, specs: Sequence[Any]) -> Closed:
     def make() -> Closed:
         eqns, invars = [], list(jaxpr.invars)
         for i, spec in enumerate(specs):
-            if spec is not None:
+            if spec is not None and not invars[i].aval.shape:
                 part = invars[i]
-                invars[i] = core.Var(_with_first_axis(part.aval))
+                invars[i] = core.Var(part.aval.update(shape=(1,)))
                 eqns.append(core.new_jaxpr_eqn([invars[i]], [part], squeeze_p, {"dimensions": (0,)}))
         return core.ClosedJaxpr(jaxpr.replace(eqns=[*eqns, *jaxpr.eqns], invars=invars), closed.consts)
 
