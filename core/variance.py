@@ -96,11 +96,18 @@ def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -
     if rule is not None:
         avals = [x.aval if isinstance(x, Tracer) else get_aval(x) for x in args]
         return [vary(x, axes) for x, axes in zip(args, rule(*avals, **params), strict=True)]
-    found = [getattr(getattr(x, "aval", None), "vma", _NOTHING) for x in args]  # values without a type are no tracers
-    if not found or found.count(found[0]) == len(found):
+    first = None
+    for x in args:  # values without a type are no tracers
+        axes = getattr(getattr(x, "aval", None), "vma", _NOTHING)
+        if first is None:
+            first = axes
+        elif axes is not first and axes != first:
+            break
+    else:
         return args
     if holds_jaxpr(params):
         return args
+    found = [axes_of(x) for x in args]
     joined = _NOTHING.union(*found)
     return [
         x if axes == joined or (not axes and _is_scalar(x)) else _varied(x, joined - axes)

@@ -87,8 +87,12 @@ def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) 
     division = getattr(aval, "division", None)
     if not (spec.axes or aval.vma or division is not None):
         return aval
-    shape = tuple([size * mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
     outer = _outer(mesh)
+    if division is None and not spec.axes:
+        return aval.update(vma=aval.vma - frozenset(axes))
+    shape = tuple([size * mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
+    if division is None and not outer.explicit_axes:
+        return core.ShapedArray(shape, aval.dtype, aval.weak_type, vma=aval.vma - frozenset(axes))
     told = explicit_part(outer, spec, len(shape)) if outer.explicit_axes else None
     if division is not None:
         before = ((),) * len(shape) if told is None else told.axes
