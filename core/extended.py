@@ -112,6 +112,38 @@ class ExtendedArray(Operand):
         """The platform of the array's device, such as `cpu`."""
         return self.base.platform()  # type: ignore[no-any-return]
 
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process has the whole array."""
+        return self.base.is_fully_addressable  # type: ignore[no-any-return]
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device that holds the array holds all of it."""
+        return self.base.is_fully_replicated  # type: ignore[no-any-return]
+
+    def addressable_data(self, index: int) -> ExtendedArray:
+        """The part of the array on the device of that number, among those of this process that hold it."""
+        return ExtendedArray(self.base.addressable_data(index), self.dtype)
+
+    @property
+    def addressable_shards(self) -> list[Any]:
+        """The parts of the array on the devices of this process."""
+        return [shard for shard in self.global_shards if shard.data is not None]
+
+    @property
+    def global_shards(self) -> list[Any]:
+        """The parts of the array on all devices; those on devices of other processes without their data."""
+        shards = self.base.global_shards
+        for shard in shards:
+            shard.index = shard.index[: self.ndim]
+            shard.data = None if shard.data is None else ExtendedArray(shard.data, self.dtype)
+        return shards  # type: ignore[no-any-return]
+
+    def on_device_size_in_bytes(self) -> int:
+        """The bytes that the value occupies on its devices."""
+        return self.base.on_device_size_in_bytes()  # type: ignore[no-any-return]
+
     def delete(self) -> None:
         """Free the buffer now; reading the array afterwards raises."""
         self.base.delete()

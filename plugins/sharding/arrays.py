@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import integer
 from primax.extend.api_util import sequence as read_sequence
+from primax.extend.core import tree
 from primax.extend.sharding import canonical_sharding
 
 __all__ = [
@@ -94,20 +95,27 @@ def make_array_from_single_device_arrays(
     return backend.shared(made)
 
 
-def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> core.Array:
+def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
     """An array from what each process has of it.
 
     Args:
       sharding: how the whole lies on devices.
-      local_data: the part of this process, or all of the array.
+      local_data: the part of this process, or all of the array; or such parts in containers, for as many arrays.
       global_shape: the shape of the whole; where it is None, or None stands for the length of an axis, the parts of
-        processes are put together along that axis.
+        processes are put together along that axis. For containers it is None, or holds a tuple for each array.
 
     Raises:
       ValueError: the local part has a shape that does not fit.
     """
     function = "make_array_from_process_local_data"
     sharding = _sharding(function, sharding)
+    leaves, structure = tree.flatten(local_data)
+    shapes = [None] * len(leaves) if global_shape is None else structure.flatten_up_to(global_shape)
+    made = [_from_local_data(function, sharding, x, shape) for x, shape in zip(leaves, shapes, strict=True)]
+    return tree.unflatten(structure, made)
+
+
+def _from_local_data(function: str, sharding: Any, local_data: Any, global_shape: Any) -> core.Array:
     local = np.asarray(local_data)
     spans = _process_spans(sharding, local.ndim)
     given = (

@@ -1,9 +1,11 @@
-"""How arrays lie on devices, drawn with characters."""
+"""How arrays lie on devices, drawn with characters or as a picture."""
 
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from primax.extend import backend, core
@@ -19,12 +21,16 @@ __all__ = ["RULES", "inspect_array_sharding", "inspect_sharding_p", "visualize_a
 inspect_sharding_p = core.Primitive("inspect_sharding", multiple_results=True)
 
 
-def visualize_sharding(shape: Sequence[int], sharding: Any) -> None:
-    """Print which devices hold which part of an array of one or two axes.
+def visualize_sharding(
+    shape: Sequence[int], sharding: Any, *, use_color: bool = True, picture: str | Path | None = None
+) -> None:
+    """Show which devices hold which part of an array of one or two axes.
 
     Args:
       shape: its shape.
       sharding: how it lies.
+      use_color: whether each part has a color of its own; on a terminal only, and in a picture.
+      picture: the file that a picture is written to, as SVG, in place of the text that is printed if this is None.
 
     Raises:
       ValueError: there are more axes, or none.
@@ -49,19 +55,58 @@ def visualize_sharding(shape: Sequence[int], sharding: Any) -> None:
         cells.setdefault(starts if len(starts) == 2 else (0, *starts), []).append(device.id)
     rows = sorted({row for row, _ in cells})
     columns = sorted({column for _, column in cells})
-    texts = {place: f"{placed.platform} {','.join(map(str, ids))}" for place, ids in cells.items()}
-    width = max(map(len, texts.values())) + 2
-    line = "+".join(["", *["-" * width] * len(columns), ""])
+    texts = [[f"{placed.platform} {','.join(map(str, cells[row, column]))}" for column in columns] for row in rows]
+    if picture is None:
+        _print(texts, use_color and sys.stdout.isatty())
+    else:
+        Path(picture).write_text(_svg(texts, sizes if len(sizes) == 2 else (1, *sizes), use_color), encoding="utf-8")
+
+
+def _print(texts: list[list[str]], colored: bool) -> None:
+    width = max(len(text) for row in texts for text in row) + 2
+    line = "+".join(["", *["-" * width] * len(texts[0]), ""])
     builtins.print(line)
-    for row in rows:
-        builtins.print("|".join(["", *(texts[row, column].center(width) for column in columns), ""]))
+    for i, row in enumerate(texts):
+        cells = [text.center(width) for text in row]
+        if colored:
+            cells = [f"\x1b[4{(i * len(row) + j) % 6 + 1}m{cell}\x1b[0m" for j, cell in enumerate(cells)]
+        builtins.print("|".join(["", *cells, ""]))
         builtins.print(line)
 
 
-def visualize_array_sharding(arr: Any) -> None:
-    """Print which devices hold which part of an array, or of a value inside of jit; see `visualize_sharding`."""
+def _svg(texts: list[list[str]], shape: tuple[int, ...], colored: bool) -> str:
+    """A picture whose sides are as those of the array, within bounds that keep the texts legible."""
+    rows, columns = len(texts), len(texts[0])
+    width = max(8 * max(len(text) for row in texts for text in row) + 16, 480 // columns)
+    height = min(max(width * columns * shape[0] // (max(shape[1], 1) * rows), 32), 480)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * columns + 2}" height="{height * rows + 2}" '
+        'font-family="monospace" font-size="13" text-anchor="middle">'
+    ]
+    for i, row in enumerate(texts):
+        for j, text in enumerate(row):
+            fill = f"hsl({360 * (i * columns + j) // (rows * columns)},60%,80%)" if colored else "white"
+            x, y = j * width + 1, i * height + 1
+            parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}" stroke="black"/>')
+            parts.append(f'<text x="{x + width // 2}" y="{y + height // 2 + 4}">{text}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def visualize_array_sharding(arr: Any, *, use_color: bool = True, picture: str | Path | None = None) -> None:
+    """Show which devices hold which part of an array, or of a value inside of jit.
+
+    Args:
+      arr: the array, of one or two axes.
+      use_color: as that of `visualize_sharding`.
+      picture: as that of `visualize_sharding`.
+
+    Raises:
+      ValueError: there are more axes, or none.
+    """
     shape = core.get_aval(arr).shape
-    inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(shape, sharding))
+    inspect_array_sharding(
+        arr, callback=lambda sharding: visualize_sharding(shape, sharding, use_color=use_color, picture=picture)
+    )
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:

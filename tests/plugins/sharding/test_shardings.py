@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -372,6 +373,42 @@ def test_where_arrays_lie_is_drawn(mesh, capsys):
     ]
     with pytest.raises(ValueError, match="one or two axes"):
         px.debug.visualize_sharding((2, 2, 2), NamedSharding(mesh, P()))
+
+
+def test_where_arrays_lie_is_drawn_as_a_picture_and_in_colors(mesh, tmp_path, capsys, monkeypatch):
+    picture = tmp_path / "where.svg"
+    px.debug.visualize_array_sharding(put(mesh, "y", "x"), picture=picture)
+    assert capsys.readouterr().out == ""
+    root = ElementTree.parse(picture).getroot()
+    name = "{http://www.w3.org/2000/svg}"
+    assert [text.text for text in root.iter(f"{name}text")] == [f"cpu {i}" for i in (0, 2, 4, 6, 1, 3, 5, 7)]
+    assert len({part.get("fill") for part in root.iter(f"{name}rect")}) == 8
+    px.debug.visualize_sharding((8,), NamedSharding(mesh, P("x")), use_color=False, picture=picture)
+    assert {part.get("fill") for part in ElementTree.parse(picture).getroot().iter(f"{name}rect")} == {"white"}
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    px.debug.visualize_sharding((8,), NamedSharding(mesh, P("x")))
+    assert capsys.readouterr().out.count("\x1b[4") == 4
+
+
+def test_keys_tell_how_they_lie(mesh):
+    keys = px.device_put(px.random.split(px.random.key(0), 8), NamedSharding(mesh, P("x")))
+    assert keys.is_fully_addressable
+    assert not keys.is_fully_replicated
+    assert len(keys.addressable_shards) == len(keys.global_shards) == 8
+    first = keys.addressable_shards[0]
+    assert (first.index, first.data.shape, first.data.dtype) == ((slice(0, 2, None),), (2,), keys.dtype)
+    data = px.random.key_data
+    assert np.array_equal(data(keys.addressable_data(2)), data(keys)[2:4])
+    assert keys.on_device_size_in_bytes() > 0
+
+
+def test_containers_of_local_data_become_containers_of_arrays(mesh):
+    rows, x = NamedSharding(mesh, P("x")), np.arange(64.0).reshape(8, 8)
+    made = px.make_array_from_process_local_data(rows, {"u": x, "v": (x[0], x.T)})
+    assert all(leaf.sharding is rows for leaf in px.tree.leaves(made))
+    assert np.array_equal(made["v"][1], x.T)
+    made = px.make_array_from_process_local_data(rows, {"u": x, "v": x[0]}, {"u": (None, 8), "v": (8,)})
+    assert np.array_equal(made["v"], x[0])
 
 
 def test_where_values_inside_of_programs_lie_is_told_once_when_these_are_compiled(mesh, capsys):
