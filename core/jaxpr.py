@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from primax.core import config, rules
 from primax.core.arguments import integer
@@ -177,6 +178,8 @@ class Jaxpr:
         source_info: bool = False,
         name_stack: bool = False,
         print_shapes: bool = True,
+        custom_pp_eqn_rules: bool = True,
+        print_effects: bool = False,
         use_color: bool = False,
         width: int = 80,
     ) -> str:
@@ -186,14 +189,22 @@ class Jaxpr:
           source_info: whether each equation ends in the line that made it.
           name_stack: whether it ends in the named scopes that it was made in.
           print_shapes: whether variables have their types where they are bound.
-          use_color: False; there are no colors.
+          custom_pp_eqn_rules: whether the print rules of primitives choose among their parameters.
+          print_effects: whether each program ends in its effects.
+          use_color: whether keywords and types have the colors of terminals.
           width: the number of columns to fill.
         """
         width = integer("pretty_print", "width", width)
-        if use_color:
-            raise ValueError("pretty_print: use_color must be False, got True")
-        shown = {"source_info": source_info, "name_stack": name_stack, "print_shapes": print_shapes}
-        return str(formatter.jaxpr(self, width=width, **shown))
+        text = formatter.jaxpr(
+            self,
+            width=width,
+            source_info=source_info,
+            name_stack=name_stack,
+            print_shapes=print_shapes,
+            print_rules=custom_pp_eqn_rules,
+            print_effects=print_effects,
+        )
+        return _colored(text) if use_color else text
 
     def __repr__(self) -> str:
         return self.pretty_print()
@@ -252,6 +263,16 @@ class ClosedJaxpr:
 
     def __repr__(self) -> str:
         return self.pretty_print()
+
+
+_KEYWORD: Final = re.compile(r"(?<=\{ )lambda(?= )|(?<=\. )let(?=\s)|(?<=[\s;])in(?= \()")
+_TYPE: Final = re.compile(r":[a-z]\w*(?:<\w+>)?\[[^\]\s]*\](?:\{[^}]*\})?")
+
+
+def _colored(text: str) -> str:
+    """A text with keywords in bold blue and types in magenta."""
+    text = _TYPE.sub(lambda found: f"\x1b[35m{found[0]}\x1b[39m", text)
+    return _KEYWORD.sub(lambda found: f"\x1b[34;1m{found[0]}\x1b[39;22m", text)
 
 
 class _Formatter:

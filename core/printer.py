@@ -73,11 +73,15 @@ class Shown(NamedTuple):
       source_info: whether each equation ends in a comment that says where the user's program made it.
       name_stack: whether it ends in one that says which named scopes it was made in.
       print_shapes: whether variables have their types where they are bound.
+      print_rules: whether print rules choose among the parameters of equations.
+      print_effects: whether each program ends in its effects.
     """
 
     source_info: bool = False
     name_stack: bool = False
     print_shapes: bool = True
+    print_rules: bool = True
+    print_effects: bool = False
 
 
 def jaxpr_to_text(jaxpr: Jaxpr | ClosedJaxpr, *, width: int = 80, **shown: bool) -> str:
@@ -229,6 +233,8 @@ class _Writer:
         put("in (")
         self._variables(map(self.atom, jaxpr.outvars), ",")
         put(",)" if len(jaxpr.outvars) == 1 else ")")
+        if self._shown.print_effects:
+            put(f" : {{ {', '.join(sorted(map(str, jaxpr.effects)))} }}")
         put(DEDENT)
         put(" }")
         put(CLOSE)
@@ -257,6 +263,8 @@ class _Writer:
         return " ".join([*([str(frame)] if frame else []), *([f"[{scope}]"] if scope else [])])
 
     def _shown_params(self, eqn: JaxprEqn) -> dict[str, Any]:
+        if not self._shown.print_rules:
+            return {name: eqn.params[name] for name in sorted(eqn.params)}
         shown = shown_params(eqn)
         if isinstance(shown, PrintedCall):
             jaxpr = opened(shown.program)

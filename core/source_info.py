@@ -15,6 +15,7 @@ from primax.core.thread import thread
 __all__ = [
     "Frame",
     "ScopedSource",
+    "attributes_of",
     "called",
     "recorded_frames",
     "register_exclusion",
@@ -52,13 +53,14 @@ use = _Use()
 
 
 class ScopedSource:
-    """Where an equation was made, as a traceback, and the names of the scopes it was made in."""
+    """Where an equation was made: a traceback, the names of the scopes around it, and what XLA is told of it."""
 
-    __slots__ = ("scope", "traceback")
+    __slots__ = ("attributes", "scope", "traceback")
 
-    def __init__(self, scope: str, traceback: Any) -> None:
+    def __init__(self, scope: str, traceback: Any, attributes: tuple[tuple[str, str], ...] = ()) -> None:
         self.scope = scope
         self.traceback = traceback
+        self.attributes = attributes
 
     @property
     def name_stack(self) -> str:
@@ -69,10 +71,13 @@ class ScopedSource:
         return self.traceback.frames
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is ScopedSource and (self.scope, self.traceback) == (other.scope, other.traceback)
+        return type(other) is ScopedSource and self._parts() == other._parts()
 
     def __hash__(self) -> int:
-        return hash((self.scope, self.traceback))
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.scope, self.traceback, self.attributes
 
     def __str__(self) -> str:
         return f"{self.traceback}\nin the scope {self.scope}"
@@ -80,8 +85,10 @@ class ScopedSource:
 
 def scoped(source: Any) -> Any:
     """A source with the scopes that this thread is in; that of an equation which has been made before stays its own."""
-    scope = thread.scope
-    return ScopedSource(scope, source) if scope and type(source) is not ScopedSource else source
+    scope, attributes = thread.scope, thread.attributes
+    if not (scope or attributes) or type(source) is ScopedSource:
+        return source
+    return ScopedSource(scope, source, attributes)
 
 
 def scope_of(source: Any) -> str:
@@ -89,14 +96,21 @@ def scope_of(source: Any) -> str:
     return source.scope if type(source) is ScopedSource else ""
 
 
+def attributes_of(source: Any) -> tuple[tuple[str, str], ...]:
+    """What XLA is told of the operations of an equation."""
+    return source.attributes if type(source) is ScopedSource else ()
+
+
 def transposed(source: Any) -> Any:
     """The source of what transposes an equation."""
-    if type(source) is not ScopedSource or "transpose(" in source.scope:
+    if type(source) is not ScopedSource or not source.scope or "transpose(" in source.scope:
         return source
     first, slash, rest = source.scope.partition("/")
     before, jvp, name = first.partition("jvp(")
     return ScopedSource(
-        f"{before}transpose({jvp}{name}){slash}{rest}" if jvp else f"transpose({first}){slash}{rest}", source.traceback
+        f"{before}transpose({jvp}{name}){slash}{rest}" if jvp else f"transpose({first}){slash}{rest}",
+        source.traceback,
+        source.attributes,
     )
 
 

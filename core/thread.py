@@ -17,6 +17,7 @@ class Thread(threading.local):
       depth: how many traces are nested.
       axes: the sizes of named axes; replaced, never changed in place.
       scope: the names of the scopes that it is in, within the program being traced; see `primax.core.scopes`.
+      attributes: what XLA is told of the operations of equations that are made now, by name.
       ended: the traces that have ended, if `check_tracer_leaks` is on; weak references, those not looked at yet.
       config: the options that tracing sees, one object for equal values; see `primax.core.config`.
     """
@@ -26,6 +27,7 @@ class Thread(threading.local):
     depth: int = 0
     axes: dict[Any, int] = {}  # noqa: RUF012 - replaced, never changed in place
     scope: str = ""
+    attributes: tuple[tuple[str, str], ...] = ()
     ended: tuple[Any, ...] = ()
     config: Any = None
 

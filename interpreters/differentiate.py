@@ -254,6 +254,11 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
         )
         for out, have in zip(tape.outs, avals_of(leaves, (ct,), "linear_transpose"), strict=True):
             want = get_aval(out)
+            if avals and dtypes.is_inexact(want.dtype) != dtypes.is_inexact(avals[0].dtype):
+                raise TypeError(
+                    "linear_transpose: fun must return integers of integers, and real or complex numbers of such, got "
+                    f"{want.str_short()} of {avals[0].str_short()}"
+                )
             if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
                 raise TypeError(
                     f"linear_transpose: the cotangent must be of type {want.str_short()}, got {have.str_short()}"

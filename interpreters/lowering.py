@@ -17,7 +17,7 @@ from primax.core.errors import CallbackError, MissingRuleError, RuleError
 from primax.core.extended import has_extended_dtype
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, subjaxprs
 from primax.core.recursion import deeper
-from primax.core.source_info import is_internal, scope_of, summarize
+from primax.core.source_info import attributes_of, is_internal, scope_of, summarize
 from primax.core.variance import unvaried
 from primax.interpreters.contexts import SharedContext
 from primax.interpreters.element_lowering import holds_extended, over_elements
@@ -318,6 +318,7 @@ def jaxpr_subcomp(
     unknown = module.shared.unknown
     source = None
     scope = ""
+    attributes: Any = ()
     location = plain = unknown
     extended = holds_extended(jaxpr)
     for eqn in jaxpr.eqns:
@@ -325,6 +326,7 @@ def jaxpr_subcomp(
             source = eqn.source_info
             location = unknown if source is None else location_of(getattr(source, "traceback", source))
             plain, scope = location, scope_of(source)
+            attributes = attributes_of(source)
         if scope:
             location = _jaxlib.ir.Location.name(f"{scope}/{eqn.primitive}", plain)
         invars = eqn.invars
@@ -350,11 +352,28 @@ def jaxpr_subcomp(
                 if ctx.tokens_out is None:
                     raise _wrong(ctx, eqn.primitive, "has ordered effects and must call ctx.set_tokens_out")
                 tokens = {**tokens, **ctx.tokens_out}
+        if attributes:
+            tell_compiler(outs, attributes)
         if module.typed:
             outs = as_typed(module, eqn, outs)
         env.update(zip(eqn.outvars, outs, strict=True))
     results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
     return results, tokens
+
+
+_TOLD = "mhlo.frontend_attributes"
+
+
+def tell_compiler(values: Sequence[Any], attributes: Sequence[tuple[str, str]]) -> None:
+    """Give the operations that IR values come from attributes for the compiler, besides those they have."""
+    ir = _jaxlib.ir
+    for value in values:
+        operation = value.owner
+        if isinstance(operation, ir.Block):  # an argument of a function
+            continue
+        before = {each.name: each.attr for each in operation.attributes[_TOLD]} if _TOLD in operation.attributes else {}
+        new = {name: ir.StringAttr.get(text) for name, text in attributes}
+        operation.attributes[_TOLD] = ir.DictAttr.get({**new, **before})
 
 
 def physical_lowering(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -34,10 +34,10 @@ from primax.interpreters.partitioning import sharding_rule
 from primax.interpreters.shardings import NamedSharding, named_from_hlo
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = ["all_divided", "divided_call", "divides"]
+__all__ = ["all_divided", "call_of", "divided_call", "divides", "module_of_part"]
 
 _TARGET = "primax_parts"
-_parts: WeakValueDictionary[str, _Part] = WeakValueDictionary()
+_parts: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
 class _Part:
@@ -57,16 +57,35 @@ class _Part:
         self.wide = enable_x64.value
         self.error: BaseException | None = None
 
-    def key(self) -> str:
-        """What names it in modules: the same in all processes, and for no other part."""
-        told = (str(self.primitive), str(self.params), str(self.avals), str(self.outs), str(self.mesh), self.wide)
-        digest = hashlib.sha256(repr((*told, self.factors)).encode()).hexdigest()[:16]
-        key = f"{self.primitive}-{digest}"
-        count = 0
-        while key in _parts:
-            count += 1
-            key = f"{self.primitive}-{digest}-{count}"
-        return key
+    def told(self) -> tuple[Any, ...]:
+        """What tells it from others, the same in all processes."""
+        return str(self.params), str(self.avals), str(self.outs), str(self.mesh), self.wide, self.factors
+
+    def divided(self, operands: Sequence[Any], results: Sequence[Any]) -> tuple[bytes, list[Any], list[Any]]:
+        """The program of one device, and the shardings over the mesh of what it takes and returns.
+
+        Args:
+          operands: XLA's shardings of the operands.
+          results: likewise of the results.
+        """
+        axes = _axes_of_factors(self, operands, results)
+        ins, outs = (
+            [NamedSharding(self.mesh, _spec(dims, axes)) for dims in terms]
+            for terms in (self.factors.operands, self.factors.results)
+        )
+        return _program_of_part(self, axes), ins, outs
+
+
+def _key(part: Any) -> str:
+    """What names it in modules: the same in all processes, and for no other part."""
+    name = str(part.primitive)
+    digest = hashlib.sha256(repr((name, *part.told())).encode()).hexdigest()[:16]
+    key = f"{name}-{digest}"
+    count = 0
+    while key in _parts:
+        count += 1
+        key = f"{name}-{digest}-{count}"
+    return key
 
 
 class _Always(threading.local):
@@ -155,9 +174,21 @@ def divided_call(
     factors = division_of(ctx.primitive, ctx.avals_in, ctx.avals_out, params)
     if not isinstance(factors, Factors):
         return None
+    part = _Part(ctx.primitive, params, ctx.avals_in, ctx.avals_out, factors, ctx.module_context.mesh)
+    return call_of(ctx, part, args, sharding_rule(factors))
+
+
+def call_of(ctx: LoweringRuleContext, part: Any, args: Sequence[Any], rule: Any) -> list[Any]:
+    """The results of a call that a part divides when XLA divides the program.
+
+    Args:
+      ctx: of the operation.
+      part: has what `_Part` has.
+      args: the operands.
+      rule: in Shardy's notation, or None.
+    """
     module = ctx.module_context
-    part = _Part(ctx.primitive, params, ctx.avals_in, ctx.avals_out, factors, module.mesh)
-    key = part.key()
+    key = _key(part)
     _parts[key] = part
     module.keepalives.append(part)
     module.parts.append(part)
@@ -169,8 +200,9 @@ def divided_call(
         "has_side_effect": ir.BoolAttr.get(False),
         "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2),
         "backend_config": ir.StringAttr.get(key),
-        "sdy.sharding_rule": sharding_rule(factors),
     }
+    if rule is not None:
+        attributes["sdy.sharding_rule"] = rule
     types = [aval_to_ir_type(aval) for aval in ctx.avals_out]
     return list(ir.Operation.create("stablehlo.custom_call", types, list(args), attributes).results)
 
@@ -200,12 +232,10 @@ def _partition(arg_shapes: Any, arg_shardings: Any, shape: Any, sharding: Any, k
     try:
         several = len(part.outs) != 1
         results = sharding.tuple_elements() if several else [sharding]
-        axes = _axes_of_factors(part, arg_shardings, results)
-        ins = [_spec(dims, axes) for dims in part.factors.operands]
-        outs = [_spec(dims, axes) for dims in part.factors.results]
-        module = _builder().submit(_program_of_part, part, axes).result()
+        module, ins, outs = _builder().submit(part.divided, arg_shardings, results).result()
         taken, returned = (
-            [NamedSharding(part.mesh, spec)._to_xla_hlo_sharding(len(spec)) for spec in specs] for specs in (ins, outs)
+            [each._to_xla_hlo_sharding(len(aval.shape)) for each, aval in zip(shardings, avals, strict=True)]
+            for shardings, avals in ((ins, part.avals), (outs, part.outs))
         )
         return module, taken, _tuple_of(returned) if several else returned[0]
     except BaseException as error:
@@ -276,7 +306,7 @@ def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
                     f"{got.str_short()}; mark dimensions that must not be divided with '!', and take sizes from "
                     "operands rather than from parameters"
                 )
-        return _module(closed, part)
+        return module_of_part(closed, part)
 
 
 def _reduced(x: Any, dims: Sequence[int], factors: Factors, axes: dict[int, tuple[Any, ...]]) -> Any:
@@ -287,8 +317,8 @@ def _reduced(x: Any, dims: Sequence[int], factors: Factors, axes: dict[int, tupl
     return x
 
 
-def _module(closed: ClosedJaxpr, part: _Part) -> bytes:
-    """The bytecode of a program of one device of a mesh."""
+def module_of_part(closed: ClosedJaxpr, part: Any) -> bytes:
+    """The bytecode of a program of one device of the mesh of a part."""
     ir = _jaxlib.ir
     shared = shared_context()
     with shared, shared.unknown:

@@ -8,14 +8,18 @@ from typing import Any
 __all__ = [
     "checkify",
     "compilation_cache",
+    "compute_on",
+    "custom_partitioning",
     "io_callback",
     "jet",
     "layout",
     "mesh_utils",
     "multihost_utils",
     "random",
+    "scheduling_groups",
     "serialize_executable",
     "sparse",
+    "xla_metadata",
 ]
 
 _SUBMODULES = frozenset(name for name in __all__ if name != "io_callback")

@@ -41,6 +41,7 @@ from primax.interpreters.tokens import TokenSet
 if TYPE_CHECKING:
     from primax.interpreters.callbacks import emit_python_callback, host_results
     from primax.interpreters.custom_calls import custom_call, lapack_target
+    from primax.interpreters.custom_parts import partitioned_call
 
 __all__ = [
     "LoweringRuleContext",
@@ -78,6 +79,7 @@ __all__ = [
     "module_to_bytecode",
     "module_to_string",
     "nary",
+    "partitioned_call",
     "physical_lowering",
     "register_lowering",
     "shape_tensor",
@@ -92,6 +94,7 @@ _FUNCTIONS = {
     "emit_python_callback": "primax.interpreters.callbacks",
     "host_results": "primax.interpreters.callbacks",
     "lapack_target": "primax.interpreters.custom_calls",
+    "partitioned_call": "primax.interpreters.custom_parts",
 }
 
 

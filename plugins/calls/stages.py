@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from primax.extend import backend, core
 from primax.extend.api_util import avals_of
 from primax.extend.core import tree
-from primax.extend.sharding import NamedSharding, get_mesh
+from primax.extend.sharding import Format, Layout, NamedSharding, get_mesh
 from primax.plugins.calls.primitive import check_results
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped", "flat_arguments", "struct_of"]
@@ -170,6 +170,19 @@ class Stage:
         return tree.unflatten(self.program.out_tree, map(struct_of, self.program.closed.out_avals))
 
 
+def _platform_of(names: Any) -> str | None:
+    """The platform that a program is to be lowered for, or None."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"lower: lowering_platforms must be a sequence of names of platforms, got {names!r}")
+    if len(names) != 1:
+        raise ValueError(
+            f"lower: lowering_platforms must name one platform, got {tuple(names)}; primax.export builds for several"
+        )
+    return str(names[0])
+
+
 class Traced(Stage):
     """A function as a jaxpr."""
 
@@ -179,10 +192,24 @@ class Traced(Stage):
     def fun_name(self) -> str:
         return self.name
 
-    def lower(self) -> Lowered:
-        """The StableHLO module."""
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """The StableHLO module.
+
+        Args:
+          lowering_platforms: the one platform to build it for, present or not, as `("cuda",)`; by default that of the
+            devices it would run on. To build it for several, use `primax.export`.
+
+        Raises:
+          TypeError: it is no sequence of strings.
+          ValueError: it is not of length 1.
+        """
+        site, other = self.site, _platform_of(lowering_platforms)
+        if other == site.platform:
+            other = None
+        elif other is not None and site.mesh is None:
+            site = other
         trimmed, lowered = backend.lower(
-            self.program.closed, f"jit_{self.name}", self.site, self.donated, self.keep_unused
+            self.program.closed, f"jit_{self.name}", site, self.donated, self.keep_unused, platform=other
         )
         return Lowered(self, trimmed, lowered)
 
@@ -200,32 +227,32 @@ class Lowered(Stage):
         self._trimmed = trimmed
         self._lowered = lowered
 
-    def as_text(self, dialect: str = "stablehlo", *, debug_info: bool = False) -> str:
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
 
         Args:
-          dialect: `stablehlo`, or `hlo` for XLA's notation.
+          dialect: `stablehlo`, also if None, or `hlo` for XLA's notation.
           debug_info: whether to print the source locations.
 
         Raises:
           ValueError: there is no such dialect.
         """
-        if dialect == "stablehlo":
+        if dialect in (None, "stablehlo"):
             return backend.module_text(self._lowered, debug_info)
         if dialect == "hlo":
             return backend.hlo_text(self._lowered)
         raise ValueError(f"as_text: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
-    def compiler_ir(self, dialect: str = "stablehlo") -> Any:
+    def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as its compiler has it.
 
         Args:
-          dialect: `stablehlo` for the MLIR module, or `hlo` for XLA's computation.
+          dialect: `stablehlo` for the MLIR module, also if None, or `hlo` for XLA's computation.
 
         Raises:
           ValueError: there is no such dialect.
         """
-        if dialect == "stablehlo":
+        if dialect in (None, "stablehlo"):
             return self._lowered.module
         if dialect == "hlo":
             return backend.hlo_computation(self._lowered)
@@ -243,9 +270,15 @@ class Lowered(Stage):
 
         Raises:
           TypeError: the options are no such dictionary.
+          ValueError: it was lowered for a platform of other devices.
           XlaError: XLA refuses the program, or does not know an option.
         """
         overrides = {**dict(self.overrides), **dict(read_options("compile", compiler_options))}
+        if self._lowered.platform != self.site.platform:
+            raise ValueError(
+                f"compile: {self.name} must be lowered for {self.site.platform}, where it would run, got "
+                f"{self._lowered.platform}"
+            )
         name, options = f"jit_{self.name}", tuple(overrides.items())
         try:
             executable = backend.compile_lowered(self._trimmed, self._lowered, self.site, name, options)
@@ -305,6 +338,24 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """How the results lie on the devices, in their structure."""
         return tree.unflatten(self.out_tree, self._executable.out_shardings)
+
+    @property
+    def input_formats(self) -> Any:
+        """Layout and sharding of the arguments, in the structure of `(args, kwargs)`; None for those not used."""
+        return self._formats(self.in_tree, self.program.closed.in_avals, self.input_shardings)
+
+    @property
+    def output_formats(self) -> Any:
+        """Layout and sharding of the results, in their structure."""
+        return self._formats(self.out_tree, self.program.closed.out_avals, self.output_shardings)
+
+    def _formats(self, structure: Any, avals: Sequence[Any], shardings: Any) -> Any:
+        flat = tree.flatten(shardings, lambda x: x is None)[0]
+        formats = [
+            None if sharding is None else Format(Layout(tuple(range(len(aval.shape)))), sharding)
+            for aval, sharding in zip(avals, flat, strict=True)
+        ]
+        return tree.unflatten(structure, formats)
 
     def runtime_executable(self) -> Any:
         """XLA's own handle."""

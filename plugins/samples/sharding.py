@@ -8,9 +8,11 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.sampling import numbers
-from primax.extend.sharding import Mesh, PartitionSpec, manual_scope
+from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec, manual_scope
 from primax.plugins.collectives import psum
+from primax.plugins.sharding.custom_partitioning import custom_partitioning_p
 from primax.plugins.sharding.drawing import inspect_sharding_p
+from primax.plugins.sharding.notation import parse_rule
 from primax.plugins.sharding.parts import part_aval
 from primax.plugins.sharding.shard_map import shard_map_p
 from primax.plugins.structural import expand_dims
@@ -48,7 +50,23 @@ def _mapped() -> list[core.Sample]:
         ]
 
 
+def _partitioned() -> list[core.Sample]:
+    x = numbers((2, 3))
+    call = core.trace_to_jaxpr(lambda x: [core.primitives.sin_p.bind(x)], [core.get_aval(x)])
+    structure = core.tree.flatten(((0,), {}))[1], core.tree.flatten(0)[1]
+    told = {"partition": _undivided, "infer_sharding_from_operands": None, "propagate_user_sharding": None}
+    params = {"call": call, "in_tree": structure[0], "out_tree": structure[1], "static_args": (), **told}
+    return [core.Sample([x], {**params, "decode_shardings": True, "sharding_rule": parse_rule("i j -> i j")})]
+
+
+def _undivided(mesh: Any, arg_shapes: Any, result_shape: Any) -> Any:
+    """A partition for samples, which run on one device."""
+    sharding = NamedSharding(mesh, PartitionSpec())
+    return mesh, core.primitives.sin_p.bind, sharding, sharding
+
+
 SAMPLES = {
+    custom_partitioning_p: _partitioned,
     inspect_sharding_p: _inspected,
     shard_map_p: _mapped,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from primax.extend import core, hookimpl
 from primax.extend.rule_types import Table
+from primax.plugins.sharding import custom_partitioning as _custom_partitioning
 from primax.plugins.sharding import drawing as _drawing
 from primax.plugins.sharding import rules as _rules
 from primax.plugins.sharding.arrays import (
@@ -11,11 +12,14 @@ from primax.plugins.sharding.arrays import (
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
+from primax.plugins.sharding.custom_partitioning import custom_partitioning, custom_partitioning_p
 from primax.plugins.sharding.drawing import inspect_sharding_p
 from primax.plugins.sharding.pmap import pmap
 from primax.plugins.sharding.shard_map import shard_map, shard_map_p, smap
 
 __all__ = [
+    "custom_partitioning",
+    "custom_partitioning_p",
     "inspect_sharding_p",
     "make_array_from_callback",
     "make_array_from_process_local_data",
@@ -27,7 +31,7 @@ __all__ = [
 ]
 
 
-RULES: Table = _rules.RULES | _drawing.RULES
+RULES: Table = _rules.RULES | _drawing.RULES | _custom_partitioning.RULES
 
 
 @hookimpl

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from toys import F32, call_p, chain, grows_linearly, mul_p, nested, powers, shout_p, sin_p, sincos_p
 
+import primax as px
 from primax.core import rules
 from primax.core.avals import ShapedArray, abstract_token
 from primax.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, new_jaxpr_eqn
@@ -456,3 +458,22 @@ def test_programs_print_as_jax_prints_them_at_any_width() -> None:
             assert ours.pretty_print(width=width) == theirs.pretty_print(width=width), (name, width)
         for mine, eqn in zip(ours.eqns, theirs.eqns, strict=True):
             assert repr(mine) == repr(eqn), name
+
+
+def test_keywords_and_types_have_the_colors_of_terminals():
+    text = px.make_jaxpr(lambda x: px.lax.cond(x > 0, px.lax.sin, px.lax.cos, x))(1.0).pretty_print(use_color=True)
+    assert "\x1b[34;1mlambda\x1b[39;22m" in text
+    assert "a\x1b[35m:f32[]\x1b[39m" in text
+    assert "\x1b[34;1mlet\x1b[39;22m" in text
+    assert "\x1b[34;1min\x1b[39;22m (" in text
+    plain = re.sub(r"\x1b\[[\d;]+m", "", text)
+    assert plain == px.make_jaxpr(lambda x: px.lax.cond(x > 0, px.lax.sin, px.lax.cos, x))(1.0).pretty_print()
+
+
+def test_effects_and_all_parameters_are_printed_where_asked_for():
+    closed = px.make_jaxpr(lambda x: px.debug.print("{}", x))(1.0)
+    assert closed.pretty_print(print_effects=True).endswith("in () : { Debug } }")
+    assert closed.pretty_print().endswith("in () }")
+    dot = px.make_jaxpr(lambda x: x @ x)(np.ones(2, np.float32))
+    assert "precision" not in dot.pretty_print()
+    assert "precision=None" in dot.pretty_print(custom_pp_eqn_rules=False)

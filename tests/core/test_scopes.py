@@ -123,5 +123,3 @@ def test_types_may_be_left_out_of_the_text():
     assert px.make_jaxpr(lambda x: pnp.sin(x))(1.0).pretty_print(print_shapes=False) == (
         "{ lambda ; a. let b = sin a in (b,) }"
     )
-    with pytest.raises(ValueError, match="use_color must be False"):
-        px.make_jaxpr(f)(1.0).pretty_print(use_color=True)

@@ -211,3 +211,35 @@ def test_generators_are_refused_and_static_methods_compiled():
     with pytest.raises(TypeError, match="generator"):
         px.jit(generator)
     assert px.jit(Holder.doubled).lower(2.0).compile()(2.0) == px.jit(Holder.doubled)(2.0) == 4.0
+
+
+def test_dialects_may_be_left_to_the_stage():
+    lowered = px.jit(pnp.sin).lower(1.0)
+    assert lowered.as_text(None) == lowered.as_text() == lowered.as_text("stablehlo")
+    assert str(lowered.compiler_ir(None)) == str(lowered.compiler_ir("stablehlo"))
+
+
+def test_a_function_is_lowered_for_a_platform_that_is_absent():
+    f = px.jit(lambda x: px.lax.platform_dependent(x, cuda=pnp.cos, default=pnp.sin))
+    lowered = f.trace(1.0).lower(lowering_platforms=("cuda",))
+    assert "stablehlo.cosine" in lowered.as_text()
+    with pytest.raises(ValueError, match="must be lowered for cpu, where it would run, got cuda"):
+        lowered.compile()
+    assert "stablehlo.sine" in f.trace(1.0).lower(lowering_platforms=["cpu"]).as_text()
+    with pytest.raises(TypeError, match="lowering_platforms must be a sequence of names"):
+        f.trace(1.0).lower(lowering_platforms="cuda")
+    with pytest.raises(ValueError, match="must name one platform"):
+        f.trace(1.0).lower(lowering_platforms=("cpu", "cuda"))
+
+
+def test_compiled_functions_tell_how_arrays_lie_in_memory():
+    compiled = px.jit(lambda x, y: {"a": x + 1}).lower(pnp.ones((2, 3)), 1.0).compile()
+    (first, second), named = compiled.input_formats
+    assert first.layout.major_to_minor == compiled.output_formats["a"].layout.major_to_minor == (0, 1)
+    assert first.sharding == compiled.input_shardings[0][0]
+    assert (second, named) == (None, {})
+
+
+def test_only_numbers_of_one_kind_have_a_transpose():
+    with pytest.raises(TypeError, match="integers of integers"):
+        px.linear_transpose(lambda x: x.astype(np.float32), np.int32(2))(np.float32(5))

@@ -1,0 +1,59 @@
+"""Where XLA computes a part of a program: on the host, say, of a device that is none itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.core.scopes import compiler_attributes
+
+__all__ = ["compute_on"]
+
+_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
+_STREAM = "gpu_stream:"
+
+
+def compute_on(
+    f: Callable[..., Any] | str | None = None, *, compute_type: str | None = None, out_memory_spaces: Any = None
+) -> Any:
+    """Ask XLA to compute what is traced in a `with` block, or in a function, elsewhere; results are the same.
+
+    XLA is told by the attribute `_xla_compute_type`. On CPUs the host computes everything anyway.
+
+    Args:
+      f: a function; or the type of computation, as JAX 0.10 has it first.
+      compute_type: "device_host", "device", "tpu_sparsecore", or "gpu_stream:" with a number.
+      out_memory_spaces: taken and not used: arrays are in the memory of devices.
+
+    Returns:
+      The function, if there is one; otherwise what is used by `with`, or as a decorator.
+
+    Raises:
+      ValueError: there is no such type of computation.
+
+    >>> import primax as px, primax.numpy as pnp
+    >>> from primax.experimental.compute_on import compute_on
+    >>> @px.jit
+    ... @compute_on("device_host")
+    ... def f(x):
+    ...     return pnp.sin(x)
+    >>> '_xla_compute_type = "host"' in f.lower(1.0).as_text()
+    True
+    """
+    if isinstance(f, str):
+        f, compute_type = None, f
+    scope = compiler_attributes(**_attributes(compute_type))
+    return scope if f is None else scope(f)
+
+
+def _attributes(compute_type: Any) -> dict[str, Any]:
+    if isinstance(compute_type, str):
+        if compute_type in _TYPES:
+            return {"_xla_compute_type": _TYPES[compute_type]}
+        number = compute_type.removeprefix(_STREAM)
+        if number != compute_type and number.isdecimal():
+            return {"_xla_stream_annotation": number, "inlineable": False}
+    raise ValueError(
+        f"compute_on: compute_type must be one of {', '.join(map(repr, sorted(_TYPES)))} or '{_STREAM}' with a number, "
+        f"got {compute_type!r}"
+    )

@@ -1,0 +1,35 @@
+"""Operations that XLA is to run beside each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.core.scopes import compiler_attributes
+
+__all__ = ["scheduling_group", "xla_metadata_call"]
+
+
+def scheduling_group(name: str) -> Any:
+    """A decorator for functions whose operations are a group in XLA's schedule, by the attribute `scheduling_group`.
+
+    Args:
+      name: of the group.
+
+    Raises:
+      TypeError: it is not a string.
+
+    >>> import primax as px, primax.numpy as pnp
+    >>> from primax.experimental.scheduling_groups import scheduling_group
+    >>> f = px.jit(scheduling_group(name="first")(pnp.sin))
+    >>> 'scheduling_group = "first"' in f.lower(1.0).as_text()
+    True
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"scheduling_group: name must be a str, got {name!r}")
+    return compiler_attributes(scheduling_group=name)
+
+
+def xla_metadata_call(f: Any = None, **attributes: Any) -> Any:
+    """A function whose operations XLA is told something of; a decorator if `f` is None."""
+    scope = compiler_attributes(**attributes)
+    return scope if f is None else scope(f)
