@@ -207,6 +207,21 @@ def hosts(d: Draw, f: str) -> str:
     return texts[f.rpartition(".")[2]]
 
 
+def machines(d: Draw, f: str) -> str:
+    """Devices as arrays, and compiled programs as bytes."""
+    ones, named = d.rng.choice([(1,), (1, 1), (1, 1, 1)]), d.one("m.devices()[:1]", "devices=m.devices()[:1]")
+    x = d.floats((3,), "plain")
+    made = f"m.jit({d.elementwise()}).lower({x}).compile()"
+    packed = f"m.experimental.serialize_executable.serialize({made})"
+    texts = {
+        "create_device_mesh": f"{f}({d.one(ones, list(ones))}, {named}).shape",
+        "create_hybrid_device_mesh": f"{f}({ones}, {ones}, {named}, process_is_granule=True).shape",
+        "serialize": f"[(type(payload), str(given), str(found)) for payload, given, found in [{f}({made})]]",
+        "deserialize_and_load": f"[{f}(*packed)({x}) for packed in [{packed}]]",
+    }
+    return texts[f.rpartition(".")[2]]
+
+
 def special(d: Draw, f: str) -> str:
     """Functions of orders, degrees and parameters that are in certain ranges."""
     z = d.floats(d.rng.choice([(), (3,), (2, 2)]), "positive")
@@ -252,6 +267,7 @@ LAYERS = (
 LIBRARIES: dict[str, Template] = {
     r"ops\.segment_\w+": segments,
     r"experimental\.multihost_utils\.(\w+_local_array|\w+_global_array|sync_global_devices)": hosts,
+    r"experimental\.(mesh_utils|serialize_executable)\.\w+": machines,
     r"scipy\.special\.(bessel_jn|sph_harm_y|hyp2f1)|lax\.zeta|numpy\.dsplit": special,
     r"ffi\.(pycapsule|register_ffi_target)": foreign,
     r"nn\.(get_scaled_dot_general_config|scaled_dot_general)": scaled,

@@ -96,6 +96,15 @@ def test_an_entry_of_the_table_holds_for_its_functions_and_differences_only():
     assert not is_meant("numpy.int8", "m.numpy.int8()", Difference("jax raises", "jax raises TypeError: no"))
 
 
+def test_quantiles_of_other_dtypes_than_the_result_are_meant_of_normal_distributions_alone():
+    found = Difference("value", "primax: np.float64(-0.57477390), jax: np.float64(-0.57477391)")
+    mixed = "m.scipy.stats.{}(A([0.446], 'float32'), loc=A([0.0], 'float64'))"
+    assert is_meant("scipy.stats.norm.ppf", mixed.format("norm.ppf"), found)
+    assert not is_meant("scipy.stats.cauchy.ppf", mixed.format("cauchy.ppf"), found)
+    for alone in ("(A([0.446], 'float32'))", "(A([0.446], 'float64'), A([0.0], 'float32'))"):
+        assert not is_meant("scipy.stats.norm.ppf", f"m.scipy.stats.norm.ppf{alone}", found)
+
+
 def test_each_entry_of_the_table_gives_a_reason_in_a_sentence():
     assert all(
         meant.reason.endswith(".") and meant.reason[0].isupper() | meant.reason.startswith("jax") for meant in MEANT

@@ -38,10 +38,11 @@ VALUES: tuple[Meant, ...] = (
         text=r"(?=.*stable=False)(?=.*descending=True)",
     ),
     Meant(
-        r"scipy\.stats\.\w+\.(ppf|isf)",
+        r"scipy\.stats\.norm\.(ppf|isf)",
         "value",
         "The function is computed in the dtype of the result; in jax and SciPy in that of its first argument.",
-        text=r"(?=.*'(bfloat16|float16|float32)')(?=.*'float64')",
+        text=r"norm\.\w+\((A|array)\([^']*'float32'\).*'float64'",
+        message="primax: np.float64",
     ),
     Meant(
         r"numpy\.kaiser",
