@@ -40,6 +40,7 @@ EXCLUDED = {
     r"primax\.profiler\.(ProfileSession|start_\w+|stop_\w+|trace|\w*device_memory_profile)": "measures the process, "
     "writes files and opens ports, as it is asked to",
     r"primax\.monitoring\.register_\w+": "what is recorded later calls the listeners, with what it was told",
+    r"primax\.make_user_context": "what it makes is part of the key of each compiled function, which is looked up anew",
     r"primax\.errors\..*|primax\.XlaError|.*Warning": "exceptions take anything",
 }
 
