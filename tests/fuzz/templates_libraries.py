@@ -217,7 +217,7 @@ def machines(d: Draw, f: str) -> str:
         "create_device_mesh": f"{f}({d.one(ones, list(ones))}, {named}).shape",
         "create_hybrid_device_mesh": f"{f}({ones}, {ones}, {named}, process_is_granule=True).shape",
         "serialize": f"[(type(payload), str(given), str(found)) for payload, given, found in [{f}({made})]]",
-        "deserialize_and_load": f"[{f}(*packed)({x}) for packed in [{packed}]]",
+        "deserialize_and_load": f"[{f}(*packed, execution_devices=m.devices()[:1])({x}) for packed in [{packed}]]",
     }
     return texts[f.rpartition(".")[2]]
 
