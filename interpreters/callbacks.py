@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import config
+from primax.core import config, dtypes
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, AbstractToken, get_aval, same_type
 from primax.core.extended import ExtendedArray, has_extended_dtype, logical, physical, physical_aval
 from primax.core.mesh import PartitionSpec
@@ -73,6 +73,10 @@ def emit_python_callback(
             results = host_results(found, result_avals, label)
         return (None, *results) if ordered else results
 
+    def nothing() -> Any:
+        results = tuple(map(_no_values, map(physical_aval, result_avals)))
+        return (None, *results) if ordered else results
+
     alone = module.partitions > 1 and module.manual is None
     if alone:  # the first device calls it, with whole values
         whole = PartitionSpec()
@@ -90,7 +94,7 @@ def emit_python_callback(
         f"xla_ffi_python_{processor}_callback",
         result_types=types,
         operands=operands,
-        backend_config={"index": np.uint64(module.add_host_callback(call))},
+        backend_config={"index": np.uint64(module.add_host_callback(call, nothing))},
         has_side_effect=has_side_effect,
         api_version=TYPED,
         operand_layouts=[None] * len(avals),
@@ -100,6 +104,12 @@ def emit_python_callback(
         operation.attributes["sdy.sharding"] = on_first_device(module, max(len(types), 1))
     results = list(operation.results)
     return (results[1:], results[0], call) if ordered else (results, None, call)
+
+
+def _no_values(aval: Any) -> np.ndarray[Any, Any]:
+    """What stands for a result that there is none of: NaN, which no condition of a loop holds for, or zeros."""
+    inexact = dtypes.issubdtype(aval.dtype, np.inexact)
+    return np.full(aval.shape, np.nan if inexact else 0, aval.dtype)
 
 
 def _element_array(x: Any, aval: Any) -> Any:

@@ -60,6 +60,7 @@ class Executable:
         "agree",
         "consts",
         "extended",
+        "failures",
         "handlers",
         "has_tokens",
         "in_avals",
@@ -80,6 +81,7 @@ class Executable:
         self.xla = xla
         self.agree: Callable[[], None] | None = None
         self.keepalives = (lowered.host_callbacks, lowered.keepalives)
+        self.failures = lowered.failures if lowered.host_callbacks and len(site.devices) > 1 else None
         self.site = site
         self.kept = lowered.kept
         self.in_avals = closed.in_avals
@@ -136,10 +138,12 @@ class Executable:
                 buffers.append(backend.to_buffer(x, next(shardings)))
         handlers = self.handlers[committed]
         try:
-            if self.has_tokens:
-                outs = run_with_effects(self, buffers, handlers)
+            if self.failures is not None:
+                with self.failures.raised():
+                    outs = self._run(buffers, handlers)
+                    _await(outs)
             else:
-                outs = [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
+                outs = self._run(buffers, handlers)
         except XlaError as error:
             if joined.runtime is not None:
                 joined.runtime.explain(error)
@@ -150,6 +154,20 @@ class Executable:
             return outs
         pairs = zip(self.out_avals, outs, strict=True)
         return [np.zeros(aval.shape, float0) if _is_void(aval) else x for aval, x in pairs]
+
+    def _run(self, buffers: list[Any], handlers: list[Any]) -> list[Array]:
+        if self.has_tokens:
+            return run_with_effects(self, buffers, handlers)
+        return [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
+
+
+def _await(outs: list[Array]) -> None:
+    """Wait for the results of a program that has just been started, and for its effects."""
+    for x in outs:
+        x.block_until_ready()
+    pending = runtime_tokens.unordered
+    if pending:
+        pending[-1].block_until_ready()
 
 
 def const_shardings(closed: ClosedJaxpr, site: Site) -> list[Any]:

@@ -21,6 +21,7 @@ from primax.core.source_info import attributes_of, is_internal, scope_of, summar
 from primax.core.variance import unvaried
 from primax.interpreters.contexts import SharedContext
 from primax.interpreters.element_lowering import holds_extended, over_elements
+from primax.interpreters.failures import Failures
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
 from primax.interpreters.partitioning import as_typed
 from primax.interpreters.platforms import names_of
@@ -69,6 +70,7 @@ class ModuleContext:
       module: the MLIR module.
       platform: what it is built for.
       host_callbacks: Python functions that the program calls; rules append, the executable keeps them alive.
+      failures: what these raise in a program over several devices.
       keepalives: whatever else must live as long as the executable.
       calls_foreign: whether the program calls foreign functions, which may fail; rules say so.
       partitions: on how many devices the program runs.
@@ -102,6 +104,7 @@ class ModuleContext:
         self.parts: list[Any] = []
         self.typed = False
         self.host_callbacks: list[Any] = []
+        self.failures = Failures()
         self.keepalives: list[Any] = []
         self.calls_foreign = False
         self.functions: dict[Any, Any] = {}
@@ -135,9 +138,17 @@ class ModuleContext:
     def context(self) -> Any:
         return self.shared.context
 
-    def add_host_callback(self, function: Callable[..., Any]) -> int:
-        """Keep a Python function with the program and return its index for the custom call."""
-        self.host_callbacks.append(_located(function, self.source))
+    def add_host_callback(self, function: Callable[..., Any], instead: Callable[[], Any] | None = None) -> int:
+        """Keep a Python function with the program and return its index for the custom call.
+
+        Args:
+          function: the function.
+          instead: makes what it returns where it fails in a program over several devices, which wait for each other.
+        """
+        located = _located(function, self.source)
+        if self.partitions > 1 and instead is not None:
+            located = self.failures.guarded(located, instead)
+        self.host_callbacks.append(located)
         return len(self.host_callbacks) - 1
 
 

@@ -38,6 +38,7 @@ class Lowered:
         self.platform = module.platform
         self.partitions = module.partitions
         self.host_callbacks = module.host_callbacks
+        self.failures = module.failures
         self.keepalives = module.keepalives
         self.calls_foreign = module.calls_foreign
         self.parts = module.parts

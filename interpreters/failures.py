@@ -1,0 +1,80 @@
+"""What callbacks raise in programs over several devices."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from primax.core.errors import XlaError
+
+__all__ = ["Failures"]
+
+_MOST_SKIPPED = 10_000
+
+
+class Failures:
+    """The calls of a program over several devices, and what its callbacks have raised.
+
+    An error would end the program of one device, for which the others wait until XLA ends the process. So a callback
+    that fails returns NaN or zeros, and later ones do without being called; the program comes to its end, and its call
+    raises. All calls that are at work then do, since nothing tells whose callback it was.
+    """
+
+    __slots__ = ("_calls", "_lock", "_skipped")
+
+    def __init__(self) -> None:
+        self._calls: dict[int, list[Exception]] = {}
+        self._lock = threading.Lock()
+        self._skipped = 0
+
+    def guarded(self, function: Callable[..., Any], instead: Callable[[], Any]) -> Callable[..., Any]:
+        """A callback that does not raise while a call that will is at work.
+
+        Args:
+          function: the callback.
+          instead: makes what it returns if it fails.
+        """
+
+        def call(*args: Any) -> Any:
+            earlier = next((found[0] for found in list(self._calls.values()) if found), None)
+            if earlier is None:
+                try:
+                    return function(*args)
+                except Exception as error:
+                    earlier = error
+            if not self._record(earlier):
+                raise earlier
+            return instead()
+
+        return call
+
+    def _record(self, error: Exception) -> bool:
+        """Tell all calls at work of an error; False if there are none, or if one goes on for too long."""
+        with self._lock:
+            for found in self._calls.values():
+                if not found:
+                    found.append(error)
+            self._skipped += 1
+            return bool(self._calls) and self._skipped < _MOST_SKIPPED
+
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        """Around a call of the program, until its results are there: raises what its callbacks have raised.
+
+        Raises:
+          XlaError: a callback failed.
+        """
+        found: list[Exception] = []
+        with self._lock:
+            self._calls[id(found)] = found
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._calls[id(found)]
+                if not self._calls:
+                    self._skipped = 0
+        if found:
+            raise XlaError(f"{type(found[0]).__name__}: {found[0]}") from found[0]
