@@ -446,9 +446,11 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
 
     Raises:
       ValueError: it names what is no axis of the mesh, or one twice.
+      NotImplementedError: it leaves sums open.
     """
     known = mesh.axis_names
-    if not (spec.unreduced or spec.reduced) and len(set(spec.axes).intersection(known)) == len(spec.axes):
+    pending = spec.unreduced or spec.reduced
+    if not pending and len(set(spec.axes).intersection(known)) == len(spec.axes):
         return
     seen: set[Any] = set()
     for name in (*spec.axes, *sorted(spec.unreduced | spec.reduced, key=repr)):
@@ -460,6 +462,12 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
                 "it can divide one axis of an array"
             )
         seen.add(name)
+    if pending:
+        raise NotImplementedError(
+            f"{function}: spec must leave no sum open, got {spec}: no array of primax is still to be summed along axes "
+            f"of a mesh (unreduced, reduced). Give {PartitionSpec(*spec.partitions)}, and XLA chooses where it sums, or "
+            "sum in shard_map with lax.psum"
+        )
 
 
 def to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:

@@ -117,10 +117,10 @@ def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]
     else:
         raise TypeError(f"{function}: a sharding must be a PartitionSpec or a NamedSharding, got {sharding!r}")
     check_spec(function, where, spec)
-    if spec.unreduced or spec.reduced or PartitionSpec.UNCONSTRAINED in spec.partitions:
+    if PartitionSpec.UNCONSTRAINED in spec.partitions:
         raise ValueError(
-            f"{function}: a sharding must tell of each dimension which axes divide it, got {spec}; sums that are "
-            "pending (unreduced, reduced) and UNCONSTRAINED have no part in types"
+            f"{function}: a sharding must tell of each dimension which axes divide it, got {spec}; UNCONSTRAINED has "
+            "no part in types"
         )
     others = [name for name in spec.axes if name not in where.explicit_axes]
     if others or not where.explicit_axes:
