@@ -465,8 +465,8 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
     if pending:
         raise NotImplementedError(
             f"{function}: spec must leave no sum open, got {spec}: no array of primax is still to be summed along axes "
-            f"of a mesh (unreduced, reduced). Give {PartitionSpec(*spec.partitions)}, and XLA chooses where it sums, or "
-            "sum in shard_map with lax.psum"
+            f"of a mesh (unreduced, reduced). Give {PartitionSpec(*spec.partitions)}, and XLA chooses where it sums, "
+            "or sum in shard_map with lax.psum"
         )
 
 
