@@ -144,7 +144,7 @@ def _steps(kind: FftType, count: int) -> list[tuple[FftType, int, int]]:
 def _along(kind: FftType, x: Any, axes: Sequence[int], lengths: tuple[int, ...]) -> Any:
     rank = len(get_aval(x).shape)
     order = (*[axis for axis in range(rank) if axis not in axes], *axes)
-    out = fft_p.bind(permuted(x, order), fft_type=kind, fft_lengths=lengths)
+    out = fft_p.bind(permuted(x, order), fft_type=kind, fft_lengths=tuple(lengths))
     return permuted(out, tuple(sorted(range(rank), key=order.__getitem__)))
 
 

@@ -29,7 +29,7 @@ class Source:
 
 
 def python_files(paths: Iterable[str]) -> Iterator[Path]:
-    """The files that paths name: a file as it is, a folder with all `.py` and `.pyi` files below it, each file once.
+    """The files that paths name: a file as it is, a folder with the `.py`, `.pyi`, `.ipynb` files below it, each once.
 
     Hidden folders, environments and links to folders are left out.
 
@@ -55,7 +55,7 @@ def _below(folder: Path) -> Iterator[Path]:
             for name in folders
             if not name.startswith(".") and name not in _SKIPPED and not Path(parent, name, "pyvenv.cfg").exists()
         )
-        yield from (Path(parent, name) for name in sorted(names) if name.endswith((".py", ".pyi")))
+        yield from (Path(parent, name) for name in sorted(names) if name.endswith((".py", ".pyi", ".ipynb")))
 
 
 def read(path: Path) -> Source:
@@ -66,6 +66,8 @@ def read(path: Path) -> Source:
     """
     try:
         data = path.read_bytes()
+        if path.suffix == ".ipynb":
+            return Source(path, data.decode("utf-8"), "utf-8")
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return Source(path, data.decode(encoding), encoding)
     except OSError as error:

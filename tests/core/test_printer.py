@@ -463,7 +463,7 @@ def test_programs_print_as_jax_prints_them_at_any_width() -> None:
 def test_keywords_and_types_have_the_colors_of_terminals():
     text = px.make_jaxpr(lambda x: px.lax.cond(x > 0, px.lax.sin, px.lax.cos, x))(1.0).pretty_print(use_color=True)
     assert "\x1b[34;1mlambda\x1b[39;22m" in text
-    assert "a\x1b[35m:f32[]\x1b[39m" in text
+    assert re.search(r"a\x1b\[35m:f\d+\[\]\x1b\[39m", text)
     assert "\x1b[34;1mlet\x1b[39;22m" in text
     assert "\x1b[34;1min\x1b[39;22m (" in text
     plain = re.sub(r"\x1b\[[\d;]+m", "", text)

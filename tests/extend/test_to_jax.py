@@ -221,3 +221,18 @@ def test_without_jax_the_error_says_what_needs_it():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "to_jax: jax must be installed" in done.stdout, done.stderr
+
+
+def test_transforms_sorts_and_indices_are_translated():
+    jax = pytest.importorskip("jax")
+
+    def f(x, i):
+        return px.numpy.abs(px.numpy.fft.fft(x)) ** 2, px.numpy.sort(x)[::-1], x.at[i].add(1.0), x[i]
+
+    g = to_jax(f)
+    x = np.float32([3.0, 1.0, 2.0, 5.0])
+    for ours, theirs in zip(f(x, 1), jax.jit(g)(x, 1), strict=True):
+        np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-5)
+    found = jax.grad(lambda x: sum(out.sum() for out in g(x, 1)))(x)
+    np.testing.assert_allclose(found, px.grad(lambda x: sum(out.sum() for out in f(x, 1)))(x), rtol=1e-5)
+    assert jax.vmap(g, in_axes=(None, 0))(x, np.arange(2))[2].shape == (2, 4)

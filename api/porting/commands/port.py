@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any
 
 from primax.extend.commands.common import UsageError, add_json, show_json
 from primax.porting import sources
+from primax.porting.notebooks import rewrite_notebook
 from primax.porting.rewrite import Remark, Rewritten, rewrite
 
 __all__ = ["configure", "run"]
@@ -34,7 +36,9 @@ class _File:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, or a folder with the .py files below it")
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a file, or a folder with the .py files and notebooks below it"
+    )
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a file would change")
     parser.add_argument("--diff", action="store_true", help="write nothing; print what would change")
     add_json(parser)
@@ -61,7 +65,7 @@ def _port(path: Path, writes: bool) -> _File:
     file = _File(path)
     try:
         source = sources.read(path)
-        done: Rewritten = rewrite(source.text)
+        done: Rewritten = (rewrite_notebook if path.suffix == ".ipynb" else rewrite)(source.text)
         file.absent, file.notes, file.changed = done.absent, done.notes, done.text != source.text
         file.diff = _diff(path, source.text, done.text) if file.changed and not writes else ""
         if file.changed and writes:
@@ -74,10 +78,13 @@ def _port(path: Path, writes: bool) -> _File:
 
 
 def _diff(path: Path, before: str, after: str) -> str:
-    lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), str(path), f"{path} (primax)"
-    )
+    lines = difflib.unified_diff(_lines(before), _lines(after), str(path), f"{path} (primax)")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text with their ends; a form feed ends none."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _report(files: list[_File], *, writes: bool, diff: bool) -> Iterator[str]:
