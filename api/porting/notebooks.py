@@ -40,9 +40,9 @@ class _Cell:
 
     def restored(self, text: str) -> str:
         """A text of the cell with the lines that were set aside."""
-        for i, line in enumerate(self.aside):
-            text = re.sub(rf"^[ \t]*{re.escape(_LINE)}{i}$", lambda _, line=line: line, text, flags=re.MULTILINE)
-        return text
+        return re.sub(
+            rf"^[ \t]*{re.escape(_LINE)}(\d+)$", lambda found: self.aside[int(found[1])], text, flags=re.MULTILINE
+        )
 
     def replace(self, source: str) -> None:
         """Put another source in the place of the cell's, as a string or lines as it was."""
