@@ -17,7 +17,7 @@ __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 _ARGS = """
 
     Args:
-      data: an array whose first axis is that of `segment_ids`.
+      data: an array whose first axis is that of `segment_ids`, or has one element, as a number has.
       segment_ids: integers of shape (n,), the segment of each element. They need not be sorted, and a segment may have
         no element.
       num_segments: how many segments there are; the largest of `segment_ids` plus 1 if None, which a compiled function
@@ -70,6 +70,9 @@ def _checked(function: str, data: Any, segment_ids: Any, booleans: bool) -> tupl
         raise TypeError(f"{function}: data must be numbers, got {aval.str_short()}")
     if not dtypes.is_integer(ids.dtype):
         raise TypeError(f"{function}: segment_ids must be integers, got {ids.str_short()}")
+    if len(ids.shape) == 1 and aval.shape[:1] in ((), (1,)):
+        data = pnp.broadcast_to(data, (*ids.shape, *aval.shape[1:]))
+        aval = get_aval(data)
     if len(ids.shape) > 1 or ids.shape != aval.shape[: len(ids.shape)]:
         raise ValueError(
             f"{function}: segment_ids must have the shape of data's first axis, got {ids.str_short()} "

@@ -47,6 +47,10 @@ class AbstractValue:
         """The type of tangents of values of this type."""
         raise TypeError(f"values of type {self.str_short()} have no tangents")
 
+    def at_least_vspace(self) -> AbstractValue:
+        """An older name of `to_tangent_aval`, for packages written for JAX."""
+        return self.to_tangent_aval()
+
     def strip_weak_type(self) -> AbstractValue:
         """This type without its weak-type flag."""
         return self
@@ -153,17 +157,24 @@ class ShapedArray(AbstractValue):
         division = None if self.division is None else self.division.with_whole(dim)
         return ShapedArray(shape, self.dtype, self.weak_type, vma=self.vma, division=division)
 
-    def str_short(self) -> str:
+    def str_short(self, short_dtypes: bool = True) -> str:
+        """A few characters for jaxprs and messages, such as `f32[3]`.
+
+        Args:
+          short_dtypes: whether dtypes are abbreviated; `float32[3]` if they are not.
+        """
         varying = "{V:" + ",".join(sorted(map(str, self.vma))) + "}" if self.vma else ""
         sizes = ",".join(map(str, self.shape)) if self.division is None else self.division.shown(self.shape)
-        return f"{dtypes.short_dtype_name(self.dtype)}[{sizes}]{varying}"
+        number = isinstance(self.dtype, np.dtype) and not short_dtypes
+        name = self.dtype.name if number else dtypes.short_dtype_name(self.dtype)
+        return f"{name}[{sizes}]{varying}"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short()}{weak})"
 
     def __str__(self) -> str:
-        return f"~{self.str_short()}" if self.weak_type else self.str_short()
+        return f"{'~' if self.weak_type else ''}{self.str_short(False)}"
 
     def __reduce__(self) -> Any:
         return _rebuild, (self.shape, self.dtype, self.weak_type, self.vma, self.division)

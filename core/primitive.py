@@ -111,6 +111,16 @@ class Primitive:
         """
         return trace.process(self, args, rest[-1])
 
+    def handed_to(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
+        """What a trace that is written for JAX makes of a bind; a subclass may call another of its methods.
+
+        Args:
+          trace: the trace, which has `process_primitive`.
+          args: the operands.
+          params: the parameters.
+        """
+        return trace.process_primitive(self, args, params)
+
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """What to bind with, from the parameters of an equation: they themselves, unless a subclass says otherwise."""
         return params

@@ -81,12 +81,11 @@ class Trace:
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         """Apply `primitive`, whose arguments may be tracers of this trace or any other values."""
-        rule = getattr(self, "process_primitive", None)
-        if rule is None:
+        if not hasattr(self, "process_primitive"):
             raise NotImplementedError(f"{type(self).__name__} must define process(primitive, args, params)")
         before = enter(Thread.trace)
         try:
-            return rule(primitive, args, params)
+            return primitive.handed_to(self, args, params)
         finally:
             enter(before)
 

@@ -48,14 +48,10 @@ class Program:
         self._fast_tree: Any = None
         self._open: core.ClosedJaxpr | None = None
 
-    @property
-    def fast_tree(self) -> Any:
-        """`out_tree` for jaxlib's dispatcher, which makes an `Array` of each buffer."""
+    def fast_tree(self, outs: Sequence[Any]) -> Any:
+        """`out_tree` for jaxlib's dispatcher, which makes an `Array` of each buffer; `outs` are results of a call."""
         if self._fast_tree is None:
-            filled = tree.unflatten(
-                self.out_tree, [core.logical(core.Array(0), v.aval) for v in self.closed.jaxpr.outvars]
-            )
-            self._fast_tree = tree.result_registry.flatten(filled)[1]
+            self._fast_tree = tree.result_registry.flatten(tree.unflatten(self.out_tree, outs))[1]
         return self._fast_tree
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.core import tree
 from primax.core.arguments import check_function, name_of, wraps
-from primax.core.avals import get_aval
+from primax.core.avals import NO_VALUE, get_aval
 from primax.core.divided import axes_of_dims
 from primax.core.division import Division
 from primax.core.errors import ShardingTypeError
@@ -79,8 +79,12 @@ def vmap(
                 f"for {len(args)} arguments"
             )
         leaves, in_tree = tree.flatten((args, kwargs))
-        avals = avals_of(leaves, (args, kwargs), "vmap", call=True)
         axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+        try:
+            avals = avals_of(leaves, (args, kwargs), "vmap", call=True)
+        except TypeError:  # what is not mapped may be anything: `fun` takes it as it is
+            values = [0.0 if axis is None and not _is_value(x) else x for x, axis in zip(leaves, axes, strict=True)]
+            avals = avals_of(values, (args, kwargs), "vmap", call=True)
         dims = [_normalize(axis, aval, i, args, kwargs) for i, (axis, aval) in enumerate(zip(axes, avals, strict=True))]
         size = _size(avals, dims, axis_size, args, kwargs)
         out_trees: list[Any] = []
@@ -100,6 +104,14 @@ def vmap(
         return tree.unflatten(out_tree, results)
 
     return mapped
+
+
+def _is_value(x: Any) -> bool:
+    try:
+        get_aval(x)
+    except NO_VALUE:
+        return False
+    return True
 
 
 def _place(i: int, args: Any, kwargs: Any) -> str:

@@ -184,14 +184,15 @@ def device_get(x: Any) -> Any:
       x: arrays in any containers; other leaves are kept.
 
     Returns:
-      The same structure, with a NumPy array for each array; those of extended dtypes, such as keys, are kept too.
+      The same structure, with a NumPy array for each array; tracers, and arrays of extended dtypes such as keys, are
+      kept too.
     """
     with backend.asked_transfer("get"):
         return tree.tree_map(lambda leaf: np.asarray(leaf) if _has_numbers(leaf) else leaf, x)
 
 
 def _has_numbers(leaf: Any) -> bool:
-    return hasattr(leaf, "__array__") and type(leaf) is not core.ExtendedArray
+    return hasattr(leaf, "__array__") and type(leaf) is not core.ExtendedArray and not isinstance(leaf, core.Tracer)
 
 
 def block_until_ready(x: Any) -> Any:

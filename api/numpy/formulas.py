@@ -303,7 +303,7 @@ def ldexp(x: Any, y: Any, /) -> Any:
     out, rest = broadcast("ldexp", [convert(x, get_aval(x), wide), y])
     most = layout.bias - 1
     for _ in range(3):
-        step = arithmetic.min_p.bind(arithmetic.max_p.bind(rest, integer.type(-most)), integer.type(most))
+        step = arithmetic.min_p.bind(integer.type(most), arithmetic.max_p.bind(integer.type(-most), rest))
         out = arithmetic.mul_p.bind(out, _power_of_two(step, wide))
         rest = arithmetic.sub_p.bind(rest, step)
     return convert(out, get_aval(out), dtype)

@@ -150,8 +150,8 @@ def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
 
 @one_program(static=3)
 def _clipped(arr: Any, lower: Any, upper: Any) -> Any:
-    out = arr if lower is None else arithmetic.max_p.bind(*operands("clip", arr, lower))
-    out = out if upper is None else arithmetic.min_p.bind(*operands("clip", out, upper))
+    out = arr if lower is None else arithmetic.max_p.bind(*operands("clip", lower, arr))
+    out = out if upper is None else arithmetic.min_p.bind(*operands("clip", upper, out))
     return asarray(out)
 
 

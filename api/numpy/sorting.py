@@ -46,7 +46,7 @@ _MOST_COMPARISONS = 1 << 16
 def _prepared(function: str, a: Any, axis: Any, kind: Any, order: Any) -> tuple[Any, int]:
     """An array of rank 1 or more and the axis to sort along."""
     if kind is not None or order is not None:
-        raise NotImplementedError(f"{function}: kind and order must be None, got {kind!r} and {order!r}")
+        raise TypeError(f"{function}: kind and order must be None, got {kind!r} and {order!r}")
     aval_of(function, a)
     if axis is None:
         a, axis = ravel(a), 0

@@ -207,7 +207,7 @@ class Jitted:
             f"jit_{self.name}",
             leaves,
             look,
-            lambda _: program.fast_tree,
+            program.fast_tree,
             self.site(program, leaves) if self.device or self.spread else None,
             donated,
             self.keep_unused,

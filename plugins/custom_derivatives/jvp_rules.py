@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
-from primax.extend import core
 from primax.extend.held_programs import checked_types, given, nonzero_flags, sections, tangents_of
 from primax.extend.interpreters import ad, batching
 from primax.extend.rule_types import Table
@@ -23,10 +22,11 @@ from primax.plugins.custom_derivatives.calls import (
     refuse_closed_over,
     stage_call,
 )
+from primax.plugins.custom_derivatives.jax_traces import CustomJvpCall
 
 __all__ = ["RULES", "custom_jvp_call_p"]
 
-custom_jvp_call_p = core.Primitive("custom_jvp_call", multiple_results=True)
+custom_jvp_call_p = CustomJvpCall("custom_jvp_call", multiple_results=True)
 
 
 def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, **params: Any) -> tuple[Any, Any]:

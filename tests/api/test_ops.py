@@ -78,3 +78,11 @@ def test_segments_are_differentiated_compiled_and_mapped():
 def test_wrong_segments_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("data", [np.float32(2), np.float32([[1, 3]])], ids=["a number", "one row"])
+def test_one_element_is_the_data_of_every_segment(data):
+    ids = np.int32([0, 1, 1])
+    whole = np.broadcast_to(data, (3, *data.shape[1:]))
+    for function in (ops.segment_sum, ops.segment_max):
+        np.testing.assert_array_equal(function(data, ids, 2), function(whole, ids, 2))

@@ -88,3 +88,8 @@ def test_the_largest_take_no_more_than_there_are():
             pnp.top_k(x, k)
     with pytest.raises(ValueError, match="mode must be 'largest' or 'smallest', got 'a'"):
         pnp.top_k(x, 1, mode="a")
+
+
+def test_tracers_stay_what_they_are_where_values_are_fetched():
+    for run in (px.jit(px.device_get), px.vmap(px.device_get), lambda x: px.jvp(px.device_get, (x,), (x,))[1]):
+        assert run(np.float32([1, 2])).tolist() == [1, 2]

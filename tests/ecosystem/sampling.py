@@ -19,7 +19,7 @@ import pytest
 OUT = Path(os.environ["ECOSYSTEM_OUT"])
 DEADLINE = time.monotonic() + float(os.environ["ECOSYSTEM_SECONDS"])
 ONLY = os.environ.get("ECOSYSTEM_ONLY")
-ONE_TEST = 60  # seconds
+ONE_TEST = 120  # seconds
 
 
 def write(name: str, outcome: str, text: str = "") -> None:

@@ -114,3 +114,41 @@ def test_a_tracer_may_be_given_its_type():
     tracer = Typed(core.current_trace(), np.ones((2, 3), np.float32))
     assert tracer.shape == (2, 3)
     assert core.get_aval(tracer).str_short() == "f32[2,3]"
+
+
+def test_a_trace_is_given_the_two_functions_of_a_custom_derivative():
+    seen = []
+
+    class Doubling(core.Trace):
+        """Written for JAX: binds what a custom derivative consists of on the trace below."""
+
+        def __init__(self, parent):
+            super().__init__()
+            self.below = parent
+
+        def process_primitive(self, primitive, operands, params):
+            with core.set_current_trace(self.below):
+                return primitive.bind(*operands, **params)
+
+        def process_custom_jvp_call(self, primitive, fun, jvp, operands, *, symbolic_zeros):
+            seen.append((primitive.name, symbolic_zeros))
+            types = [core.get_aval(x) for x in operands]
+            params = {"subfuns": (fun, jvp), "symbolic_zeros": symbolic_zeros}
+            return primitive.bind_with_trace(self.below, tuple(operands), types, params)
+
+    @px.custom_jvp
+    def f(x, y):
+        return pnp.sin(x) * y
+
+    f.defjvp(lambda primals, tangents: (f(*primals), 10 * tangents[0] + tangents[1]))
+
+    def traced(x, y):
+        with core.take_current_trace() as parent, core.set_current_trace(Doubling(parent)):
+            return f(x, y)
+
+    assert float(traced(0.5, 2.0)) == pytest.approx(float(f(0.5, 2.0)))
+    for wrap in (lambda g: g, px.jit):
+        found = px.jvp(wrap(traced), (0.5, 2.0), (1.0, 3.0))
+        assert [float(x) for x in found] == pytest.approx([2 * np.sin(0.5), 13.0], rel=1e-6)
+    assert px.vmap(traced, (0, None))(np.float32([0.5, 0.7]), 2.0).shape == (2,)
+    assert set(seen) == {("custom_jvp_call", False)}

@@ -240,3 +240,15 @@ def test_rules_are_given_tuples():
     batching.primitive_batchers[p] = batch
     px.vmap(lambda x: px.jvp(lambda x: p.bind(x, 2.0), (x,), (x,))[1])(X)
     assert seen == [(tuple, tuple), (tuple, (0, None))]
+
+
+def test_what_is_not_mapped_may_be_anything():
+    def apply(x, function, note):
+        return function(x) if note == "apply" else x
+
+    x = np.arange(3, dtype=np.float32)
+    mapped = px.vmap(apply, in_axes=(0, None, None))
+    np.testing.assert_array_equal(mapped(x, pnp.negative, "apply"), -x)
+    np.testing.assert_array_equal(px.vmap(mapped, in_axes=(0, None, None))(x[None], pnp.negative, "keep"), x[None])
+    with pytest.raises(TypeError, match=r"vmap: argument\[1\] must be an array or a number"):
+        px.vmap(apply, in_axes=(0, 0, None))(x, pnp.negative, "apply")

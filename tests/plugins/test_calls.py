@@ -1078,3 +1078,28 @@ def test_programs_are_looked_at_for_whatever_has_a_shape_and_a_dtype(whose):
     assert px.eval_shape(f, x).shape == (3,)
     with pytest.raises(TypeError, match="argument\\[0\\] must be an array"):
         f(x)
+
+
+def test_containers_may_look_at_what_results_are():
+    class Sorted:
+        """Arrays are its leaves, everything else belongs to its structure."""
+
+        def __init__(self, **parts):
+            self.parts = parts
+
+        def tree_flatten(self):
+            names = [name for name, x in self.parts.items() if core.valid_jaxtype(x) and not isinstance(x, int)]
+            rest = {name: x for name, x in self.parts.items() if name not in names}
+            return [self.parts[name] for name in names], (tuple(names), tuple(rest.items()))
+
+        @classmethod
+        def tree_unflatten(cls, structure, leaves):
+            names, rest = structure
+            return cls(**dict(zip(names, leaves, strict=True)), **dict(rest))
+
+    px.tree_util.register_pytree_node_class(Sorted)
+    f = px.jit(lambda x: Sorted(x=x.parts["x"] + 1, size=3))
+    for _ in range(3):
+        found = f(Sorted(x=pnp.ones(2), size=3))
+        assert found.parts["x"].tolist() == [2, 2]
+        assert found.parts["size"] == 3
