@@ -44,42 +44,35 @@ from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.host import host
 from primax.core.mesh import PartitionSpec as P
-from primax.interpreters.compile import effects_barrier
-from primax.interpreters.differentiate import (
-    grad,
-    jvp,
-    linear_transpose,
-    linearize,
-    value_and_grad,
-    vjp,
-)
-from primax.interpreters.evaluate import ensure_compile_time_eval
-from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
-from primax.interpreters.make_jaxpr import make_jaxpr
-from primax.interpreters.platforms import default_platform as default_backend
-from primax.interpreters.platforms import (
-    device_count,
-    devices,
-    local_device_count,
-    local_devices,
-    process_count,
-    process_index,
-    process_indices,
-)
-from primax.interpreters.vectorize import vmap
-from primax.plugins.calls import clear_caches, eval_shape, jit
-from primax.plugins.devices import block_until_ready, copy_to_host_async, device_get, device_put
 
 if TYPE_CHECKING:
     from primax.core.scopes import named_call, named_scope
     from primax.environment import live_arrays, print_environment_info
     from primax.extend.drawing import visualize
+    from primax.interpreters.compile import effects_barrier
+    from primax.interpreters.differentiate import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+    from primax.interpreters.evaluate import ensure_compile_time_eval
+    from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
+    from primax.interpreters.make_jaxpr import make_jaxpr
     from primax.interpreters.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh, use_abstract_mesh
+    from primax.interpreters.platforms import default_platform as default_backend
+    from primax.interpreters.platforms import (
+        device_count,
+        devices,
+        local_device_count,
+        local_devices,
+        process_count,
+        process_index,
+        process_indices,
+    )
     from primax.interpreters.shardings import NamedSharding
+    from primax.interpreters.vectorize import vmap
     from primax.plugins.callbacks import io_callback, pure_callback
+    from primax.plugins.calls import clear_caches, eval_shape, jit
     from primax.plugins.calls.jit import Inline
     from primax.plugins.calls.passes import fwd_and_bwd
     from primax.plugins.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
+    from primax.plugins.devices import block_until_ready, copy_to_host_async, device_get, device_put
     from primax.plugins.remat import checkpoint, remat
     from primax.plugins.resharding import reshard
     from primax.plugins.sharding import (
@@ -230,15 +223,33 @@ _FUNCTIONS = {
     for module, names in {
         "extend.drawing": ("visualize",),
         "core.scopes": ("named_call", "named_scope"),
+        "plugins.calls": ("clear_caches", "eval_shape", "jit"),
         "plugins.calls.jit": ("Inline",),
         "plugins.calls.passes": ("fwd_and_bwd",),
         "environment": ("live_arrays", "print_environment_info"),
         "plugins.callbacks": ("io_callback", "pure_callback"),
         "plugins.custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
+        "plugins.devices": ("block_until_ready", "copy_to_host_async", "device_get", "device_put"),
         "plugins.remat": ("checkpoint", "remat"),
         "plugins.resharding": ("reshard",),
+        "interpreters.compile": ("effects_barrier",),
+        "interpreters.differentiate": ("grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"),
+        "interpreters.evaluate": ("ensure_compile_time_eval",),
+        "interpreters.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
+        "interpreters.make_jaxpr": ("make_jaxpr",),
         "interpreters.meshes": ("get_abstract_mesh", "get_mesh", "make_mesh", "set_mesh", "use_abstract_mesh"),
+        "interpreters.platforms": (
+            "default_backend",
+            "device_count",
+            "devices",
+            "local_device_count",
+            "local_devices",
+            "process_count",
+            "process_index",
+            "process_indices",
+        ),
         "interpreters.shardings": ("NamedSharding",),
+        "interpreters.vectorize": ("vmap",),
         "plugins.sharding": (
             "make_array_from_callback",
             "make_array_from_process_local_data",
@@ -251,6 +262,8 @@ _FUNCTIONS = {
     for name in names
 }
 
+_CALLED_THERE = {"default_backend": "default_platform"}
+
 host.take_own(__version__)
 
 
@@ -259,7 +272,7 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"primax.{name}")
     if name in _FUNCTIONS:
-        function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), name)
+        function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), _CALLED_THERE.get(name, name))
         return function
     raise AttributeError(f"module 'primax' has no attribute {name!r}")
 

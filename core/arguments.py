@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from operator import index
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ __all__ = [
     "integer",
     "name_of",
     "naming",
+    "nearest",
     "numpy_dtype",
     "one_or_several",
     "read_size",
@@ -216,3 +218,10 @@ class naming:
                     # What was raised further inside may come from an object of the user, and says where.
                     raise known(f"{self.function}: {error}") from (error if traceback.tb_next else None)
                 return
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or nothing if no known name is near."""
+    difflib = import_module("difflib")  # a millisecond that `import primax` does not spend
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import PathFinder
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["ApiRange", "Found", "installed_plugins", "installed_version", "offers_in"]
 
@@ -66,8 +66,7 @@ class ApiRange:
         return f">={show_version(self.first)},<{show_version(self.end)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """One offered plugin.
 
     Attributes:

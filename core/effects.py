@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from primax.core.withheld import Withheld
 
@@ -84,8 +84,7 @@ def moved_effects(effects: Effects, place: Callable[[int], int]) -> Effects:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class EffectKind:
+class EffectKind(NamedTuple):
     """What is allowed of the effects of one class."""
 
     ordered: bool

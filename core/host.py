@@ -9,23 +9,27 @@ import sys
 import warnings
 import weakref
 from functools import reduce
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import pluggy
 
 from primax.core import config, hookspec, journal, metadata, rules
-from primax.core.arguments import name_of
+from primax.core.arguments import name_of, nearest
 from primax.core.author import author
+from primax.core.collector import sparing
 from primax.core.consent import OVERRIDES, Consents
 from primax.core.errors import PluginError, PluginWarning
 from primax.core.plugin_catalog import DISABLED
 from primax.core.plugin_record import PluginRecord, one_line
 from primax.core.primitive import Primitive
-from primax.core.registry import Holding, RefusedError, Registry, find_primitive, nearest, not_entered
+from primax.core.registry import Holding, RefusedError, Registry, find_primitive, not_entered
 from primax.core.source_info import register_plugin_files
 from primax.core.waiting import WaitingPlugins
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
+
+_MARK = "primax_impl"  # the attribute of what `hookimpl` has marked
 
 
 class PluginHost(WaitingPlugins):
@@ -37,7 +41,7 @@ class PluginHost(WaitingPlugins):
 
     def __init__(self) -> None:
         super().__init__()
-        self.manager = pluggy.PluginManager("primax")
+        self.manager = _PluginManager("primax")
         self.manager.add_hookspecs(hookspec)
         self._active: list[PluginRecord] = []
         self._unreported: list[PluginRecord] = []
@@ -221,8 +225,9 @@ class PluginHost(WaitingPlugins):
             return False
         self._activation.running = True
         try:
-            self._discover()
-            done = steps()
+            with sparing():  # what plugins define stays
+                self._discover()
+                done = steps()
         finally:
             self._activation.running = False
         self._report()
@@ -502,6 +507,17 @@ class PluginHost(WaitingPlugins):
                 PluginWarning,
                 stacklevel=author(inside=("primax.",)).level,
             )
+
+
+class _PluginManager(pluggy.PluginManager):
+    """pluggy's, which looks closely at each name of a plugin: in modules, at marked functions alone."""
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+        if isinstance(plugin, ModuleType):
+            found = vars(plugin).get(name)
+            if not isinstance(found, FunctionType | MethodType) or not hasattr(found, _MARK):
+                return None
+        return super().parse_hookimpl_opts(plugin, name)
 
 
 def _require_callable_hook(caller: Any, implementation: Any) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from primax.core import hookspec, metadata, standing
+from primax.core.arguments import nearest
 from primax.core.discovery import ApiRange, Found, installed_plugins, show_version
 from primax.core.errors import PluginError
 from primax.core.plugin_record import PluginRecord
-from primax.core.registry import nearest
 
 __all__ = ["DISABLED", "PluginCatalog"]
 

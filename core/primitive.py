@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import rules
+from primax.core.arguments import nearest
 from primax.core.avals import AbstractValue, ShapedArray
 from primax.core.cache import Cache
 from primax.core.diagnostics import blame, shorten, wrong
@@ -266,9 +266,7 @@ def _check_parameters(primitive: Primitive, params: dict[str, Any]) -> None:
     for name in params:
         if name not in declared:
             known = ", ".join(declared) or "none"
-            close = difflib.get_close_matches(name, declared, 1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            raise TypeError(f"{primitive}: parameters must be among {known}, got {name}{hint}")
+            raise TypeError(f"{primitive}: parameters must be among {known}, got {name}{nearest(name, declared)}")
     for name, kind in declared.items():
         if name not in params:
             raise TypeError(f"{primitive}: parameter {name} must be given")

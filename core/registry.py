@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any
+from dataclasses import MISSING, fields
+from typing import Any, NamedTuple
 
 from primax.core import journal, rules
+from primax.core.arguments import nearest
 from primax.core.array_protocol import ArrayProtocol, install_protocol
 from primax.core.author import author, is_surface
 from primax.core.avals import AbstractValue, register_aval
@@ -43,8 +43,7 @@ class RefusedError(PluginError):
     """A plugin asked for something that the host refuses."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One thing that a plugin has entered.
 
     Attributes:
@@ -66,8 +65,7 @@ class Entry:
     outranked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(NamedTuple):
     """Whose an operator, a protocol, an effect or the like is.
 
     Attributes:
@@ -139,6 +137,7 @@ class Registry:
             raise TypeError(f"registry.define({primitive}): override must be True or False, got {override!r}")
         not_entered.discard(primitive)
         rules.loader.settle(primitive)
+        rules.load_plugins()
         unsupported = unsupported or {}
         flat = rules_to_enter(f"registry.define({primitive})", primitive, given, unsupported)
         with journal.recording(self.undos):
@@ -413,7 +412,7 @@ class Registry:
         return primitive.full_name or primitive.name
 
     def _enter_rule(self, primitive: Primitive, table: RuleTable, key: Any, rule: Any, override: bool) -> None:
-        current = table.provenance.get(key)
+        current = table.sources.get(key)
         if current is not None and not override and current.plugin == self.plugin:
             raise RefusedError(
                 f"plugin {self.plugin!r} gives the {table.kind} rule of {name_of_key(key)} twice: it is there already, "
@@ -435,7 +434,7 @@ class Registry:
                 self._log("rule", self._key_of(primitive), _shown_kind(table, key), current, outranked=True)
                 return
         table.register(key, rule, plugin=self.plugin, override=override)
-        provenance = table.provenance[key] = self._placed(table.provenance[key], rule)
+        provenance = table.sources[key] = self._placed(table.sources[key], rule)
         primitive.types.clear()
         primitive.programs.clear()
         self._log("rule", self._key_of(primitive), _shown_kind(table, key), provenance)
@@ -448,7 +447,7 @@ class Registry:
         if hasattr(rule, "asked_at") or not is_surface(getattr(function, "__module__", None) or ""):
             return provenance
         who = author()
-        return replace(provenance, file=who.file, line=who.line)
+        return provenance._replace(file=who.file, line=who.line)
 
     def _is_outranked(self, current: Provenance) -> bool:
         return self._consents is not None and self._consents.is_outranked(self.plugin, current)
@@ -501,7 +500,7 @@ class Registry:
         with journal.recording(self.undos):
             yield
             before = self._owners.get((what, key))
-            replaced = None if before is None else replace(before.current, replaced=None)
+            replaced = None if before is None else before.current._replace(replaced=None)
             file, line = rules.location(value)
             if not line:
                 who = author()
@@ -531,12 +530,6 @@ def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive 
         names = sorted(p.full_name for p in primitives.values() if p.name == name)
         raise PluginError(f"primitive {name!r} may be {' or '.join(names)}: say which")
     return found
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or nothing if no known name is near."""
-    close = difflib.get_close_matches(name, list(known), 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 _OF_THE_KERNEL = ("primax.", "builtins", "numpy")  # where classes are from whose types the kernel knows

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from primax.core import journal
 from primax.core.author import author
@@ -22,8 +21,7 @@ __all__ = ["Provenance", "RuleTable", "new_rule_table", "rule_tables"]
 Rule = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(NamedTuple):
     """Where a rule comes from.
 
     Attributes:
@@ -44,8 +42,7 @@ class Provenance:
         return f"{self.origin} by {self.plugin} ({self.file}:{self.line})"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One write to a table, enough to undo it."""
 
     table: RuleTable
@@ -83,13 +80,13 @@ class RuleTable(MutableMapping[Any, Rule]):
         self.functions: dict[Any, Rule] = {}
         self.withheld: dict[Any, tuple[dict[Any, Rule], list[str]]] = {}
         self.unsupported: dict[Any, str] = {}
-        self._provenance: dict[Any, Provenance] = {}
+        self.sources: dict[Any, Provenance] = {}  # who gave each rule entered so far
 
     @property
     def provenance(self) -> dict[Any, Provenance]:
         """Who gave each rule, those of families left for later aside."""
         load_plugins()
-        return self._provenance
+        return self.sources
 
     def __getitem__(self, primitive: Any) -> Rule:
         rule = self.get_or_load(primitive)
@@ -159,7 +156,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         with lock:
             let_go(self, key)
             old = self.functions.get(key)
-            before = None if old is None else (old, self._provenance[key])
+            before = None if old is None else (old, self.sources[key])
             if before is not None and not override:
                 raise PluginError(
                     f"{name_of_key(key)} has a {self.kind} rule already, {before[1]}; "
@@ -173,8 +170,8 @@ class RuleTable(MutableMapping[Any, Rule]):
             if before is not None and origin == "given":
                 origin = "overridden"
             self.functions[key] = rule
-            replaced = None if before is None else replace(before[1], replaced=None)
-            self._provenance[key] = Provenance(plugin, file, line, origin, replaced)
+            replaced = None if before is None else before[1]._replace(replaced=None)
+            self.sources[key] = Provenance(plugin, file, line, origin, replaced)
             if before is not None or (not self.late and self._was_missed(key)):
                 epoch.bump()
             return self._changed(key, before)
@@ -183,7 +180,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         """Enter a rule of a form of some primitive: it is not listed, and stays as long as the form."""
         with lock:
             self.functions[form] = rule
-            self._provenance[form] = provenance
+            self.sources[form] = provenance
 
     def remove(self, key: Any, *, override: bool = False) -> Change:
         """Take a rule out; refuse to unless `override`.
@@ -195,13 +192,13 @@ class RuleTable(MutableMapping[Any, Rule]):
         if key not in self:
             raise KeyError(key)
         with lock:
-            before = self.functions[key], self._provenance[key]
+            before = self.functions[key], self.sources[key]
             if not override:
                 raise PluginError(
                     f"the {self.kind} rule of {name_of_key(key)} is {before[1]}; "
                     f"pass override=True to remove it: {self._call('remove', key)}"
                 )
-            del self.functions[key], self._provenance[key]
+            del self.functions[key], self.sources[key]
             epoch.bump()
             return self._changed(key, before)
 
@@ -211,7 +208,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         self._learn_of(key, writer)
         primitive = _primitive(key)
         owner = getattr(primitive, "plugin", None)
-        current = self._provenance.get(key)
+        current = self.sources.get(key)
         return (
             owner is None
             or current is None
@@ -236,9 +233,9 @@ class RuleTable(MutableMapping[Any, Rule]):
             let_go(self, change.key)
             if change.before is None:
                 self.functions.pop(change.key, None)
-                self._provenance.pop(change.key, None)
+                self.sources.pop(change.key, None)
             else:
-                self.functions[change.key], self._provenance[change.key] = change.before
+                self.functions[change.key], self.sources[change.key] = change.before
             epoch.bump()
 
     def _changed(self, key: Any, before: tuple[Rule, Provenance] | None) -> Change:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from primax.core import rules
+from primax.core.arguments import nearest
 
 __all__ = ["refuse_call", "without_neutral"]
 
@@ -59,9 +59,7 @@ def _mismatch(signature: inspect.Signature, args: Sequence[Any], params: Mapping
     names = [p.name for p in declared if p.kind is p.KEYWORD_ONLY or (p in plain[len(args) :])]
     unknown = [name for name in params if name not in names]
     if unknown and not any(p.kind is p.VAR_KEYWORD for p in declared):
-        close = difflib.get_close_matches(unknown[0], names, 1)
-        hint = f"; did you mean {close[0]}?" if close else ""
         known = f"parameters must be among {', '.join(names)}" if names else "it takes no parameters"
-        return f"{known}, got {unknown[0]}{hint}"
+        return f"{known}, got {unknown[0]}{nearest(unknown[0], names)}"
     missing = [p.name for p in declared if p.kind is p.KEYWORD_ONLY and p.default is p.empty and p.name not in params]
     return f"parameter {missing[0]} must be given" if missing else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -61,8 +60,7 @@ class TreeMismatch(NamedTuple):
     remark: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(NamedTuple):
     """One level of a tree. A leaf has no type; the static data of a dict is its keys."""
 
     type: type | None

@@ -25,8 +25,15 @@ from primax.core.avals import ShapeDtypeStruct
 from primax.core.diagnostics import of_call
 from primax.core.tree import flatten_axes, keystr
 from primax.extend.linear_util import DebugInfo, transformation_with_aux2
-from primax.interpreters.differentiate import argument_positions, split_arguments
-from primax.interpreters.signature import StaticArguments, aval_of, avals_of, positions_and_names, shaped_abstractify
+from primax.interpreters.signature import (
+    StaticArguments,
+    argument_positions,
+    aval_of,
+    avals_of,
+    positions_and_names,
+    shaped_abstractify,
+    split_arguments,
+)
 
 __all__ = [
     "ShapeDtypeStruct",

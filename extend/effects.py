@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 
 from primax.core.effects import (
     Effect,
@@ -52,7 +51,7 @@ class EffectTypeSet:
     def add_type(self, effect_type: type[Effect]) -> None:
         """Register a class of effects, or allow one more thing of it."""
         known = effect_kinds.get(effect_type)
-        flags = asdict(known) if known is not None else {}
+        flags = known._asdict() if known is not None else {}
         register_effect(effect_type, **(flags | {self._flag: True} if self._flag else flags))
 
     def contains(self, effect: Effect) -> bool:

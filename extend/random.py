@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from primax.core.arguments import among
+from primax.core.arguments import among, nearest
 from primax.core.avals import get_aval
 from primax.core.config import default_prng_impl
 from primax.core.diagnostics import of_call
 from primax.core.dtypes import ExtendedDType, extended, is_integer
 from primax.core.errors import PluginError
 from primax.core.primitive import Primitive
-from primax.core.registry import Registry, nearest
+from primax.core.registry import Registry
 from primax.core.withheld import Table
 from primax.extend.core import primitives
 from primax.interpreters.key_reuse import register_key_use

@@ -20,6 +20,7 @@ from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.array import Array, deleted
 from primax.core.avals import abstract_token
 from primax.core.cache import Cache
+from primax.core.collector import sparing
 from primax.core.dce import dce_jaxpr
 from primax.core.dtypes import float0
 from primax.core.effects import no_effects
@@ -401,7 +402,8 @@ def executable_for(
     def make() -> Executable:
         where = site
         while True:
-            trimmed, lowered = lower(closed, name, where, donated, keep_unused)
+            with sparing():
+                trimmed, lowered = lower(closed, name, where, donated, keep_unused)
             try:
                 return compile_lowered(trimmed, lowered, where, name, overrides)
             except Unnamed as unnamed:

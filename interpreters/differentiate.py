@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,13 @@ from primax.core.variance import vary_like
 from primax.interpreters.derivative import Derivative, Pullback, Pushforward, pull_back
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linear_tape, linearize_flat
-from primax.interpreters.signature import avals_of, check_outputs, shaped_abstractify
+from primax.interpreters.signature import (
+    argument_positions,
+    avals_of,
+    check_outputs,
+    shaped_abstractify,
+    split_arguments,
+)
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
 __all__ = [
@@ -303,45 +308,6 @@ def _gradient(
         return ((value, without_tracers(flat_fun.aux)), gradient) if has_aux else (value, gradient)
 
     return value_and_gradient
-
-
-def argument_positions(what: str, argnums: Any) -> tuple[int, ...]:
-    try:
-        return (operator.index(argnums),)
-    except TypeError:
-        pass
-    try:
-        return tuple(operator.index(i) for i in argnums)
-    except TypeError:
-        raise TypeError(f"{what}: argnums must be an int or a sequence of ints, got {argnums!r}") from None
-
-
-def split_arguments(
-    what: str,
-    fun: Callable[..., Any],
-    positions: Sequence[int],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> tuple[list[Any], Callable[..., Any]]:
-    """The arguments at some positions, and `fun` as a function of them alone."""
-    for i in positions:
-        if not -len(args) <= i < len(args):
-            raise ValueError(
-                f"{what}: argnums must be positions of the arguments, got {i} for a call of "
-                f"{name_of(fun)} with {len(args)} positional arguments"
-            )
-    places = [i % len(args) for i in positions]
-    if places == [0] and len(args) == 1 and not kwargs:
-        return [args[0]], fun
-
-    def call(*chosen: Any) -> Any:
-        mixed = list(args)
-        for i, x in zip(places, chosen, strict=True):
-            mixed[i] = x
-        return fun(*mixed, **kwargs)
-
-    call.__name__ = name_of(fun)
-    return [args[i] for i in places], call
 
 
 def check_input(what: str, aval: Any, holomorphic: bool, allow_int: bool) -> None:

@@ -12,16 +12,10 @@ from primax.core.arguments import check_function, wraps
 from primax.core.avals import get_aval
 from primax.interpreters.backend import put_value
 from primax.interpreters.derivative import pull_back
-from primax.interpreters.differentiate import (
-    FlatFunction,
-    argument_positions,
-    check_input,
-    split_arguments,
-    without_tracers,
-)
+from primax.interpreters.differentiate import FlatFunction, check_input, without_tracers
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
-from primax.interpreters.signature import avals_of
+from primax.interpreters.signature import argument_positions, avals_of, split_arguments
 from primax.interpreters.tangents import instantiate_zeros
 from primax.interpreters.vectorize import vmap
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from primax.core import _jaxlib
@@ -17,7 +18,6 @@ from primax.interpreters.contexts import shared_context
 from primax.interpreters.ir_types import cached_ir_type, ir_constant
 from primax.interpreters.lowering import ModuleContext, jaxpr_subcomp
 from primax.interpreters.partitioning import Spread, sharding_attributes
-from primax.interpreters.parts import divided_call
 
 __all__ = ["Lowered", "lower_to_module"]
 
@@ -96,7 +96,9 @@ def lower_to_module(
         module = ModuleContext(shared, op, platform, jaxpr, partitions)
         module.mesh = None if spread is None else spread.mesh
         # What is divided asks Python while XLA compiles, so artifacts, which hold their constants, have none.
-        module.divide = divided_call if partitions > 1 and not embed else None
+        if partitions > 1 and not embed:
+            parts = import_module("primax.interpreters.parts")  # 5 ms that programs for one device do not spend
+            module.divide = parts.divided_call
         module.typed = partitions > 1
         module.checked = checked or check_rules.value
         invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]

@@ -12,8 +12,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from primax.core import _jaxlib
 from primax.core.discovery import offers_in
@@ -29,8 +28,7 @@ _LIBRARY = re.compile(r"\.(so|dylib|dll)$")
 _LIKELY = re.compile(r"pjrt|plugin", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
+class Plugin(NamedTuple):
     """A plugin that was found.
 
     Attributes:
@@ -70,7 +68,7 @@ def found_plugins() -> list[Plugin]:
     for i, plugin in enumerate(plugins):
         first = taken.setdefault(plugin.name, plugin)
         if first is not plugin and not plugin.problem:
-            plugins[i] = replace(plugin, problem=f"platform {plugin.name!r} is that of {first.source}")
+            plugins[i] = plugin._replace(problem=f"platform {plugin.name!r} is that of {first.source}")
     return plugins
 
 

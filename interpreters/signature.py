@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,7 +14,16 @@ from primax.core.arguments import name_of, one_or_several
 from primax.core.avals import NO_VALUE, AbstractValue, ShapeDtypeStruct, get_aval
 from primax.core.exact import equal_is_same, exact
 
-__all__ = ["StaticArguments", "aval_of", "avals_of", "check_outputs", "positions_and_names", "shaped_abstractify"]
+__all__ = [
+    "StaticArguments",
+    "argument_positions",
+    "aval_of",
+    "avals_of",
+    "check_outputs",
+    "positions_and_names",
+    "shaped_abstractify",
+    "split_arguments",
+]
 
 
 def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
@@ -258,3 +268,42 @@ def check_outputs(leaves: Sequence[Any], out_tree: Any, name: str) -> None:
             marked = tree.tree_unflatten(out_tree, range(len(leaves)))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
             aval_of(name, f"the result{path}", x)
+
+
+def argument_positions(what: str, argnums: Any) -> tuple[int, ...]:
+    try:
+        return (operator.index(argnums),)
+    except TypeError:
+        pass
+    try:
+        return tuple(operator.index(i) for i in argnums)
+    except TypeError:
+        raise TypeError(f"{what}: argnums must be an int or a sequence of ints, got {argnums!r}") from None
+
+
+def split_arguments(
+    what: str,
+    fun: Callable[..., Any],
+    positions: Sequence[int],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[list[Any], Callable[..., Any]]:
+    """The arguments at some positions, and `fun` as a function of them alone."""
+    for i in positions:
+        if not -len(args) <= i < len(args):
+            raise ValueError(
+                f"{what}: argnums must be positions of the arguments, got {i} for a call of "
+                f"{name_of(fun)} with {len(args)} positional arguments"
+            )
+    places = [i % len(args) for i in positions]
+    if places == [0] and len(args) == 1 and not kwargs:
+        return [args[0]], fun
+
+    def call(*chosen: Any) -> Any:
+        mixed = list(args)
+        for i, x in zip(places, chosen, strict=True):
+            mixed[i] = x
+        return fun(*mixed, **kwargs)
+
+    call.__name__ = name_of(fun)
+    return [args[i] for i in places], call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from primax.core.errors import PluginError
@@ -70,7 +70,7 @@ class Coverage:
         if self.reason:
             data["reason"] = self.reason
         if self.sources:
-            data["sources"] = {name: asdict(source) for name, source in self.sources.items()}
+            data["sources"] = {name: source._asdict() for name, source in self.sources.items()}
         return data
 
 

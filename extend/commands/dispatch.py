@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 
+from primax.core.arguments import nearest
 from primax.core.errors import PluginError
 from primax.core.hookspec import API_VERSION
-from primax.core.registry import nearest
 from primax.extend.commands.common import UsageError, tell
 from primax.extend.commands.table import columns
 

@@ -10,9 +10,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from primax.core.arguments import nearest
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.dtypes import check_user_dtype
-from primax.core.registry import nearest
 from primax.extend.commands.common import UsageError, add_json, load_plugins, show_json, tell, warn_of_inactive
 
 __all__ = ["configure", "run"]

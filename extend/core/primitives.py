@@ -15,10 +15,11 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from primax.core.arguments import nearest
 from primax.core.errors import PluginError
 from primax.core.host import host
 from primax.core.primitive import Primitive
-from primax.core.registry import find_primitive, nearest
+from primax.core.registry import find_primitive
 
 __all__: list[str] = []
 

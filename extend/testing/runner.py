@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax.core import metadata
+from primax.core.arguments import nearest
 from primax.core.host import host
 from primax.core.primitive import Primitive
-from primax.core.registry import nearest
 from primax.core.rules import load_plugins, rule_tables
 from primax.core.samples import Sample, samples_of
 from primax.extend.testing import (
