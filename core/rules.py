@@ -41,6 +41,10 @@ class Provenance(NamedTuple):
     def __str__(self) -> str:
         return f"{self.origin} by {self.plugin} ({self.file}:{self.line})"
 
+    def as_dict(self) -> dict[str, Any]:
+        """Its fields by name, for JSON."""
+        return {**self._asdict(), "replaced": None if self.replaced is None else self.replaced.as_dict()}
+
 
 class Change(NamedTuple):
     """One write to a table, enough to undo it."""

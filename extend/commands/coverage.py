@@ -70,7 +70,7 @@ class Coverage:
         if self.reason:
             data["reason"] = self.reason
         if self.sources:
-            data["sources"] = {name: source._asdict() for name, source in self.sources.items()}
+            data["sources"] = {name: source.as_dict() for name, source in self.sources.items()}
         return data
 
 

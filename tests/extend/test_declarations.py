@@ -186,7 +186,7 @@ def test_parameters_are_held_to_what_is_declared():
             ({"k": True}, TypeError, "typed: parameter k must be of type int, got True"),
             ({"name": 3}, TypeError, "typed: parameter name must be of type str | None, got 3"),
             ({"step": 3}, ValueError, "typed: parameter step must satisfy _even, got 3"),
-            ({"steps": 3}, TypeError, "typed: parameters must be among k, name, step, got steps; did you mean step?"),
+            ({"steps": 3}, TypeError, "typed: parameters must be among k, name, step, got steps; did you mean 'step'?"),
         ):
             with pytest.raises(kind, match=re.escape(said)):
                 use(2.0, **{**right, **wrong})

@@ -324,7 +324,7 @@ AT_FIRST_USE = {
     "an operand too many": Mistake({}, "must be given 1 operand by position, and parameters", lambda p: p.bind(X, 2)),
     "no operand": Mistake({}, "must be given 1 operand by position, and parameters by name, got 0", lambda p: p.bind()),
     "a parameter that there is not": Mistake({}, "it takes no parameters, got k", lambda p: p.bind(X, k=2)),
-    "a parameter that is misspelt": Mistake(SCALED, "did you mean scale?", lambda p: p.bind(X, scal=2)),
+    "a parameter that is misspelt": Mistake(SCALED, "did you mean 'scale'?", lambda p: p.bind(X, scal=2)),
     "a parameter that is left out": Mistake(SCALED, "parameter scale must be given", lambda p: p.bind(X)),
     "a dictionary as a parameter": Mistake(SCALED, "make it a tuple of pairs", lambda p: p.bind(X, scale={"a": 1})),
     "an array as a parameter": Mistake(SCALED, "pass it as an operand", lambda p: p.bind(X, scale=X)),
