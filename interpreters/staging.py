@@ -118,7 +118,7 @@ class StagingTrace(Trace):
             outvars = [Var(aval) for aval in out_avals]
             self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects, source))
             return [StagingTracer(self, var) for var in outvars]
-        # What `Var`, `JaxprEqn` and `StagingTracer` make, without three calls of `__init__`: an eighth of the time of all this.
+        # `Var`, `JaxprEqn` and `StagingTracer` without three calls of `__init__`: an eighth of the time of all this.
         var = _new(Var)
         var.aval = aval = out_avals[0]
         eqn = _new(JaxprEqn)
