@@ -6,11 +6,13 @@ from primax.plugins.callbacks import DebugEffect, OrderedDebugEffect
 from primax.plugins.callbacks import debug_callback as callback
 from primax.plugins.callbacks import debug_log as log
 from primax.plugins.callbacks import debug_print as print
+from primax.plugins.callbacks.debugger import debug_breakpoint as breakpoint
 from primax.plugins.sharding.drawing import inspect_array_sharding, visualize_array_sharding, visualize_sharding
 
 __all__ = [
     "DebugEffect",
     "OrderedDebugEffect",
+    "breakpoint",
     "callback",
     "inspect_array_sharding",
     "log",

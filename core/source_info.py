@@ -17,6 +17,7 @@ __all__ = [
     "ScopedSource",
     "attributes_of",
     "called",
+    "is_internal",
     "recorded_frames",
     "register_exclusion",
     "register_plugin_files",

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from primax.core._jaxlib import Traceback
-from primax.core.source_info import Frame, register_exclusion, scope_of, user_frame, user_frames
+from primax.core.source_info import Frame, is_internal, register_exclusion, scope_of, user_frame, user_frames
 from primax.core.thread import thread
 
 __all__ = [
     "Frame",
     "current",
+    "is_internal",
     "register_exclusion",
     "scope_of",
     "summarize",
